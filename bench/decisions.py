@@ -104,7 +104,9 @@ def world(servers: int, horizon: int, seed: int) -> tuple[SlotState, list[Traini
     by = slots.units(drawn.cluster.worker_capacity, drawn.cluster.server_capacity)
     past = workload.draw(setting, seeds.generator(seed, 1)).jobs
     cluster = slots.normalised(drawn.cluster)
-    bounds = price_bounds.of([slots.in_units(j, by) for j in past], cluster, BoundsParameters())
+    bounds = price_bounds.price_bounds(
+        [slots.in_units(j, by) for j in past], cluster, BoundsParameters()
+    )
     return admission.empty(cluster, bounds), [slots.in_units(job, by) for job in drawn.jobs]
 
 

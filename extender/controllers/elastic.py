@@ -55,7 +55,7 @@ class ElasticController(Controller[ElasticState, ElasticTrigger, ElasticOutcome]
     def trigger(self, session: Session) -> ElasticTrigger | None:
         """Return it; None if nothing is open and no change may begin yet."""
         due = session.monotonic >= self._due_at
-        open_count = len(rescale.of(session.snapshot).open)
+        open_count = len(rescale.rescale_records(session.snapshot).open)
         self.context.metrics.scaling.open.set(open_count)
         if not due and not open_count and not self.state.open:
             return None

@@ -20,10 +20,10 @@ from extender.core.cluster.snapshot import Snapshot
 from extender.core.explain import NOT_BY_PRICE, node_changes
 from extender.core.pricing.decision import PRICING, PricingDecision, PricingTrigger
 from extender.core.pricing.history import History
-from extender.core.pricing.outcome import Book, PricingOutcome, PricingState, Standing
+from extender.core.pricing.outcome import PriceLedger, PricingOutcome, PricingState, Standing
 from extender.core.pricing.searching import GRACE
 from extender.core.queue.state import Priced
-from extender.core.records.plans import planned
+from extender.core.records.slot_plan import planned
 from extender.writers.history import HistoryKeeper
 from extender.writers.owners import OwnerWriter
 from shared.model import JobKey
@@ -89,7 +89,7 @@ class PricingController(Controller[PricingState, PricingTrigger, PricingOutcome]
         """Return how jobs with a utility stood after the last pass."""
         return {} if self.last is None else self.last.standings
 
-    def book(self) -> Book | str:
+    def book(self) -> PriceLedger | str:
         """Return what is promised over the slots, or in words why that is not known."""
         if not self.context.parameters.slot_time.enabled:
             return NOT_BY_PRICE

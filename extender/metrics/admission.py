@@ -11,7 +11,13 @@ from typing import Final
 import numpy as np
 
 from extender.core.cluster.reasons import Reason
-from extender.core.pricing.outcome import Book, PricingOutcome, PricingState, Promise, Standing
+from extender.core.pricing.outcome import (
+    PriceLedger,
+    PricingOutcome,
+    PricingState,
+    Promise,
+    Standing,
+)
 from extender.core.pricing.slots import FloatCube
 from extender.metrics.series import Series
 from shared.model import JobKey
@@ -155,7 +161,7 @@ class AdmissionMetrics:
         for promise in Promise:
             self.promised_jobs.labels(promise=promise.value).set(promises[promise])
 
-    def _prices(self, book: Book | None) -> None:
+    def _prices(self, book: PriceLedger | None) -> None:
         found = {} if book is None else _columns(book)
         for priced in Priced:
             columns = found.get(priced, [])
@@ -171,7 +177,7 @@ class AdmissionMetrics:
                 self.prices_ahead.labels(**labels).set(ahead.get(slots, 0.0))
 
 
-def _columns(book: Book) -> Mapping[Priced, list[int]]:
+def _columns(book: PriceLedger) -> Mapping[Priced, list[int]]:
     found: dict[Priced, list[int]] = {}
     for column, name in enumerate(book.resources):
         kind = Priced.GPU if name.endswith("/gpu") else name
@@ -180,7 +186,7 @@ def _columns(book: Book) -> Mapping[Priced, list[int]]:
     return found
 
 
-def _measured(book: Book, columns: list[int]) -> tuple[float, float, float]:
+def _measured(book: PriceLedger, columns: list[int]) -> tuple[float, float, float]:
     """Return what part of these columns is promised, and mean and highest price of this slot."""
     pool = book.state.promised.workers
     capacity = pool.capacity[columns]
@@ -193,7 +199,7 @@ def _measured(book: Book, columns: list[int]) -> tuple[float, float, float]:
     return float(used.sum()) / whole, float(np.mean(prices)), float(np.max(prices))
 
 
-def _ahead(book: Book, columns: list[int]) -> Mapping[int, float]:
+def _ahead(book: PriceLedger, columns: list[int]) -> Mapping[int, float]:
     """Return the mean price of these columns so many slots from now."""
     pool = book.state.promised.workers
     there = pool.capacity[columns] > 0

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from extender.core.pricing import history_text
+from extender.core.pricing import history
 from extender.core.pricing.history import History
 from extender.writers.lasting_problems import LastingProblems
 from extender.writers.leader_writer import LeaderWriter
@@ -60,7 +60,7 @@ class HistoryKeeper:
         self._version = found.version
         text, place = found.data.get(KEY, ""), f"{self.namespace}/{NAME}"
         try:
-            self._kept = history_text.read(text, field=f"ConfigMap {place}, key {KEY}")
+            self._kept = history.read(text, field=f"ConfigMap {place}, key {KEY}")
         except InputError as error:
             self._problems.update([str(error)])
         return self._kept
@@ -76,17 +76,17 @@ class HistoryKeeper:
             return known
         self._again_at = now + PAUSE_SECONDS
         if not self._version:
-            return history_text.together(await self.load(), known)
+            return history.together(await self.load(), known)
         try:
             await self._write(known)
         except ConflictError:
-            return history_text.together(await self.load(), known)
+            return history.together(await self.load(), known)
         except ApiError as error:
             self._problems.update([f"{error}; what past jobs taught is not kept"])
         return known
 
     async def _write(self, known: History) -> None:
-        changes = {KEY: history_text.text(known)}
+        changes = {KEY: history.text(known)}
         path, version = self.path, self._version
         written = await keyed_data.write_config_map(self.client, path, version, changes)
         self._version, self._kept = written.version, known

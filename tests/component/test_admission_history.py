@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from extender.core.pricing import history_text
+from extender.core.pricing import history
 from extender.core.pricing.history import History, PastJob
 from extender.core.records.slot_plan import Asked
 from extender.writers.history import KEY, NAME, PAUSE_SECONDS, HistoryKeeper
@@ -33,7 +33,7 @@ def install(fake: FakeKube, text: str | None = None) -> None:
 def kept(fake: FakeKube) -> History:
     found = fake.object(paths.CONFIG_MAPS, NAME, NAMESPACE)
     assert found is not None
-    return history_text.read(found["data"][KEY], field="")
+    return history.read(found["data"][KEY], field="")
 
 
 async def test_what_was_written_is_there_after_a_restart(
@@ -70,7 +70,7 @@ async def test_what_another_replica_wrote_is_read_before_ours_is_added(
     clock = FakeClock()
     keeper = HistoryKeeper(client, NAMESPACE, clock)
     await keeper.load()
-    install(fake, history_text.text(known("theirs", x=2.0)))
+    install(fake, history.text(known("theirs", x=2.0)))
     both = await keeper.save(known("ours"))
     assert (both, kept(fake)) == (known("theirs", "ours", x=2.0), known("theirs", x=2.0))
     clock.pass_by(PAUSE_SECONDS)

@@ -8,7 +8,7 @@ import aiohttp
 import msgspec
 import pytest
 
-from extender.core.pricing import history_text
+from extender.core.pricing import history
 from extender.core.records import slot_plan
 from extender.writers.history import KEY, NAME
 from shared import api, labels
@@ -138,6 +138,6 @@ async def test_what_is_promised_has_a_price_and_what_was_learned_is_kept() -> No
             return found is not None and found.get("data", {}).get(KEY)
 
         kept = await eventually(remembered)
-        assert [one.asked.utility for one in history_text.read(kept, field="").jobs] == [
+        assert [one.asked.utility for one in history.read(kept, field="").jobs] == [
             "sigmoid:1000,0,3600000s"
         ]

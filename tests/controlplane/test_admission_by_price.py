@@ -14,7 +14,7 @@ import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
-from extender.core.pricing import history_text
+from extender.core.pricing import history
 from extender.core.records.slot_plan import SlotPlan
 from extender.writers.history import KEY, NAME
 from shared import api, labels
@@ -78,6 +78,6 @@ async def test_a_job_that_pays_runs_by_its_plan_and_another_learns_why_not(yard:
 
     async def learned() -> list[str]:
         text = json.loads(await yard.client.get(HISTORY)).get("data", {}).get(KEY, "")
-        return [one.asked.utility for one in history_text.read(text, field="").jobs]
+        return [one.asked.utility for one in history.read(text, field="").jobs]
 
     assert "sigmoid:1000,0,3600000s" in await eventually(learned)

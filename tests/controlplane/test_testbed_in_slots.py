@@ -18,7 +18,7 @@ import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
-from extender.core.pricing import history_text
+from extender.core.pricing import history
 from extender.core.pricing.training_job import TrainingJob
 from extender.core.records.slot_plan import SlotPlan
 from extender.writers.history import KEY, NAME
@@ -157,7 +157,7 @@ def nodes(jobs: SlotWorkload) -> list[KwokNodes]:
 async def play(cluster: Cluster, seed: int) -> Run:
     """Run the twelve jobs, with what they ask for known in advance as in the simulator."""
     jobs = workload(seed)
-    known = history_text.text(testbed_live.history(jobs, SLOT_SECONDS))
+    known = history.text(testbed_live.history(jobs, SLOT_SECONDS))
     credentials = await asyncio.to_thread(auth.load, cluster.kubeconfig)
     async with KubeClient.connect(credentials) as client:
         await client.patch(HISTORY, {"data": {KEY: known}})

@@ -11,9 +11,9 @@ from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading
 from extender.core.parameters.pricing import AdmissionParameters, Replanning
-from extender.core.pricing import admission, candidates, machines, worths
+from extender.core.pricing import admission, candidates, learning, machines
 from extender.core.pricing.history import History
-from extender.core.pricing.inputs import Sight
+from extender.core.pricing.inputs import PricingSession
 from extender.core.pricing.outcome import PricingState
 from extender.core.queue.state import QueueState
 from tests.fakes.builders import make_node
@@ -153,9 +153,9 @@ def test_in_an_empty_cluster_the_papers_rule_decides(sizes, row, share):
     look = world.look()
     snapshot, reading = world.store.snapshot(), Reading(world.now, world.now)
     nodes = machines.machines(snapshot, world.params.slot_time)
-    seen = Sight(snapshot, reading, world.params, nodes, world.slot, boundary=True)
+    seen = PricingSession(snapshot, reading, world.params, nodes, world.slot, boundary=True)
     (one,) = candidates.candidates(snapshot, (), History(), world.params.slot_time).offered
-    bounds = worths.of(History(), {one.owner.uid: one.asked}, seen)
+    bounds = learning.learned_bounds(History(), {one.owner.uid: one.asked}, seen)
     state = admission.empty(nodes.cluster, bounds)
     decision = admission.offer(one.wanted(seen).job, state, world.params.admission)
     assert decision.admitted == ("a" in world.plans())

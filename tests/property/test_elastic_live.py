@@ -10,7 +10,7 @@ from extender.core.cluster import job_views
 from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.session import Reading
 from extender.core.elastic import proposals
-from extender.core.elastic.elastic_jobs import crowd
+from extender.core.elastic.elastic_jobs import elastic_job
 from extender.core.elastic.scaling_values import freed
 from extender.core.elastic.speeds import Sample, Samples, SpeedMemory
 from extender.core.parameters.combined import CoreParameters
@@ -49,7 +49,9 @@ class Case:
 
     def proposals(self, snapshot):
         known = self.speeds
-        return proposals.proposals(snapshot, QueueState(), known, Reading(NOW, NOW), self.params)
+        return proposals.drs_proposals(
+            snapshot, QueueState(), known, Reading(NOW, NOW), self.params
+        )
 
     def cycle(self, snapshot):
         return queue_pass(snapshot, QueueState(), Reading(NOW, NOW), self.params)
@@ -136,7 +138,7 @@ def test_shrinking_frees_at_least_what_the_starter_needs_and_no_less_would_do(ca
     room = snapshot.room
     assert not fits(case, snapshot, starter, room)
     for one in found:
-        here = crowd(snapshot, one.job)
+        here = elastic_job(snapshot, one.job)
         for member in here.workers[: here.number - one.to]:
             room = freed(room, member.shape, room.index[member.node])
     assert fits(case, snapshot, starter, room)
@@ -160,7 +162,7 @@ def test_every_number_is_within_its_range_and_another_one(case) -> None:
     found = case.proposals(snapshot)
     assert len({one.job for one in found}) == len(found)
     for one in found:
-        here = crowd(snapshot, one.job)
+        here = elastic_job(snapshot, one.job)
         assert here.least <= one.to <= here.most
         assert one.to != here.number
         assert (one.to > here.number) == (one.cause in {Cause.SAVES_TIME, Cause.ROOM_LEFT})

@@ -32,7 +32,7 @@ def sides(bounds):
 @given(worlds(), rules)
 def test_a_full_resource_is_dearer_than_an_idle_one(world, rule):
     cluster, jobs = world
-    bounds = price_bounds.of(jobs, cluster, BoundsParameters(rule=rule))
+    bounds = price_bounds.price_bounds(jobs, cluster, BoundsParameters(rule=rule))
     assert all((high >= low + 1.0).all() for low, high in sides(bounds))
     assert bounds.alpha >= 1.0
 
@@ -52,10 +52,10 @@ def test_the_price_goes_from_l_to_u_and_rises(low, span, capacity, permille):
 def test_a_factor_on_all_utilities_is_a_factor_on_all_prices(world, rule, factor):
     cluster, jobs = world
     params = BoundsParameters(rule=rule)
-    bounds = price_bounds.of(jobs, cluster, params)
+    bounds = price_bounds.price_bounds(jobs, cluster, params)
     more = [replace(job, utility=Scaled(job.utility, factor)) for job in jobs]
     for (low, high), (dearer_low, dearer_high) in zip(
-        sides(bounds), sides(price_bounds.of(more, cluster, params)), strict=True
+        sides(bounds), sides(price_bounds.price_bounds(more, cluster, params)), strict=True
     ):
         idle = low == price_bounds.FREE
         assert dearer_low[~idle] == pytest.approx(low[~idle] + math.log(factor), abs=1e-9)
@@ -90,7 +90,7 @@ def test_printed_an_empty_cluster_is_worth_at_most_half_the_least_utility(world)
 @given(worlds(), st.sampled_from([PriceBoundRule.PRINTED, PriceBoundRule.KAPPA]))
 def test_one_pod_on_a_full_machine_costs_more_than_any_job_is_worth(world, rule):
     cluster, jobs = world
-    bounds = price_bounds.of(jobs, cluster, BoundsParameters(rule=rule))
+    bounds = price_bounds.price_bounds(jobs, cluster, BoundsParameters(rule=rule))
     for job in jobs:
         for demand, (_, highs) in zip((job.worker, job.server), sides(bounds), strict=True):
             for amount, high in zip(demand, highs.tolist(), strict=True):
@@ -101,6 +101,6 @@ def test_one_pod_on_a_full_machine_costs_more_than_any_job_is_worth(world, rule)
 @given(worlds(), rules, st.floats(0.01, 1.0))
 def test_the_discrete_alpha_is_above_alpha_and_near_it_for_small_pods(world, rule, share):
     cluster, jobs = world
-    bounds = price_bounds.of(jobs, cluster, BoundsParameters(rule=rule))
+    bounds = price_bounds.price_bounds(jobs, cluster, BoundsParameters(rule=rule))
     assert discrete_alpha(bounds, share) >= bounds.alpha * (1 - 1e-9)
     assert discrete_alpha(bounds, 1e-9) == pytest.approx(bounds.alpha, rel=1e-5)

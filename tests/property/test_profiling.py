@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extender.core.cluster.session import Reading
-from extender.core.elastic import slot_plan_proposals
+from extender.core.elastic import proposals
 from extender.core.parameters.pricing import SlotTimeParameters
 from extender.core.pricing import timing
 from extender.core.pricing.outcome import PricingState
-from extender.core.pricing.timing import Seen
+from extender.core.pricing.timing import StepReading
 from extender.core.records import profile
 from shared.model import Uid
 from tests.property.test_admission_live import check_room
@@ -107,7 +107,7 @@ def test_no_run_holds_room_of_jobs_with_a_plan_and_nothing_is_lost(rows, events)
         reading = Reading(world.now, world.now)
         proposed = {
             one.job
-            for one in slot_plan_proposals.proposals(world.store.snapshot(), reading, world.params)
+            for one in proposals.slot_plan_proposals(world.store.snapshot(), reading, world.params)
         }
         assert proposed <= {f"default/job/{name}" for name in world.plans()}
 
@@ -123,7 +123,7 @@ def test_what_counts_as_measured_is_near_the_truth(noise, step_seconds, workers)
     for factor in noise:
         steps = max(1, round(10.0 / step_seconds))
         at, step = at + steps * step_seconds * factor, step + steps
-        seen = Seen(Uid("a"), 1, workers, step, at, TOTAL)
+        seen = StepReading(Uid("a"), 1, workers, step, at, TOTAL)
         timed = timing.followed(timed, seen, params)
         if not timing.lacking(timed, params):
             break

@@ -41,7 +41,7 @@ class Scaled:
 @given(worlds(), granularities, rules)
 def test_it_is_as_good_as_the_best_of_all_schedules(world, granularity, rule):
     cluster, jobs = world
-    bounds = price_bounds.of(jobs, cluster, rule)
+    bounds = price_bounds.price_bounds(jobs, cluster, rule)
     promised = Promised(cluster)
     for job in jobs:
         found = best_schedule(
@@ -56,7 +56,7 @@ def test_it_is_as_good_as_the_best_of_all_schedules(world, granularity, rule):
 @given(worlds(most_jobs=6, horizon=8), granularities, rules, st.integers(1, 4))
 def test_it_keeps_to_all_constraints_and_costs_what_it_says(world, granularity, rule, start):
     cluster, jobs = world
-    bounds = price_bounds.of(jobs, cluster, rule)
+    bounds = price_bounds.price_bounds(jobs, cluster, rule)
     promised = Promised(cluster)
     params = SlotParameters(granularity=granularity)
     for job in jobs:
@@ -71,7 +71,7 @@ def test_it_keeps_to_all_constraints_and_costs_what_it_says(world, granularity, 
 @given(worlds(most_jobs=5, horizon=6), st.integers(1, 4), st.floats(0, 1))
 def test_blocks_keep_to_all_constraints_and_gain_nothing(world, most_units, most_idle_share):
     cluster, jobs = world
-    bounds = price_bounds.of(jobs, cluster, BoundsParameters(rule=PriceBoundRule.KAPPA))
+    bounds = price_bounds.price_bounds(jobs, cluster, BoundsParameters(rule=PriceBoundRule.KAPPA))
     promised = Promised(cluster)
     blocks = SlotParameters(most_units=most_units, most_idle_share=most_idle_share)
     for job in jobs:
@@ -89,7 +89,7 @@ def test_blocks_keep_to_all_constraints_and_gain_nothing(world, most_units, most
 @given(worlds(), rules, st.integers(1, 4), st.one_of(st.none(), st.integers(0, 2)))
 def test_it_runs_with_as_many_as_it_needs_or_not_at_all(world, rule, least, servers):
     cluster, jobs = world
-    bounds = price_bounds.of(jobs, cluster, rule)
+    bounds = price_bounds.price_bounds(jobs, cluster, rule)
     for job in jobs:
         needs = replace(job, least_workers=min(least, job.chunks), fixed_servers=servers)
         found = best_schedule(needs, cluster, Promised(cluster), bounds, SlotParameters())
@@ -107,8 +107,8 @@ def test_a_factor_on_all_utilities_changes_no_decision(world, granularity, facto
     cluster, jobs = world
     more = [replace(job, utility=Scaled(job.utility, factor)) for job in jobs]
     params = SlotParameters(granularity=granularity)
-    bounds = price_bounds.of(jobs, cluster, BoundsParameters(rule=PriceBoundRule.PRINTED))
-    scaled = price_bounds.of(more, cluster, BoundsParameters(rule=PriceBoundRule.PRINTED))
+    bounds = price_bounds.price_bounds(jobs, cluster, BoundsParameters(rule=PriceBoundRule.PRINTED))
+    scaled = price_bounds.price_bounds(more, cluster, BoundsParameters(rule=PriceBoundRule.PRINTED))
     promised = Promised(cluster)
     for job, dearer in zip(jobs, more, strict=True):
         found = best_schedule(job, cluster, promised, bounds, params)
@@ -124,7 +124,7 @@ def test_a_factor_on_all_utilities_changes_no_decision(world, granularity, facto
 def test_the_order_of_the_machines_does_not_matter(world, granularity, data):
     cluster, jobs = world
     params = SlotParameters(granularity=granularity)
-    bounds = price_bounds.of(jobs, cluster, BoundsParameters(rule=PriceBoundRule.KAPPA))
+    bounds = price_bounds.price_bounds(jobs, cluster, BoundsParameters(rule=PriceBoundRule.KAPPA))
     turn = data.draw(st.permutations(range(len(cluster.worker_capacity))))
     back = data.draw(st.permutations(range(len(cluster.server_capacity))))
     other = SlotCluster(
@@ -153,7 +153,7 @@ def test_what_nobody_asks_for_costs_nothing(world, granularity):
         np.column_stack([cluster.server_capacity, np.zeros(len(cluster.server_capacity))]),
         cluster.horizon,
     )
-    bounds = price_bounds.of(jobs, cluster, BoundsParameters(rule=PriceBoundRule.KAPPA))
+    bounds = price_bounds.price_bounds(jobs, cluster, BoundsParameters(rule=PriceBoundRule.KAPPA))
     wider = Bounds(
         *(
             np.append(old, 3.0 + i % 2)

@@ -1,7 +1,7 @@
-"""What agents' reports say about jobs and nodes, for people: what is stale is shown and marked.
+"""Agents' reports of jobs and nodes for people: stale reports are shown and marked.
 
-Decisions read ``hearing``, which knows fresh reports only. A node's agent speaks for the pods that
-are bound to that node, and for no others.
+Decisions read ``Session.report``, which returns recent reports only. A node's agent reports the
+pods that are bound to that node, and no others.
 """
 
 from collections import Counter
@@ -79,7 +79,7 @@ def of_pod(snapshot: Snapshot, pod: Pod) -> tuple[NodeReport, PodReport] | None:
 
 def progress(snapshot: Snapshot, job: Job, freshness: Freshness) -> api.ProgressEntry | None:
     """Return how far a job is: its first member with a metric speaks for it."""
-    found = _first(_said(snapshot, job), lambda pod: pod.progress)
+    found = _first(_reports_of_job(snapshot, job), lambda pod: pod.progress)
     if found is None:
         return None
     member, report, now = found
@@ -88,7 +88,7 @@ def progress(snapshot: Snapshot, job: Job, freshness: Freshness) -> api.Progress
 
 def progress_problem(snapshot: Snapshot, job: Job) -> str:
     """Return why no metric of the job can be read; empty if one can, or nobody tried."""
-    found = _first(_said(snapshot, job), lambda pod: pod.problem or None)
+    found = _first(_reports_of_job(snapshot, job), lambda pod: pod.problem or None)
     return "" if found is None else f"{found[0].pod.name}: {found[2]}"
 
 
@@ -97,7 +97,7 @@ def checkpoint(snapshot: Snapshot, job: Job, *, now: float) -> api.CheckpointEnt
 
     ``now`` is in seconds since the epoch.
     """
-    said = list(_said(snapshot, job))
+    said = list(_reports_of_job(snapshot, job))
     found = _first(said, _saved) or _first(said, lambda pod: pod.checkpoint)
     if found is None:
         return None
@@ -128,7 +128,7 @@ def agent(snapshot: Snapshot, node: NodeName, freshness: Freshness) -> api.Agent
     )
 
 
-def _said(snapshot: Snapshot, job: Job) -> Iterator[tuple[Member, NodeReport, PodReport]]:
+def _reports_of_job(snapshot: Snapshot, job: Job) -> Iterator[tuple[Member, NodeReport, PodReport]]:
     """Yield what is said of the members, those that stay first, then by index and name."""
     for member in sorted(job.members, key=lambda m: (m.state in _LEFT, m.rank, m.pod.name)):
         said = of_pod(snapshot, member.pod)

@@ -1,4 +1,7 @@
-"""What agents say about pods, where it is complete and not too old."""
+"""Members of a job that agents' reports and requests go by: rank 0 speaks for all.
+
+Of the pods that share a checkpoint directory the one of rank 0 is asked to save.
+"""
 
 from collections.abc import Sequence
 from typing import Final
@@ -33,9 +36,6 @@ def of_pod(
     node = snapshot.bound.get(uid)
     report = None if node is None else fresh(snapshot, node, reading, stale_seconds)
     return None if report is None else report.pods.get(uid)
-
-
-# === Who is asked to save: of the pods that share a checkpoint directory the one called rank 0.
 
 
 _CHIEFS: Final = ("master", "chief", "launcher")

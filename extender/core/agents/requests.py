@@ -1,8 +1,11 @@
-"""What an agent is to tell the trainers on its node: checkpoint requests and their cancellations.
+"""Requests to the trainers on a node: checkpoints, and their cancellations.
 
-Derived from the Migration objects and from what owners say of changes of their workers, at every
-heartbeat, so that nothing is lost with an answer or a restart: the same id is the same request, and
-carrying it out twice is the same as once. A pod of a migration is the migration's.
+Derived at every heartbeat from the Migration objects and the owners' records of changes of workers,
+so that nothing is lost with an answer or a restart: the same id is the same request, and repeating
+it does nothing more. A pod of an open migration gets the migration's requests only.
+
+The request of a change of workers is kept until the last leaving worker is on its way out, so that
+no trainer goes on with a worker that is about to vanish; then the trainers that stay go on.
 """
 
 from collections.abc import Iterator
@@ -117,21 +120,13 @@ def _may_hold(snapshot: Snapshot, node: NodeName, request: str, uid: Uid) -> boo
     return pod.checkpoint.phase not in {CheckpointPhase.RELEASED, CheckpointPhase.REFUSED}
 
 
-# === What an agent is to tell the trainers on its node because their job's workers change.
-#
-# As for migrations (``core.agents.requests``) it is derived at every heartbeat, here from the
-# owners' annotations. The request stands until the last of those who leave is on its way out,
-# so that
-# nobody goes on with a worker that is about to vanish; then those who stay are told to go on.
-
-
 Order = tuple[Rescale, Uid, bool]
 """A change, a pod that it asks, and whether the request stands; else it is taken back."""
 
 
 def orders(snapshot: Snapshot, node: NodeName) -> Iterator[Order]:
     """Yield what concerns the pods of a node, in the order of the owners."""
-    for noted in rescale.of(snapshot).by_owner.values():
+    for noted in rescale.rescale_records(snapshot).by_owner.values():
         here = [uid for uid in noted.rescale.asked if snapshot.bound.get(uid) == node]
         pods = _alive(snapshot, noted, here) if here else []
         if not pods:
@@ -154,7 +149,7 @@ def _surplus(snapshot: Snapshot, noted: Noted) -> bool:
     if noted.rescale.phase is not Phase.SHRINKING:
         return False
     job = job_views.view(snapshot, noted.rescale.job)
-    return len(workers.of(snapshot, job, noted.owner).live) > noted.rescale.to
+    return len(workers.owner_workers(snapshot, job, noted.owner).live) > noted.rescale.to
 
 
 def _stands(one: Rescale, pod: Pod, *, surplus: bool) -> bool:

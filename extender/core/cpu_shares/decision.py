@@ -31,7 +31,7 @@ from extender.core.cpu_shares import portions as cpu_shares_portions
 from extender.core.cpu_shares import state as resize_state
 from extender.core.cpu_shares.commands import ResizeNode, ResizeResult
 from extender.core.cpu_shares.effort import Effort
-from extender.core.cpu_shares.portions import Part, Portion, Weighed, weighed
+from extender.core.cpu_shares.portions import Part, Portion, WeightedPod, weighted_pods
 from extender.core.cpu_shares.state import CpuSharesState
 from extender.core.parameters.combined import CoreParameters
 from extender.core.records import migrations
@@ -105,12 +105,12 @@ class CpuSharesDecision(Decision[CpuSharesState, CpuSharesTrigger, CpuSharesOutc
     ) -> CpuSharesOutcome:
         snapshot, params, now = session.snapshot, session.parameters, session.monotonic
         restoring = trigger.leaving or not params.cpu_weights.enabled
-        nodes = weighed(snapshot)
+        nodes = weighted_pods(snapshot)
         every_pod = {one.uid: one for here in nodes.values() for one in here}
         state = resize_state.learned(state, trigger.results, now)
         state = resize_state.kept(state, every_pod, now)
         state, pending = resize_state.followed_pending(state, every_pod, now)
-        seen = {} if restoring else _seen(session, nodes, state)
+        seen = {} if restoring else _observed(session, nodes, state)
         moving = frozenset[Uid]() if restoring else migrations.moving(snapshot)
         state = _remembered(state, every_pod, seen, now)
         view = _View(session.reading, params, restoring, moving, seen)
@@ -134,7 +134,7 @@ CPU_SHARES: Final = CpuSharesDecision()
 
 
 def _node(
-    node: NodeName, here: Sequence[Weighed], memory: CpuSharesState, view: _View, *, due: bool
+    node: NodeName, here: Sequence[WeightedPod], memory: CpuSharesState, view: _View, *, due: bool
 ) -> ResizeNode | None:
     anyway = due or view.restoring
     if not anyway and sum(one.held_milli - one.given_milli for one in here if one.noted) <= 0:
@@ -146,7 +146,7 @@ def _node(
     return ResizeNode(node, pods) if pods else None
 
 
-def _portion(one: Weighed, memory: CpuSharesState, view: _View) -> Portion:
+def _portion(one: WeightedPod, memory: CpuSharesState, view: _View) -> Portion:
     """Say what part a pod has in its node's CPU."""
     seen = view.seen.get(one.uid, _NOTHING)
     if _is_left_alone(one, memory, view):
@@ -163,7 +163,7 @@ def _portion(one: Weighed, memory: CpuSharesState, view: _View) -> Portion:
     return Portion(one, part, seen.work, converged=seen.category is Category.CONVERGED)
 
 
-def _is_left_alone(one: Weighed, memory: CpuSharesState, view: _View) -> bool:
+def _is_left_alone(one: WeightedPod, memory: CpuSharesState, view: _View) -> bool:
     if one.pod.deleting or one.uid in memory.pauses:
         return True
     pending = memory.pending.get(one.uid)
@@ -171,13 +171,13 @@ def _is_left_alone(one: Weighed, memory: CpuSharesState, view: _View) -> bool:
     return not view.restoring and (waits or one.uid in view.moving)
 
 
-def _rests(one: Weighed, memory: CpuSharesState, view: _View) -> bool:
+def _rests(one: WeightedPod, memory: CpuSharesState, view: _View) -> bool:
     rest = memory.rests.get(one.uid)
     return rest is not None and view.reading.monotonic < rest.until
 
 
-def _seen(
-    session: Session, nodes: Mapping[NodeName, Sequence[Weighed]], memory: CpuSharesState
+def _observed(
+    session: Session, nodes: Mapping[NodeName, Sequence[WeightedPod]], memory: CpuSharesState
 ) -> Mapping[Uid, _Seen]:
     """Look at the training of all pods whose agents report."""
     found: dict[Uid, _Seen] = {}
@@ -188,12 +188,12 @@ def _seen(
         for one in here:
             if (report := reports.get(one.uid)) is not None:
                 before = memory.efforts.get(one.uid)
-                found[one.uid] = _looked_at(one, report, before, session.monotonic, blind=blind)
+                found[one.uid] = _evaluated(one, report, before, session.monotonic, blind=blind)
     return found
 
 
-def _looked_at(
-    one: Weighed, report: PodReport, before: Effort | None, now: float, *, blind: bool
+def _evaluated(
+    one: WeightedPod, report: PodReport, before: Effort | None, now: float, *, blind: bool
 ) -> _Seen:
     after = effort.followed(before, report, now, as_given=not one.noted)
     work = effort.work_left(after, report)
@@ -203,7 +203,10 @@ def _looked_at(
 
 
 def _remembered(
-    memory: CpuSharesState, everybody: Mapping[Uid, Weighed], seen: Mapping[Uid, _Seen], now: float
+    memory: CpuSharesState,
+    everybody: Mapping[Uid, WeightedPod],
+    seen: Mapping[Uid, _Seen],
+    now: float,
 ) -> CpuSharesState:
     """Remember what steps cost, and since when too little is known of a changed pod."""
     efforts = {uid: one.effort for uid, one in seen.items() if one.effort is not None}

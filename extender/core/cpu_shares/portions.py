@@ -1,8 +1,8 @@
-"""Which pods take part in CPU weights, and what each has of its node.
+"""Pods that take part in CPU weights, and how the CPU of a node is divided among them.
 
-A pod takes part if it is ours, runs, is Burstable (requests, and not all of them equal to limits)
-and has one container whose request can be changed without a restart: its only one, or the one that
-the metrics annotation names. A pod that carries our note takes part until that is gone.
+A pod takes part if it is ours, runs, is Burstable (has requests, not all equal to limits) and has
+one container whose request can be changed without a restart: its only one, or the one that the
+metrics annotation names. A pod that carries our note takes part until the note is removed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ BURSTABLE: Final = "Burstable"
 
 
 @dataclass(frozen=True)
-class Weighed:
+class WeightedPod:
     """A pod that takes part.
 
     Attributes:
@@ -66,9 +66,9 @@ class Weighed:
         return max(1, limit - 1)
 
 
-def weighed(snapshot: Snapshot) -> Mapping[NodeName, tuple[Weighed, ...]]:
+def weighted_pods(snapshot: Snapshot) -> Mapping[NodeName, tuple[WeightedPod, ...]]:
     """Return who takes part, by node, each in order of uid."""
-    found: dict[NodeName, list[Weighed]] = {}
+    found: dict[NodeName, list[WeightedPod]] = {}
     for pods in snapshot.jobs.values():
         for pod in pods:
             node = snapshot.bound.get(pod.uid)
@@ -90,19 +90,19 @@ def is_restorable(pod: Pod, snapshot: Snapshot) -> bool:
     return bound and _of(pod, snapshot) is not None
 
 
-def _of(pod: Pod, snapshot: Snapshot) -> Weighed | None:
+def _of(pod: Pod, snapshot: Snapshot) -> WeightedPod | None:
     if pod.finished or pod.qos != BURSTABLE:
         return None
     if labels.CPU_GIVEN in pod.annotations:
         given = pod_cpu.parse_given(pod.annotations)
         own = [cpu for cpu in pod.cpus if given is not None and cpu.name == given.container]
-        return Weighed(pod.uid, pod, own[0], given.milli, noted=True) if own and given else None
+        return WeightedPod(pod.uid, pod, own[0], given.milli, noted=True) if own and given else None
     if pod.phase != "Running" or pod.deleting:
         return None
     cpu = _container(pod, above(snapshot, pod))
     if cpu is None or cpu.restarts or cpu.request_milli <= 0:
         return None
-    return Weighed(pod.uid, pod, cpu, cpu.request_milli, noted=False)
+    return WeightedPod(pod.uid, pod, cpu, cpu.request_milli, noted=False)
 
 
 def _container(pod: Pod, over: Owners) -> ContainerCpu | None:
@@ -117,9 +117,6 @@ def _container(pod: Pod, over: Owners) -> ContainerCpu | None:
     except InputError:
         return None
     return next((cpu for cpu in pod.cpus if cpu.name == name.container), None)
-
-
-# === How the CPU that a node's weighed pods were given is portioned out among them.
 
 
 LEAST_CHANGE_RATIO: Final = 0.1
@@ -150,7 +147,7 @@ class Portion:
         converged: Whether it is converged.
     """
 
-    one: Weighed
+    one: WeightedPod
     part: Part
     work: float | None = None
     converged: bool = False

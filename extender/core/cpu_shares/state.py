@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from extender.core.cluster.backoff import Backoff, strike
 from extender.core.cpu_shares.commands import Resized, ResizeResult
 from extender.core.cpu_shares.effort import Effort
-from extender.core.cpu_shares.portions import Weighed
+from extender.core.cpu_shares.portions import WeightedPod
 from shared.model import Uid
 
 DEFERRED_SECONDS: Final = 120.0
@@ -79,7 +79,9 @@ def _rest(rests: dict[Uid, Backoff], uid: Uid, now: float) -> None:
     strike(rests, uid, now, first=FIRST_REST_SECONDS, most=MOST_REST_SECONDS)
 
 
-def kept(memory: CpuSharesState, everybody: Mapping[Uid, Weighed], now: float) -> CpuSharesState:
+def kept(
+    memory: CpuSharesState, everybody: Mapping[Uid, WeightedPod], now: float
+) -> CpuSharesState:
     """Forget pods that are gone, changes that show, and what is over; ``now`` is monotonic."""
     return CpuSharesState(
         efforts={u: e for u, e in memory.efforts.items() if u in everybody},
@@ -95,12 +97,12 @@ def kept(memory: CpuSharesState, everybody: Mapping[Uid, Weighed], now: float) -
     )
 
 
-def _shows(one: Weighed, sent: Sent) -> bool:
+def _shows(one: WeightedPod, sent: Sent) -> bool:
     return (one.now_milli, one.noted) == (sent.milli, sent.noted)
 
 
 def followed_pending(
-    memory: CpuSharesState, everybody: Mapping[Uid, Weighed], now: float
+    memory: CpuSharesState, everybody: Mapping[Uid, WeightedPod], now: float
 ) -> tuple[CpuSharesState, tuple[str, ...]]:
     """Give up changes that cannot be granted, at once, and those that are not granted in time.
 

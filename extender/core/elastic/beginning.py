@@ -1,4 +1,10 @@
-"""The first write of a change: who is asked, which number is written, or why nothing is."""
+"""The first write of a change of workers: trainers to ask, number to write, or why there is none.
+
+Before a Deployment has fewer workers, the pods to remove are marked, as its controller goes by that
+mark. Marks are written in the phase ``Asked``; the smaller number only when all marks show in the
+snapshot. A mark that is left after a crash or an abort does no harm: its pod is the first to be
+removed the next time too.
+"""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,12 +12,13 @@ from typing import Final
 from extender.core.cluster import job_views
 from extender.core.cluster.job_spec import Shrink, WorkerRange
 from extender.core.cluster.jobs import Job, State
-from extender.core.cluster.owner_changes import ChangeOwner
+from extender.core.cluster.owner_changes import ChangeOwner, MarkPod
 from extender.core.cluster.session import Reading
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.cluster.worker_gang import worker_count
-from extender.core.elastic import nominating, phases, stepping
-from extender.core.elastic.phases import recent
+from extender.core.elastic import stepping
+from extender.core.elastic.stepping import recent
+from extender.core.kinds import registry
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.elastic import RescaleParameters
 from extender.core.records import rescale as records_rescale
@@ -19,12 +26,46 @@ from extender.core.records import workers as crews
 from extender.core.records.elastic_owner import scaled
 from extender.core.records.rescale import Cause, Noted, Phase, Proposal, Records, Rescale
 from extender.core.records.rescale_reasons import ScalingReason as R
-from extender.core.records.workers import Crew
+from extender.core.records.workers import OwnerWorkers
 from shared.model import JobKey, Owner, Uid
 
 
+def missing_marks(crew: OwnerWorkers, to: int) -> tuple[MarkPod, ...]:
+    """Return the marks that those who leave still need when ``to`` workers stay.
+
+    None where the owner's own order says it already: who has no place goes before all others.
+    """
+    leaving = crew.surplus(to)
+    if len(leaving) <= crew.waiting:
+        return ()
+    kind = registry.nominating(leaving[0].pod)
+    if kind is None:
+        return ()
+    going, staying = [m.pod for m in leaving], [m.pod for m in crew.live[len(leaving) :]]
+    wanted = kind.nominations(going, staying)
+    return tuple(MarkPod(p.key, p.uid, wanted[p.key]) for p in going if p.key in wanted)
+
+
+def marks(snapshot: Snapshot, book: Records) -> tuple[MarkPod, ...]:
+    """Return the marks that are missing for changes under way."""
+    return tuple(mark for noted in book.open for mark in marks_of_change(snapshot, noted))
+
+
+def marks_of_change(snapshot: Snapshot, noted: Noted) -> tuple[MarkPod, ...]:
+    """Return those of one change: of one that is asked for, and that nobody has interfered with."""
+    owner, one = noted.owner, noted.rescale
+    if one.phase is not Phase.ASKED or one.to == 0 or stepping.worker_number(owner) != one.before:
+        return ()
+    pods = snapshot.jobs.get(one.job, ())
+    if not any(registry.nominating(pod) for pod in pods):
+        return ()  # most kinds need none
+    return missing_marks(
+        crews.owner_workers(snapshot, job_views.view(snapshot, one.job), owner), one.to
+    )
+
+
 @dataclass(frozen=True)
-class Wanted:
+class RequestedChange:
     """A proposal that can be followed: what is to be written, but for who else is concerned.
 
     Attributes:
@@ -40,7 +81,7 @@ class Wanted:
     proposal: Proposal
     owner: Owner
     job: Job | None
-    crew: Crew
+    crew: OwnerWorkers
     last: Rescale | None
     before: int
     to: int
@@ -52,13 +93,13 @@ class Wanted:
         return self.before != self.to
 
 
-def wanted(
+def requested_change(
     snapshot: Snapshot,
     book: Records,
     proposal: Proposal,
     reading: Reading,
     params: CoreParameters,
-) -> Wanted | R:
+) -> RequestedChange | R:
     """Return what following a proposal means, or why it is not followed."""
     found = _subject(snapshot, book, proposal)
     if isinstance(found, R) or not found.changes:
@@ -73,14 +114,16 @@ def wanted(
     return _shrinking(snapshot, found, reading, params)
 
 
-def first_write(one: Wanted, beside: int, reading: Reading, params: CoreParameters) -> ChangeOwner:
+def first_write(
+    one: RequestedChange, beside: int, reading: Reading, params: CoreParameters
+) -> ChangeOwner:
     """Return the write that begins a change; ``beside``: jobs that change together, it included."""
     now, shrinks = reading.now, one.to < one.before
-    last = phases.recent(one.last, now)
+    last = stepping.recent(one.last, now)
     ask_until = now + params.rescaling.checkpoint_seconds
     wished = _range(one.job)
     rescale = Rescale(
-        id=phases.name(one.owner, one.before, one.to, now),
+        id=stepping.change_name(one.owner, one.before, one.to, now),
         phase=Phase.ASKED,
         cause=one.proposal.cause,
         before=one.before,
@@ -102,26 +145,26 @@ def first_write(one: Wanted, beside: int, reading: Reading, params: CoreParamete
     return _written(one, rescale)
 
 
-def _written(one: Wanted, rescale: Rescale) -> ChangeOwner:
+def _written(one: RequestedChange, rescale: Rescale) -> ChangeOwner:
     """A number goes out at once where nobody is asked or marked before, nor waited for."""
-    event = phases.begun(one.owner, rescale)
+    event = stepping.begun(one.owner, rescale)
     if one.to < one.before and (one.asked or rescale.group > 1 or _unmarked(one)):
-        return phases.note(one.owner, rescale, event)
+        return stepping.note(one.owner, rescale, event)
     phase = Phase.GROWING if one.to > one.before else Phase.SHRINKING
-    return phases.enter(one.owner, rescale, phase, rescale.at, one.crew, event)
+    return stepping.enter(one.owner, rescale, phase, rescale.at, one.crew, event)
 
 
-def _unmarked(one: Wanted) -> bool:
-    return one.to > 0 and bool(nominating.missing(one.crew, one.to))
+def _unmarked(one: RequestedChange) -> bool:
+    return one.to > 0 and bool(missing_marks(one.crew, one.to))
 
 
-def _subject(snapshot: Snapshot, book: Records, proposal: Proposal) -> Wanted | R:
+def _subject(snapshot: Snapshot, book: Records, proposal: Proposal) -> RequestedChange | R:
     job = job_views.view(snapshot, proposal.job) if proposal.job in snapshot.jobs else None
     paused = _paused(book, proposal.job)
     owner = paused.owner if paused else _owner(snapshot, job)
     if owner is None:
         return R.OWNER_NOT_SUPPORTED
-    before = phases.number(owner)
+    before = stepping.worker_number(owner)
     if before is None or (owner.job is not None and owner.job.managed):
         return R.OWNER_NOT_SUPPORTED
     if why := _mistake(book, owner, job):
@@ -133,7 +176,9 @@ def _subject(snapshot: Snapshot, book: Records, proposal: Proposal) -> Wanted | 
     to = _clamped(proposal, owner, job, last)
     if isinstance(to, R):
         return to
-    return Wanted(proposal, owner, job, crews.of(snapshot, job, owner), last, before, to)
+    return RequestedChange(
+        proposal, owner, job, crews.owner_workers(snapshot, job, owner), last, before, to
+    )
 
 
 def _mistake(book: Records, owner: Owner, job: Job | None) -> R | None:
@@ -176,21 +221,23 @@ def _clamped(proposal: Proposal, owner: Owner, job: Job | None, last: Rescale | 
 
 
 def _shrinking(
-    snapshot: Snapshot, one: Wanted, reading: Reading, params: CoreParameters
-) -> Wanted | R:
+    snapshot: Snapshot, one: RequestedChange, reading: Reading, params: CoreParameters
+) -> RequestedChange | R:
     """Add who is asked: nobody where those who leave have no place yet, or need not be asked."""
     job = one.job
     if job is None or job.spec.shrink is Shrink.TERMINATE or not _disturbs(one, job):
         return one
     if not job.spec.has_checkpoint:
         return R.NOT_OPTED_IN
-    asked = stepping.whom(snapshot, job, reading, params)
+    asked = stepping.trainers_to_ask(snapshot, job, reading, params)
     if isinstance(asked, R):
         return asked
-    return Wanted(one.proposal, one.owner, job, one.crew, one.last, one.before, one.to, asked)
+    return RequestedChange(
+        one.proposal, one.owner, job, one.crew, one.last, one.before, one.to, asked
+    )
 
 
-def _disturbs(one: Wanted, job: Job) -> bool:
+def _disturbs(one: RequestedChange, job: Job) -> bool:
     """Say whether anybody who leaves has a place, or one on the way."""
     if one.to == 0:
         return bool(job.having(State.BOUND, State.SEATED))

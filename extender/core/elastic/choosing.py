@@ -1,4 +1,8 @@
-"""How often a job may change: a rest after each change, a cap in an hour, patience after aborts."""
+"""The proposals to follow now: within the limits, and for one start all of them or none.
+
+The limits are a pause after each change, a number of changes in an hour, and longer pauses after
+aborted changes.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,15 +14,13 @@ from extender.core.cluster.owners import above
 from extender.core.cluster.session import Reading
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.elastic import beginning
-from extender.core.elastic.beginning import Wanted
+from extender.core.elastic.beginning import RequestedChange
 from extender.core.parameters.combined import CoreParameters
 from extender.core.records.elastic_owner import ranged, scaled
 from extender.core.records.rescale import Cause, Proposal, Records
 from extender.core.records.rescale_reasons import ScalingReason as R
 from shared.ledgers import Declined
 from shared.model import JobKey
-
-# === Which proposals are followed now: within the limits, and for one start all of them or none.
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,8 @@ def choose(
         if any(proposal.job in busy for proposal in group):
             continue  # whoever is on the way is proposed anew if need be
         busy.update(proposal.job for proposal in group)
-        ones = _within(_together(_wanted(snapshot, book, group, reading, params)), left)
-        begun = [one for one in ones if isinstance(one, Wanted) and one.changes]
+        ones = _within(_together(_requested_changes(snapshot, book, group, reading, params)), left)
+        begun = [one for one in ones if isinstance(one, RequestedChange) and one.changes]
         commands += [beginning.first_write(one, len(begun), reading, params) for one in begun]
         left -= sum(map(_counts, begun))
         declined |= {p.job: o for p, o in zip(group, ones, strict=True) if isinstance(o, R)}
@@ -55,14 +57,14 @@ def choose(
     return Chosen(tuple(commands), told)
 
 
-def _wanted(
+def _requested_changes(
     snapshot: Snapshot,
     book: Records,
     group: Sequence[Proposal],
     reading: Reading,
     params: CoreParameters,
-) -> list[Wanted | R]:
-    return [beginning.wanted(snapshot, book, one, reading, params) for one in group]
+) -> list[RequestedChange | R]:
+    return [beginning.requested_change(snapshot, book, one, reading, params) for one in group]
 
 
 def _groups(proposals: Iterable[Proposal]) -> Iterable[list[Proposal]]:
@@ -74,19 +76,19 @@ def _groups(proposals: Iterable[Proposal]) -> Iterable[list[Proposal]]:
     return found.values()
 
 
-def _together(ones: list[Wanted | R]) -> list[Wanted | R]:
+def _together(ones: list[RequestedChange | R]) -> list[RequestedChange | R]:
     """Nobody gives up a worker for a start that another one keeps from happening."""
     if not any(isinstance(one, R) for one in ones):
         return ones
     return [one if isinstance(one, R) else R.OTHERS_STAY for one in ones]
 
 
-def _within(ones: list[Wanted | R], left: int) -> list[Wanted | R]:
-    counted = sum(_counts(one) for one in ones if isinstance(one, Wanted))
+def _within(ones: list[RequestedChange | R], left: int) -> list[RequestedChange | R]:
+    counted = sum(_counts(one) for one in ones if isinstance(one, RequestedChange))
     return ones if counted <= left else [R.TOO_MANY_OPEN for _ in ones]
 
 
-def _counts(one: Wanted) -> bool:
+def _counts(one: RequestedChange) -> bool:
     """Say whether a change counts among those that are open; a slot plan's come on top."""
     return one.changes and one.proposal.cause is not Cause.SLOT
 

@@ -19,11 +19,11 @@ from extender.core.cluster.decision import Decision, Outcome
 from extender.core.cluster.owner_changes import ChangeOwner, MarkPod
 from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.elastic import choosing, nominating, speeds, stepping
-from extender.core.elastic.phases import Case
-from extender.core.elastic.sources import proposals
+from extender.core.elastic import beginning, choosing, speeds, stepping
+from extender.core.elastic.proposals import proposals
 from extender.core.elastic.speeds import SpeedMemory
 from extender.core.elastic.state import ElasticState, Ended, followed, measured
+from extender.core.elastic.stepping import StepInputs
 from extender.core.parameters.combined import CoreParameters
 from extender.core.queue.decision import QUEUE
 from extender.core.queue.state import QueueState
@@ -80,7 +80,7 @@ class ElasticDecision(Decision[ElasticState, ElasticTrigger, ElasticOutcome]):
         self, session: Session, state: ElasticState, trigger: ElasticTrigger
     ) -> ElasticOutcome:
         snapshot, reading, params = session.snapshot, session.reading, session.parameters
-        book = rescale.of(snapshot)
+        book = rescale.rescale_records(snapshot)
         state, ended = followed(state, book, reading.now)
         learned = speeds.learned(state.speeds, snapshot, reading, session.stale_seconds)
         state = measured(replace(state, speeds=learned))
@@ -91,7 +91,7 @@ class ElasticDecision(Decision[ElasticState, ElasticTrigger, ElasticOutcome]):
             chosen = choosing.choose(snapshot, book, proposed, reading, params)
             commands += chosen.commands
             state = replace(state, declined=chosen.declined)
-        marks = nominating.marks(snapshot, book)
+        marks = beginning.marks(snapshot, book)
         return ElasticOutcome(commands=commands, state=state, ended=ended, marks=marks)
 
     @override
@@ -112,14 +112,14 @@ def _step(
     owner, one = noted.owner, noted.rescale
     job = job_views.view(snapshot, one.job) if one.job in snapshot.jobs else None
     return stepping.step(
-        Case(
+        StepInputs(
             snapshot=snapshot,
             reading=reading,
             params=params,
             owner=owner,
             rescale=one,
             job=job,
-            crew=workers.of(snapshot, job, owner),
+            crew=workers.owner_workers(snapshot, job, owner),
             beside=book.beside(one),
             unmarked=_unmarked(snapshot, book, one),
             migrating=any(m.open and m.job == one.job for m in snapshot.migrations.values()),
@@ -129,4 +129,4 @@ def _step(
 
 def _unmarked(snapshot: Snapshot, book: Records, one: Rescale) -> frozenset[JobKey]:
     found = (book.by_job.get(beside.job) for beside in book.beside(one))
-    return frozenset(n.rescale.job for n in found if n and nominating.of(snapshot, n))
+    return frozenset(n.rescale.job for n in found if n and beginning.marks_of_change(snapshot, n))

@@ -1,7 +1,7 @@
-"""The jobs of a snapshot as the rule ``scaling`` sees them.
+"""The jobs of a snapshot in the terms of the rule ``scaling``.
 
-Who runs counts with the workers that are bound; those that wait for room leave before them. A job
-whose number must not change now, whatever the reason, runs with that number as least and most.
+A running job counts with its bound workers; workers that wait for room leave before them. A job
+whose number of workers must not change now has that number as least and most.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -37,7 +37,7 @@ class Pace:
 
 
 @dataclass(frozen=True)
-class Crowd:
+class ElasticJob:
     """A job that runs and can change.
 
     Attributes:
@@ -64,7 +64,7 @@ class Crowd:
         return len(self.workers)
 
 
-def crowd(snapshot: Snapshot, key: JobKey) -> Crowd | None:
+def elastic_job(snapshot: Snapshot, key: JobKey) -> ElasticJob | None:
     """Return a job that runs with as many workers as its owner wants; None if it does not.
 
     Workers that wait for room must be those that leave first, or nobody knows who would leave.
@@ -86,10 +86,12 @@ def crowd(snapshot: Snapshot, key: JobKey) -> Crowd | None:
         return None
     most = max(wished.most, len(bound))
     newcomer = pod_shape.own_shape(snapshot, bound[0].pod)
-    return Crowd(job, bound, others, least, most, surplus, newcomer)
+    return ElasticJob(job, bound, others, least, most, surplus, newcomer)
 
 
-def running(one: Crowd, weight: Weight, pace: Pace, *, may_shrink: bool, may_grow: bool) -> Running:
+def running(
+    one: ElasticJob, weight: Weight, pace: Pace, *, may_shrink: bool, may_grow: bool
+) -> Running:
     """Return a job as the rule sees it.
 
     Args:

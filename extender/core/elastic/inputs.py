@@ -1,4 +1,4 @@
-"""What a proposal is made from: who runs and can change, who waits for room, what is free."""
+"""Inputs of DRS: jobs that run and can change, jobs that wait for room, free room."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from extender.core.cluster.jobs import Job
 from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.elastic import beginning, elastic_jobs, speeds
-from extender.core.elastic.beginning import Wanted
-from extender.core.elastic.elastic_jobs import Crowd, Pace
+from extender.core.elastic.beginning import RequestedChange
+from extender.core.elastic.elastic_jobs import ElasticJob, Pace
 from extender.core.elastic.scaling_values import Candidate, Running
 from extender.core.elastic.speeds import SpeedMemory
 from extender.core.nodes.node_table import NodeTable
@@ -19,17 +19,17 @@ from extender.core.queue import slot_gate
 from extender.core.queue.decision import QUEUE, QueueOutcome, QueueTrigger
 from extender.core.queue.state import QueueState
 from extender.core.queue.weighting import Weight
-from extender.core.records import elastic_owner, plans, profile, rescale
+from extender.core.records import elastic_owner, profile, rescale, slot_plan
 from extender.core.records.rescale import Cause, Proposal
 from shared.model import JobKey
 
-MOST_LOOKED_AT: Final = 20
+MOST_WAITING: Final = 20
 """Jobs for which room is looked for, the most important ones: a count bounds the work, not a clock,
 so that it is the same again."""
 
 
 @dataclass(frozen=True)
-class Scene:
+class ElasticSession:
     """One snapshot, as it is looked at.
 
     Attributes:
@@ -48,7 +48,7 @@ class Scene:
     params: CoreParameters
     cycle: QueueOutcome
     room: NodeTable
-    crowds: Mapping[JobKey, Crowd]
+    crowds: Mapping[JobKey, ElasticJob]
     paces: Mapping[JobKey, Pace]
     weights: Mapping[JobKey, Weight]
     waiting: Mapping[JobKey, tuple[Job, Candidate]]
@@ -56,26 +56,26 @@ class Scene:
 
     def may(self, key: JobKey, to: int, cause: Cause, starts: JobKey | None = None) -> bool:
         """Say whether such a change could begin now."""
-        book = rescale.of(self.snapshot)
+        book = rescale.rescale_records(self.snapshot)
         proposal = Proposal(key, to, cause, starts)
-        found = beginning.wanted(self.snapshot, book, proposal, self.reading, self.params)
-        return isinstance(found, Wanted)
+        found = beginning.requested_change(self.snapshot, book, proposal, self.reading, self.params)
+        return isinstance(found, RequestedChange)
 
 
-def scene(
+def elastic_session(
     snapshot: Snapshot,
     queue: QueueState,
     known: SpeedMemory,
     reading: Reading,
     params: CoreParameters,
-) -> Scene | None:
+) -> ElasticSession | None:
     """Return what there is to decide on; None, and at no cost, where no job could change."""
-    crowds = _crowds(snapshot)
+    crowds = _elastic_jobs(snapshot)
     if not crowds:
         return None
     cycle = QUEUE.decide(Session(snapshot, reading, params), queue, QueueTrigger())
     weight = elastic_jobs.weigher(snapshot, params)
-    return Scene(
+    return ElasticSession(
         snapshot=snapshot,
         reading=reading,
         params=params,
@@ -89,14 +89,14 @@ def scene(
     )
 
 
-def _crowds(snapshot: Snapshot) -> dict[JobKey, Crowd]:
+def _elastic_jobs(snapshot: Snapshot) -> dict[JobKey, ElasticJob]:
     keys = elastic_owner.ranged(snapshot)
     if not keys:
         return {}
-    busy = set(rescale.of(snapshot).busy)
+    busy = set(rescale.rescale_records(snapshot).busy)
     busy |= {migration.job for migration in snapshot.migrations.values() if migration.open}
-    busy |= plans.planned(snapshot).keys() | profile.unmeasured(snapshot)
-    found = {key: elastic_jobs.crowd(snapshot, key) for key in keys if key not in busy}
+    busy |= slot_plan.planned(snapshot).keys() | profile.unmeasured(snapshot)
+    found = {key: elastic_jobs.elastic_job(snapshot, key) for key in keys if key not in busy}
     return {key: one for key, one in found.items() if one is not None}
 
 
@@ -123,4 +123,4 @@ def _waiting(
     known = [(job, elastic_jobs.candidate(job, weight(job), now)) for job in jobs]
     found = [(job, one) for job, one in known if one is not None]
     found.sort(key=lambda pair: pair[1].elastic.rank)
-    return {job.key: (job, one) for job, one in found[:MOST_LOOKED_AT]}
+    return {job.key: (job, one) for job, one in found[:MOST_WAITING]}

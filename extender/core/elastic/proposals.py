@@ -1,7 +1,18 @@
-"""Workers that do not exist yet, seated by the planner: growth asks only for those that find room.
+"""Changes of workers to propose: by slot plans first, then by DRS for jobs without one.
 
-The rule ``scaling`` knows nodes and amounts. What else the job wishes, a topology or relations
-between roles, and what its namespace may hold, the planner and ``sharing`` know.
+A slot plan says how many workers an admitted job should have in the present slot.
+
+DRS (docs/policies/scaling.md) works on one snapshot:
+
+1. Jobs that wait for room are those of a queue pass over the same snapshot.
+2. The starter is the first of them that fits once other jobs give up workers: all of these shrink
+   together, and there is no second starter until they have. While the queue has a backfill head,
+   only the head can be the starter.
+3. Without a starter, jobs lose workers that slow them, or grow into room that the queue leaves.
+
+Growth counts only workers that the planner can place: the rule ``scaling`` knows nodes and amounts,
+but neither topology, relations between roles, nor the shares of namespaces. While the speed of a
+job is being measured, it gets one worker at a time, so that the speed is known soon.
 """
 
 from collections import Counter
@@ -11,12 +22,14 @@ from typing import Final
 
 from msgspec.structs import replace as changed
 
+from extender.core.cluster import job_views
 from extender.core.cluster.jobs import UNPLANNED_STATES, Job, Member, State, in_order
 from extender.core.cluster.session import Reading
 from extender.core.cluster.snapshot import Snapshot
+from extender.core.cluster.worker_gang import worker_count
 from extender.core.elastic import elastic_jobs, scaling
-from extender.core.elastic.elastic_jobs import Crowd, Pace
-from extender.core.elastic.inputs import Scene, scene
+from extender.core.elastic.elastic_jobs import ElasticJob, Pace
+from extender.core.elastic.inputs import ElasticSession, elastic_session
 from extender.core.elastic.scaling_values import Addition, Candidate, Removal, Running, ScalingPlan
 from extender.core.elastic.speeds import SpeedMemory
 from extender.core.nodes.node_table import NodeTable
@@ -27,14 +40,80 @@ from extender.core.placement.planner import Refusal
 from extender.core.queue import backfill, namespace_shares
 from extender.core.queue.namespace_shares import Shares
 from extender.core.queue.state import QueueState
+from extender.core.records import slot_plan
 from extender.core.records import workers as records_workers
+from extender.core.records.elastic_owner import scaled
 from extender.core.records.rescale import Cause, Proposal
+from extender.core.records.slot_plan import Planned, planned
 from shared.model import JobKey, Uid
+
+_PLACED = (State.BOUND, State.SEATED, State.LOOSE)
+
+
+def slot_plan_proposals(
+    snapshot: Snapshot, reading: Reading, params: CoreParameters
+) -> tuple[Proposal, ...]:
+    """Return what is to change in the present slot, in order of the jobs' names.
+
+    A job whose plan is over, or empty, is left as it is: it is never stopped for being late. One
+    that waits for its slot with its pods gated is left alone too: it takes nothing.
+    """
+    if not params.slot_time.enabled:
+        return ()
+    slot = slot_plan.slot_at(reading.now, params.slot_time.slot_seconds)
+    found = []
+    for key, one in sorted(planned(snapshot).items()):
+        if one.plan.slot_seconds != params.slot_time.slot_seconds:
+            continue
+        to = _target_workers(snapshot, one, slot)
+        if to is not None:
+            found.append(Proposal(key, to, Cause.SLOT))
+    return tuple(found)
+
+
+def _target_workers(snapshot: Snapshot, one: Planned, slot: int) -> int | None:
+    """Return the number of workers that a job should get; None if it is to stay as it is."""
+    plan, key = one.plan, one.plan.job
+    if not plan.spans or slot > plan.completion:
+        return None
+    wanted = plan.workers_at(slot)
+    job = job_views.view(snapshot, key) if key in snapshot.jobs else None
+    placed = job is not None and bool(job.having(*_PLACED))
+    if wanted == 0:
+        return 0 if placed and plan.asked.pauses else None
+    if job is not None and all(m.state in {State.SUCCEEDED, State.FAILED} for m in job.members):
+        return None
+    now = _workers(snapshot, one)
+    if now is None or now == wanted or (now > 0 and plan.asked.least == plan.asked.most):
+        return None
+    return None if wanted < now and placed and not plan.asked.shrinks else wanted
+
+
+def _workers(snapshot: Snapshot, one: Planned) -> int | None:
+    """Return how many workers the job has been told to have; None if nobody can say."""
+    job = job_views.view(snapshot, one.plan.job) if one.plan.job in snapshot.jobs else None
+    if one.owner.suspended:
+        return 0
+    found = None if job is None else scaled(snapshot, job)
+    count = worker_count(one.owner) if found is None else found.count
+    return None if count is None else count.count
+
+
+def proposals(
+    snapshot: Snapshot,
+    queue: QueueState,
+    speeds: SpeedMemory,
+    reading: Reading,
+    params: CoreParameters,
+) -> tuple[Proposal, ...]:
+    """Return what should change now, what matters most in front."""
+    planned = slot_plan_proposals(snapshot, reading, params)
+    return (*planned, *drs_proposals(snapshot, queue, speeds, reading, params))
 
 
 def seated(
     snapshot: Snapshot,
-    wanted: Sequence[tuple[Crowd, int]],
+    wanted: Sequence[tuple[ElasticJob, int]],
     room: NodeTable,
     params: CoreParameters,
 ) -> Mapping[JobKey, int]:
@@ -56,7 +135,7 @@ def seated(
 
 
 def _seated(
-    one: Crowd, most: int, room: NodeTable, params: CoreParameters, shares: Shares
+    one: ElasticJob, most: int, room: NodeTable, params: CoreParameters, shares: Shares
 ) -> tuple[int, NodeTable]:
     """Return how many of the newcomers find seats, and the room with them."""
     for count in range(_allowed(one, most, shares), 0, -1):
@@ -69,7 +148,7 @@ def _seated(
     return 0, room
 
 
-def _allowed(one: Crowd, most: int, shares: Shares) -> int:
+def _allowed(one: ElasticJob, most: int, shares: Shares) -> int:
     """Return how many of the newcomers the namespace may have."""
     come = newcomers(one, most)
     within = shares.within(replace(one.job, members=(*one.job.members, *come)))
@@ -79,7 +158,7 @@ def _allowed(one: Crowd, most: int, shares: Shares) -> int:
     return sum(m.pod.uid in names for m in within.members)
 
 
-def newcomers(one: Crowd, count: int) -> tuple[Member, ...]:
+def newcomers(one: ElasticJob, count: int) -> tuple[Member, ...]:
     """Return so many workers as the owner would make them, ranked behind all others."""
     like = one.workers[0]
     first = _last_rank(one.job) + 1
@@ -100,23 +179,10 @@ def _last_rank(job: Job) -> int:
     return max(m.rank for m in job.members)
 
 
-# === What DRS proposes for jobs without a slot plan (docs/policies/scaling.md).
-#
-# 1. Who waits for room is what a cycle of the queue says of this very snapshot.
-# 2. The first job of those for which workers must leave, and would then fit, is the starter:
-# all of
-#    its victims shrink together, and until they have nobody else is a starter. While the queue
-# keeps
-#    room for a job whose maximum wait is over, it alone can be one.
-# 3. If there is none, jobs lose workers that slow them, or grow into room that the queue leaves.
-#
-# One worker more at a time, as long as a job is being measured: then its speed is known soon.
+_PLACEHOLDER_JOB: Final = JobKey("somebody")
 
 
-_SOMEBODY: Final = JobKey("somebody")
-
-
-def proposals(
+def drs_proposals(
     snapshot: Snapshot,
     queue: QueueState,
     known: SpeedMemory,
@@ -132,7 +198,11 @@ def proposals(
         reading: Now.
         params: All of them: the seats are those of the planner.
     """
-    seen = scene(snapshot, queue, known, reading, params) if params.rescaling.enabled else None
+    seen = (
+        elastic_session(snapshot, queue, known, reading, params)
+        if params.rescaling.enabled
+        else None
+    )
     return () if seen is None else _starting(seen) or _settling(seen)
 
 
@@ -144,20 +214,20 @@ def placed(job: Job, workers: int, room: NodeTable, params: CoreParameters) -> P
     return None if isinstance(result, Misfit) else result
 
 
-def _starting(seen: Scene) -> tuple[Proposal, ...]:
+def _starting(seen: ElasticSession) -> tuple[Proposal, ...]:
     """Return who shrinks for the first job that then starts."""
     awaited = records_workers.starters(seen.snapshot, seen.reading.now)
     if not seen.waiting or not seen.waiting.keys().isdisjoint(awaited):
         return ()
     runs = [
-        _running(seen, key, may_shrink=seen.may(key, one.least, Cause.STARVING, _SOMEBODY))
+        _running(seen, key, may_shrink=seen.may(key, one.least, Cause.STARVING, _PLACEHOLDER_JOB))
         for key, one in seen.crowds.items()
     ]
     plan = _decided(seen, runs, seen.waiting.values(), seen.room)
     return _removed(seen, [one for one in plan.removals if one.starts is not None])
 
 
-def _settling(seen: Scene) -> tuple[Proposal, ...]:
+def _settling(seen: ElasticSession) -> tuple[Proposal, ...]:
     """Return who loses workers that slow it, and who grows."""
     runs = [
         _running(
@@ -179,7 +249,12 @@ def _settling(seen: Scene) -> tuple[Proposal, ...]:
 
 
 def _running(
-    seen: Scene, key: JobKey, *, may_shrink: bool, may_grow: bool = False, paced: bool = False
+    seen: ElasticSession,
+    key: JobKey,
+    *,
+    may_shrink: bool,
+    may_grow: bool = False,
+    paced: bool = False,
 ) -> Running:
     one = seen.crowds[key]
     return elastic_jobs.running(
@@ -192,7 +267,7 @@ def _running(
 
 
 def _decided(
-    seen: Scene,
+    seen: ElasticSession,
     runs: Sequence[Running],
     waiting: Iterable[tuple[Job, Candidate]],
     room: NodeTable,
@@ -208,7 +283,7 @@ def _decided(
     return scaling.decide(everybody, candidates, room, place, params, most_starts=1)
 
 
-def _removed(seen: Scene, removals: Iterable[Removal]) -> tuple[Proposal, ...]:
+def _removed(seen: ElasticSession, removals: Iterable[Removal]) -> tuple[Proposal, ...]:
     """Return one proposal a job: how many workers it keeps."""
     by_job: dict[JobKey, list[Removal]] = {}
     for one in removals:
@@ -225,7 +300,9 @@ def _removed(seen: Scene, removals: Iterable[Removal]) -> tuple[Proposal, ...]:
     )
 
 
-def _added(seen: Scene, additions: Sequence[Addition], room: NodeTable) -> Iterable[Proposal]:
+def _added(
+    seen: ElasticSession, additions: Sequence[Addition], room: NodeTable
+) -> Iterable[Proposal]:
     """Yield one proposal a job: how many workers it gets of those that find room."""
     counts = Counter(one.job for one in additions)  # in the order in which they were first given
     wanted = [(seen.crowds[key], _step(seen, key, count)) for key, count in counts.items()]
@@ -236,7 +313,7 @@ def _added(seen: Scene, additions: Sequence[Addition], room: NodeTable) -> Itera
         yield Proposal(key, to, Cause(ones[0].why.value), saved_seconds=_saved(ones))
 
 
-def _step(seen: Scene, key: JobKey, count: int) -> int:
+def _step(seen: ElasticSession, key: JobKey, count: int) -> int:
     """Return how many workers a job may get at once: one while its speed is being measured."""
     pace = seen.paces[key]
     measuring = seen.params.scaling.marginal_gain and pace.speed is None and pace.left is not None

@@ -1,4 +1,9 @@
-"""How long steps took with how many workers: what agents' reports said, as a bounded value."""
+"""How fast elastic jobs train with how many workers, learned from agents' reports.
+
+The samples are a bounded value. An interval runs from one reported step to a later one, if the same
+pod reported both, the job had the same pods in between, and no trainer held. The first interval
+after a change counts as the pause that the change cost.
+"""
 
 from collections.abc import Mapping
 from statistics import median_low
@@ -123,15 +128,6 @@ class SpeedMemory(Struct, frozen=True):
     samples: Mapping[str, Samples] = {}
 
 
-# === How fast elastic jobs train with how many workers, learned from what agents report.
-#
-# An interval counts from one step that was seen to a later one, if the same pod said both, the
-# job
-# had the same pods all the time, and no trainer held. The first interval after a change counts
-# as the
-# pause that the change cost.
-
-
 LEAST_SECONDS: Final = 5.0
 """Of an interval: agents read the metrics from time to time, which a short one would show."""
 
@@ -142,7 +138,7 @@ LONGEST_PAUSE_SECONDS: Final = 3600.0
 _HOLDING: Final = frozenset({CheckpointPhase.ASKED, CheckpointPhase.ACKED})
 
 
-class _Seen(NamedTuple):
+class _Observation(NamedTuple):
     """What is known of a job now; ``still``: it does not change, and no trainer holds."""
 
     pod: Uid
@@ -161,7 +157,7 @@ def learned(
     marks: dict[JobKey, Mark] = {}
     samples = dict(memory.samples)
     for key in ranged(snapshot) if snapshot.reports else ():
-        seen = _seen(snapshot, job_views.view(snapshot, key), reading, stale_seconds)
+        seen = _observation(snapshot, job_views.view(snapshot, key), reading, stale_seconds)
         if seen is None:
             continue
         marks[key], interval = _followed(memory.marks.get(key), seen)
@@ -205,16 +201,18 @@ def fitted(samples: Samples, params: SpeedParameters) -> Speed | None:
     return Speed(found.step, near_cost=1.0)
 
 
-def _seen(snapshot: Snapshot, job: Job, reading: Reading, stale_seconds: float) -> _Seen | None:
+def _observation(
+    snapshot: Snapshot, job: Job, reading: Reading, stale_seconds: float
+) -> _Observation | None:
     said = last_progress(snapshot, job, reading, stale_seconds)
     found = scaled(snapshot, job)
     if said is None or found is None:
         return None
     uid, progress = said
     bound = sum(m.state is State.BOUND for m in found.workers)
-    noted = rescale.of(snapshot).by_job.get(job.key)
+    noted = rescale.rescale_records(snapshot).by_job.get(job.key)
     changes = bound != found.count.count or (noted is not None and noted.rescale.open)
-    return _Seen(
+    return _Observation(
         pod=uid,
         attempt=progress.attempt,
         workers=bound,
@@ -232,7 +230,7 @@ class _Interval(NamedTuple):
     steps: int
 
 
-def _followed(before: Mark | None, seen: _Seen) -> tuple[Mark, _Interval | None]:
+def _followed(before: Mark | None, seen: _Observation) -> tuple[Mark, _Interval | None]:
     """Return where the job is now, and the interval that has ended with it, if one has."""
     now = Mark(seen.pod, seen.attempt, seen.workers, seen.servers, seen.step, seen.at)
     if before is None:
@@ -254,7 +252,7 @@ def _followed(before: Mark | None, seen: _Seen) -> tuple[Mark, _Interval | None]
     return replace(now, steady=True), interval
 
 
-def _with(known: Samples, seen: _Seen, interval: _Interval | None) -> Samples:
+def _with(known: Samples, seen: _Observation, interval: _Interval | None) -> Samples:
     if interval is None:
         return known
     if interval.steps:

@@ -1,26 +1,209 @@
-"""What the asked trainers say about their checkpoint, as far as a change waits for it."""
+"""One step of an open change of a job's workers, and how a change enters a phase or ends.
+
+**Invariant.** The smaller number of a job that wants a checkpoint is written only while every
+trainer that was asked has acknowledged and holds. Each step is one write of the owner that carries
+its record, with the owner's version as the precondition: a lost answer, a crash or a restart
+repeats nothing.
+
+=========  =======================================================================================
+phase      what it does, and what ends it
+=========  =======================================================================================
+Asked      Answers to heartbeats carry the request (``agents.requests``); leaving pods are marked
+           where their kind needs it (``beginning``). When all trainers hold and all pods are
+           marked, those of other changes for the same start included: the smaller number is
+           written, Shrinking. A refusal, the deadline or a lost pod: Aborted.
+Shrinking  The owner removes workers. As many are there as it says: Done.
+Growing    The owner makes workers. All have a node: Done. The deadline: those without a node are
+           given back, Shrinking with the cause Withdrawn.
+=========  =======================================================================================
+
+If the number is changed by anything else, the change is Aborted in any phase and that number stays.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from msgspec.structs import replace
 
 from extender.core.agents import reports
+from extender.core.cluster.commands import EmitEvent
 from extender.core.cluster.jobs import Job, Member, State
-from extender.core.cluster.owner_changes import ChangeOwner
+from extender.core.cluster.owner_changes import ChangeOwner, namespace_of
 from extender.core.cluster.session import Reading
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.elastic.phases import Case, abort, begun, done, enter, hold_limit, name
+from extender.core.cluster.worker_gang import worker_count
 from extender.core.parameters.combined import CoreParameters
+from extender.core.records import rescale as records_rescale
 from extender.core.records.rescale import Cause, Phase, Rescale
+from extender.core.records.rescale_reasons import ScalingReason
 from extender.core.records.rescale_reasons import ScalingReason as R
-from extender.core.records.workers import ENDED
+from extender.core.records.workers import ENDED, NO_WORKERS, OwnerWorkers
+from shared import labels
 from shared.errors import InputError
-from shared.model import Uid
+from shared.model import JobKey, Owner, OwnerReference, Uid, WorkerCount
 from shared.progress import Checkpoint, CheckpointPhase
 
+HOLD_MARGIN_RATIO: Final = 0.1
+"""The last part of a trainer's hold, in which no number is written: clocks of nodes differ."""
 
-def whom(
+
+ACTION: Final = "Rescale"
+"""Of the Events."""
+
+
+_MOST_RECENT: Final = 100
+
+
+@dataclass(frozen=True)
+class StepInputs:
+    """One open change.
+
+    Attributes:
+        owner: Whose number it is, as it is now.
+        rescale: What its annotation says.
+        job: The job; None while it has no pods.
+        crew: Its workers.
+        beside: All changes that make room for the same start, this one included.
+        unmarked: Those of them whose leaving pods lack a mark (``scaling.nominating``), by job.
+        migrating: A pod of the job is on its way to another node.
+    """
+
+    snapshot: Snapshot
+    reading: Reading
+    params: CoreParameters
+    owner: Owner
+    rescale: Rescale
+    job: Job | None
+    crew: OwnerWorkers
+    beside: tuple[Rescale, ...]
+    unmarked: frozenset[JobKey] = frozenset()
+    migrating: bool = False
+
+    @property
+    def number(self) -> int | None:
+        """How many workers the owner is told to have; None if it says none that may change."""
+        return worker_number(self.owner)
+
+
+def worker_number(owner: Owner) -> int | None:
+    """Return how many workers an owner is told to have, 0 while it is suspended."""
+    count = worker_count(owner)
+    if count is None:
+        return None
+    return 0 if owner.suspended else count.count
+
+
+def hold_limit(rescale: Rescale, params: CoreParameters) -> float:
+    """Return until when a smaller number may be written."""
+    return rescale.hold_until - HOLD_MARGIN_RATIO * params.rescaling.hold_seconds
+
+
+def enter(
+    owner: Owner,
+    rescale: Rescale,
+    phase: Phase,
+    now: float,
+    crew: OwnerWorkers = NO_WORKERS,
+    event: EmitEvent | None = None,
+) -> ChangeOwner:
+    """Go on to a phase: the number that it is about and the word about it, in one write."""
+    entered = replace(rescale, phase=phase, since=now)
+    count = None if _is_suspended_for(owner, entered) else worker_count(owner)
+    return ChangeOwner(
+        owner,
+        namespace_of(rescale.job, owner),
+        why=f"{phase.value} {_numbers(entered)}, {entered.cause.value}",
+        fields=count.values(entered.to) if count else (),
+        guards=count.guards if count else (),
+        leaving=_named(count, crew.surplus(entered.to)) if count else (),
+        suspend=_suspend(owner, entered),
+        annotations=_annotations(entered),
+        event=event,
+    )
+
+
+def note(owner: Owner, rescale: Rescale, event: EmitEvent | None = None) -> ChangeOwner:
+    """Write the word about a change, and no number."""
+    why = f"{rescale.phase.value} {_numbers(rescale)} {rescale.why}".rstrip()
+    namespace = namespace_of(rescale.job, owner)
+    return ChangeOwner(owner, namespace, why=why, annotations=_annotations(rescale), event=event)
+
+
+def done(case: StepInputs, why: ScalingReason | None = None) -> ChangeOwner:
+    """Close a change that was made; ``why`` says what was not reached."""
+    ended = _ended(case, Phase.DONE, why)
+    aborted = ended.aborted if ended.cause is Cause.WITHDRAWN else 0
+    text = f"{_numbers(ended)} workers ({ended.cause.value})"
+    told = _event(case.owner, "Rescaled", text if why is None else f"{text}: {why.text}")
+    return note(case.owner, replace(ended, aborted=aborted), told)
+
+
+def abort(case: StepInputs, why: ScalingReason) -> ChangeOwner:
+    """Give a change up; it rests longer with each one in a row."""
+    ended = _ended(case, Phase.ABORTED, why)
+    aborted = ended.aborted + (why.rests_longer)
+    told = _event(case.owner, "RescaleAborted", f"{_numbers(ended)} workers: {why.text}")
+    return note(case.owner, replace(ended, aborted=aborted), told)
+
+
+def begun(owner: Owner, rescale: Rescale) -> EmitEvent:
+    """Return what people are told when a change begins."""
+    reason = f"{_numbers(rescale)} workers ({rescale.cause.value})"
+    text = reason if rescale.starts is None else f"{reason}, room for {rescale.starts}"
+    return _event(owner, "Rescaling", text)
+
+
+def change_name(owner: Owner, before: int, to: int, now: float) -> str:
+    """Return the name of a change: also of a checkpoint request, so of its letters alone."""
+    return f"{owner.name[:48]}-{before}-{to}-{int(now * 1000):x}"
+
+
+def recent(rescale: Rescale | None, now: float) -> tuple[float, ...]:
+    """Return when changes of the job were begun in the last hour."""
+    before = () if rescale is None else rescale.recent
+    return tuple(at for at in before if now - at < 3600.0)[-_MOST_RECENT:]  # noqa: PLR2004 - an hour
+
+
+def _ended(case: StepInputs, phase: Phase, why: ScalingReason | None) -> Rescale:
+    text = "" if why is None else why.value
+    return replace(case.rescale, phase=phase, since=case.reading.now, why=text)
+
+
+def _is_suspended_for(owner: Owner, rescale: Rescale) -> bool:
+    """A pause leaves the number alone where the owner can be suspended."""
+    return rescale.to == 0 and bool(owner.suspend_field)
+
+
+def _named(
+    count: WorkerCount, leaving: Sequence[Member]
+) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+    if not count.leaving or not leaving:
+        return ()
+    return ((count.leaving, count.leaving_key, tuple(member.pod.name for member in leaving)),)
+
+
+def _suspend(owner: Owner, rescale: Rescale) -> bool | None:
+    if not owner.suspend_field:
+        return None
+    suspended = rescale.to == 0
+    return suspended if suspended != owner.suspended else None
+
+
+def _annotations(rescale: Rescale) -> Mapping[str, str | None]:
+    return {labels.RESCALE: records_rescale.text(rescale)}
+
+
+def _numbers(rescale: Rescale) -> str:
+    return f"{rescale.before} to {rescale.to}"
+
+
+def _event(owner: Owner, reason: str, text: str) -> EmitEvent:
+    about = OwnerReference(owner.api_version, owner.kind, owner.name, owner.uid)
+    return EmitEvent(owner.namespace, about, reason, text, action=ACTION)
+
+
+def trainers_to_ask(
     snapshot: Snapshot, job: Job, reading: Reading, params: CoreParameters
 ) -> tuple[Uid, ...] | R:
     """Return whose trainers are to be asked before workers leave, or why nobody can be asked.
@@ -45,7 +228,7 @@ def _hindrance(
     snapshot: Snapshot, asked: Iterable[Uid], reading: Reading, params: CoreParameters
 ) -> R | None:
     for uid in asked:
-        seen = heard(snapshot, uid, reading, params)
+        seen = reported_checkpoint(snapshot, uid, reading, params)
         if seen is None:
             node = snapshot.bound.get(uid)
             stale = params.agent_reports.stale_seconds
@@ -58,7 +241,7 @@ def _hindrance(
     return None
 
 
-def heard(
+def reported_checkpoint(
     snapshot: Snapshot, uid: Uid, reading: Reading, params: CoreParameters
 ) -> Checkpoint | None:
     """Return what is freshly known of a pod's checkpoint directory; None if nothing is."""
@@ -84,7 +267,7 @@ def all_hold(
     snapshot: Snapshot, rescale: Rescale, reading: Reading, params: CoreParameters
 ) -> bool:
     """Say whether every trainer that was asked has saved, and takes no step."""
-    seen = [heard(snapshot, uid, reading, params) for uid in rescale.asked]
+    seen = [reported_checkpoint(snapshot, uid, reading, params) for uid in rescale.asked]
     return all(
         one is not None and one.request == rescale.id and one.phase is CheckpointPhase.ACKED
         for one in seen
@@ -95,45 +278,16 @@ def _bound(members: Sequence[Member]) -> list[Member]:
     return [member for member in members if member.state is State.BOUND]
 
 
-# === One step of one open change of a job's workers.
-#
-# **Invariant.** The smaller number of a job that wants a checkpoint is written only while every
-# trainer that was asked has acknowledged and holds. Each step is one write of the owner, with its
-# version as the precondition and the word about it inside: a lost answer, a crash and a second
-# life
-# of ours do nothing twice.
-#
-# =========  ===============================
-# ========================================================
-# phase      what it does                     what ends it
-# =========  ===============================
-# ========================================================
-# Asked      answers to heartbeats carry the  all hold and are marked, and those beside it: the
-#            request (``migration.asking``);  smaller number is written, Shrinking
-#            who leaves is marked, where
-#            ``scaling.nominating`` says so
-#                                             a refusal, the deadline, a pod gone: Aborted
-# Shrinking  the owner removes workers        as many are there as it says: Done
-# Growing    the owner makes workers          all have a place: Done
-#                                             the deadline: those without a place are given back,
-#                                             Shrinking with the cause Withdrawn
-# =========  ===============================
-# ========================================================
-#
-# Somebody else who changes the number ends it in each phase: Aborted, and the number stays
-# theirs.
-
-
-def step(case: Case) -> ChangeOwner | None:
+def step(case: StepInputs) -> ChangeOwner | None:
     """Return what is written next; None: there is something to wait for."""
     found = _STEPS.get(case.rescale.phase)
     return None if found is None else found(case)
 
 
-def asked(case: Case) -> ChangeOwner | None:
+def asked(case: StepInputs) -> ChangeOwner | None:
     """Write the smaller number when every trainer holds, and everybody beside can do so too."""
     one, now = case.rescale, case.reading.now
-    seen = [heard(case.snapshot, u, case.reading, case.params) for u in one.asked]
+    seen = [reported_checkpoint(case.snapshot, u, case.reading, case.params) for u in one.asked]
     why = refusal(seen, one.id) or _interruption(case)
     if why is not None:
         return abort(case, why)
@@ -150,7 +304,7 @@ def asked(case: Case) -> ChangeOwner | None:
     return enter(case.owner, one, Phase.SHRINKING, now, case.crew)
 
 
-def shrinking(case: Case) -> ChangeOwner | None:
+def shrinking(case: StepInputs) -> ChangeOwner | None:
     """Wait until only those are there who stay."""
     one = case.rescale
     if case.number != one.to:
@@ -162,7 +316,7 @@ def shrinking(case: Case) -> ChangeOwner | None:
     return done(case, R.WORKERS_STAY) if late else None
 
 
-def growing(case: Case) -> ChangeOwner | None:
+def growing(case: StepInputs) -> ChangeOwner | None:
     """Wait until all have a place; give back in time those who have none."""
     one = case.rescale
     if case.number != one.to:
@@ -173,14 +327,14 @@ def growing(case: Case) -> ChangeOwner | None:
     return _withdrawn(case) if late else None
 
 
-_STEPS: Final[Mapping[Phase, Callable[[Case], ChangeOwner | None]]] = {
+_STEPS: Final[Mapping[Phase, Callable[[StepInputs], ChangeOwner | None]]] = {
     Phase.ASKED: asked,
     Phase.SHRINKING: shrinking,
     Phase.GROWING: growing,
 }
 
 
-def _interruption(case: Case) -> R | None:
+def _interruption(case: StepInputs) -> R | None:
     """Return what has become of the owner, the pods or the reason, if anything has."""
     one, snapshot = case.rescale, case.snapshot
     if case.number != one.before:
@@ -195,25 +349,25 @@ def _interruption(case: Case) -> R | None:
     return R.STARTER_GONE if one.starts and one.starts not in snapshot.waiting else None
 
 
-def _some_left(case: Case) -> bool:
+def _some_left(case: StepInputs) -> bool:
     """Say whether a pod that was asked is on its way out, or out."""
     members = case.job.members if case.job else ()
     asked = [m for m in members if m.pod.uid in case.rescale.asked]
     return any(m.pod.deleting or m.pod.finished for m in asked)
 
 
-def _holds(case: Case, one: Rescale) -> bool:
+def _holds(case: StepInputs, one: Rescale) -> bool:
     return all_hold(case.snapshot, one, case.reading, case.params)
 
 
-def _all_agree(case: Case) -> bool:
+def _all_agree(case: StepInputs) -> bool:
     """Say whether everybody who makes room for the same start can, or has done so."""
     asked = (one for one in case.beside if one.phase is Phase.ASKED)
     there = len(case.beside) >= case.rescale.group and not case.unmarked
     return there and all(_holds(case, one) for one in asked)
 
 
-def _withdrawn(case: Case) -> ChangeOwner:
+def _withdrawn(case: StepInputs) -> ChangeOwner:
     """Give back who found no place; never below what ran before, and nobody who has a place.
 
     A slot plan keeps its number: the next slot says what then.
@@ -225,7 +379,7 @@ def _withdrawn(case: Case) -> ChangeOwner:
         return done(case, R.NO_ROOM)
     given_back = replace(
         one,
-        id=name(case.owner, one.to, to, now),
+        id=change_name(case.owner, one.to, to, now),
         cause=Cause.WITHDRAWN,
         before=one.to,
         to=to,

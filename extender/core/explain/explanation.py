@@ -260,7 +260,7 @@ def _foreign(asked: Asked, pod: Pod, key: JobKey) -> _Why:
 def _situation(asked: Asked, seen: Job) -> Situation:
     """Return the job before the room that the cycle would give it."""
     snapshot = asked.snapshot
-    arrivals = migrations.arrivals(snapshot).get(seen.key, migrations.NOBODY)
+    arrivals = migrations.arrivals(snapshot).get(seen.key, migrations.NO_ARRIVALS)
     room = snapshot.room
     if arrivals.targets:
         room = migrations.without_kept(room, arrivals.kept)

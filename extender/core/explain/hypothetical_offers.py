@@ -20,7 +20,7 @@ from extender.core.explain.price_offers import Bid
 from extender.core.parameters.pricing import Unmeasured
 from extender.core.pricing import notices
 from extender.core.pricing.history import History
-from extender.core.pricing.outcome import Book, Promise
+from extender.core.pricing.outcome import PriceLedger, Promise
 from extender.core.pricing.timetable import Schedule, Seats
 from extender.core.queue import slot_requests
 from extender.core.queue.forecast import BY_PLAN
@@ -37,7 +37,7 @@ def offered(
     answer: api.WhatIfResponse,
     asked: Asked,
     snapshot: Snapshot,
-    book: Book | None,
+    book: PriceLedger | None,
     history: History,
 ) -> api.WhatIfResponse:
     """Return the answer with what admission by price would say; as it is for any other job.

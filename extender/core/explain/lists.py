@@ -32,7 +32,7 @@ from extender.core.queue.forecast import UNKNOWN, Estimate
 from extender.core.queue.notices import QueueEntry
 from extender.core.queue.state import QueueState
 from extender.core.queue.weighting import Weight
-from extender.core.records.plans import planned
+from extender.core.records.slot_plan import planned
 from shared import api
 from shared.ledgers import WorkersEntry
 from shared.model import JobKey, Node

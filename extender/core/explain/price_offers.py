@@ -16,8 +16,8 @@ from extender.core.pricing import candidates, machines, searching, slot_offers
 from extender.core.pricing.admission import SlotState
 from extender.core.pricing.candidates import Candidate
 from extender.core.pricing.history import History
-from extender.core.pricing.inputs import Sight
-from extender.core.pricing.outcome import Book
+from extender.core.pricing.inputs import PricingSession
+from extender.core.pricing.outcome import PriceLedger
 from extender.core.pricing.slots import FloatVector, Pool, Promised
 from extender.core.pricing.timetable import Schedule, Seats
 from extender.core.records import slot_plan
@@ -50,8 +50,8 @@ class Bid:
     """
 
     candidate: Candidate
-    seen: Sight
-    book: Book
+    seen: PricingSession
+    book: PriceLedger
     best: Schedule | None
 
     @property
@@ -70,14 +70,16 @@ class Bid:
         return _pays(self.candidate, later, _after(self.book.state, slots))
 
 
-def bid(asked: Asked, key: JobKey, book: Book, history: History) -> Bid | None:
+def bid(asked: Asked, key: JobKey, book: PriceLedger, history: History) -> Bid | None:
     """Return the bid of a job without a plan; None if it cannot be offered, or not as of now."""
     nodes = machines.machines(asked.snapshot, asked.params.slot_time)
     if nodes is None or (nodes.names, nodes.resources) != (book.nodes, book.resources):
         return None
     found = candidates.candidates(asked.snapshot, (), history, asked.params.slot_time)
     candidate = next((one for one in found.offered if one.job.key == key), None)
-    seen = Sight(asked.snapshot, asked.reading, asked.params, nodes, book.first, boundary=False)
+    seen = PricingSession(
+        asked.snapshot, asked.reading, asked.params, nodes, book.first, boundary=False
+    )
     wanted = candidate.wanted(seen) if candidate is not None else None
     if candidate is None or wanted is None:
         return None
@@ -140,7 +142,7 @@ def _both(a: PricePart, b: PricePart) -> PricePart:
     return changed(a, cost=a.cost + b.cost, pods=a.pods + b.pods, price=max(a.price, b.price))
 
 
-def _pays(candidate: Candidate, seen: Sight, state: SlotState) -> bool:
+def _pays(candidate: Candidate, seen: PricingSession, state: SlotState) -> bool:
     wanted = candidate.wanted(seen)
     if wanted is None:
         return False

@@ -11,7 +11,7 @@ from extender.core.cluster.snapshot import Snapshot
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import node_prices
 from extender.core.placement.node_prices import FloatVector
-from extender.core.pricing.outcome import Book
+from extender.core.pricing.outcome import PriceLedger
 from extender.core.pricing.slots import Pool
 from shared.model import NodeName
 from shared.pricing import NodePrices, PricesResponse, Scale, SlotPrices, SlotRow
@@ -41,7 +41,7 @@ def prices(
     )
 
 
-def slot_prices(book: Book, params: CoreParameters) -> SlotPrices:
+def slot_prices(book: PriceLedger, params: CoreParameters) -> SlotPrices:
     """Return the prices of every slot, nodes with the same ones in one row, in order of names.
 
     Machines of parameter servers, where they are others, come after those of workers.
@@ -84,7 +84,7 @@ def _rows(names: Sequence[NodeName], resources: Sequence[str], pool: Pool) -> li
     ]
 
 
-def _scales(book: Book, lows: FloatVector, highs: FloatVector) -> dict[str, Scale]:
+def _scales(book: PriceLedger, lows: FloatVector, highs: FloatVector) -> dict[str, Scale]:
     pairs = zip(lows.tolist(), highs.tolist(), strict=True)
     return {
         name: Scale(log_low=round(low, _DIGITS), log_high=round(high, _DIGITS))

@@ -126,7 +126,7 @@ FIELD = "workers"
 
 def wait_for_workers(s: Situation, trials: Trials) -> Iterator[Offer]:
     """Yield those whose workers leave, if the job runs when they have left."""
-    under_way = (noted.rescale for noted in rescale.of(s.snapshot).open)
+    under_way = (noted.rescale for noted in rescale.rescale_records(s.snapshot).open)
     found = [_leaving(s, one.job) for one in under_way if one.starts == s.job.key]
     if not found or not trials.runs(s.with_room(without(s.room, found))):
         return

@@ -25,7 +25,7 @@ from extender.core.parameters.placement import NodePriceParameters
 from extender.core.placement import node_prices
 from extender.core.placement.node_prices import FloatVector
 from extender.core.pricing.history import History
-from extender.core.pricing.outcome import Book
+from extender.core.pricing.outcome import PriceLedger
 from extender.core.queue import forecast, hypothetical
 from extender.core.queue.decision import QUEUE, QueueOutcome, QueueTrigger
 from extender.core.queue.forecast import UNKNOWN, Estimate
@@ -67,7 +67,7 @@ def what_if(
     supposed: Supposed,
     *,
     acting: bool,
-    book: Book | None = None,
+    book: PriceLedger | None = None,
     history: History = NO_HISTORY,
 ) -> api.WhatIfResponse:
     """Return whether the job would start now and where, otherwise when, and what that changes.

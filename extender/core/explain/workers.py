@@ -25,7 +25,7 @@ def workers(snapshot: Snapshot, job: Job) -> WorkersEntry | None:
     if wished is None:
         return None
     found = scaled(snapshot, job)
-    noted = rescale.of(snapshot).by_job.get(job.key)
+    noted = rescale.rescale_records(snapshot).by_job.get(job.key)
     is_open = noted is not None and noted.rescale.open
     return WorkersEntry(
         now=_live(job) if found is None else len(found.workers),
@@ -44,7 +44,7 @@ def ledger(snapshot: Snapshot, past: Iterable[Ended] = ()) -> tuple[RescaleEntry
         past: Those that ended; of the same one the word of its owner wins, but for its outcome.
     """
     ended = {one.rescale.id: one for one in past}
-    said = (noted.rescale for noted in rescale.of(snapshot).by_owner.values())
+    said = (noted.rescale for noted in rescale.rescale_records(snapshot).by_owner.values())
     by_id = {one.id: one for one in (*(one.rescale for one in ended.values()), *said)}
     ordered = sorted(by_id.values(), key=lambda one: (one.at, one.id))
     return tuple(_told(snapshot, one, ended.get(one.id)) for one in ordered)

@@ -11,7 +11,7 @@ from extender.core.agents import reports as agents_reports
 from extender.core.cluster import replacements
 from extender.core.kinds import registry
 from extender.core.migration.commands import Action, RecreatePod, Result, ResumeJob
-from extender.core.migration.phases import Advance, Case, end, enter, fail, stay
+from extender.core.migration.phases import Advance, StepInputs, end, enter, fail, stay
 from extender.core.records import migrations
 from extender.core.records.migration_reasons import MigrationReason as R
 from shared import labels
@@ -21,7 +21,7 @@ from shared.progress import Checkpoint, PodReport, Progress
 P = MigrationPhase
 
 
-def recreating(case: Case) -> Advance:
+def recreating(case: StepInputs) -> Advance:
     """See to it that new pods come, name them, and wait until they are bound."""
     migration = case.migration
     new = migrations.found(case.snapshot, migration)
@@ -40,7 +40,7 @@ def recreating(case: Case) -> Advance:
     return stay(case, *_making(case, new))
 
 
-def resuming(case: Case) -> Advance:
+def resuming(case: StepInputs) -> Advance:
     """Wait for a step beyond the checkpoint."""
     migration, reports = case.migration, {}
     for member in migration.members:
@@ -58,7 +58,7 @@ def resuming(case: Case) -> Advance:
     return fail(case, R.RESUME_TIMEOUT if len(seen) == len(asked) else R.AGENT_STALE)
 
 
-def _making(case: Case, new: Mapping[Uid, Pod]) -> tuple[Action, ...]:
+def _making(case: StepInputs, new: Mapping[Uid, Pod]) -> tuple[Action, ...]:
     """What brings new pods; a bare pod's deadline does it too, gated, so that nothing is lost."""
     migration = case.migration
     if migration.mover is Mover.RECREATE and not new and (_all_left(case) or case.late):
@@ -70,7 +70,7 @@ def _making(case: Case, new: Mapping[Uid, Pod]) -> tuple[Action, ...]:
     return ()
 
 
-def _resumption(case: Case) -> tuple[ResumeJob, ...]:
+def _resumption(case: StepInputs) -> tuple[ResumeJob, ...]:
     """Resume the Job once its controller has seen the end of all old pods."""
     migration = case.migration
     reference = migration.owner
@@ -84,7 +84,7 @@ def _resumption(case: Case) -> tuple[ResumeJob, ...]:
     return (ResumeJob(migration.key, owner.namespace, owner.name, owner.uid),)
 
 
-def _is_over(case: Case, new: Mapping[Uid, Pod]) -> bool:
+def _is_over(case: StepInputs, new: Mapping[Uid, Pod]) -> bool:
     """Say whether time is up; a bare pod is made first, or nobody would ever make it.
 
     That is given up after as long again, and only when the server has just refused it.
@@ -95,7 +95,7 @@ def _is_over(case: Case, new: Mapping[Uid, Pod]) -> bool:
     return refused and case.reading.now >= case.migration.deadline + case.params.recreate_seconds
 
 
-def _given_up(case: Case, new: Mapping[Uid, Pod]) -> Advance:
+def _given_up(case: StepInputs, new: Mapping[Uid, Pod]) -> Advance:
     if not _all_left(case):
         failed = fail(case, R.OLD_POD_STAYS)
     else:
@@ -105,19 +105,19 @@ def _given_up(case: Case, new: Mapping[Uid, Pod]) -> Advance:
     return Advance(replace(failed.migration, members=members), _resumption(case))
 
 
-def _owner_is_gone(case: Case) -> bool:
+def _owner_is_gone(case: StepInputs) -> bool:
     owner = case.migration.owner
     if owner is None or not registry.owner_is_read(owner):
         return False
     return case.snapshot.owners.named(case.migration.namespace, owner) is None
 
 
-def _all_left(case: Case) -> bool:
+def _all_left(case: StepInputs) -> bool:
     migration = case.migration
     return all(migrations.has_left(case.snapshot, migration, m) for m in migration.members)
 
 
-def _named(case: Case, member: MigrationMember, new: Mapping[Uid, Pod]) -> MigrationMember:
+def _named(case: StepInputs, member: MigrationMember, new: Mapping[Uid, Pod]) -> MigrationMember:
     pod = new.get(member.uid)
     if pod is None:
         return replace(member, replacement="", replacement_uid="", node="")
@@ -125,7 +125,7 @@ def _named(case: Case, member: MigrationMember, new: Mapping[Uid, Pod]) -> Migra
     return replace(member, replacement=pod.name, replacement_uid=pod.uid, node=node)
 
 
-def _report(case: Case, member: MigrationMember) -> PodReport | None:
+def _report(case: StepInputs, member: MigrationMember) -> PodReport | None:
     uid = Uid(member.replacement_uid)
     return agents_reports.of_pod(
         case.snapshot, uid, case.reading, case.params.agent_reports.stale_seconds
@@ -146,7 +146,7 @@ def _passed(member: MigrationMember, report: PodReport, *, late: bool) -> bool:
     return checkpoint.done or any(step > acked for step in steps)
 
 
-def _arrived(case: Case, seen: Mapping[Uid, PodReport]) -> Advance:
+def _arrived(case: StepInputs, seen: Mapping[Uid, PodReport]) -> Advance:
     members = tuple(_resumed(m, seen.get(m.uid)) for m in case.migration.members)
     anew = any(m.resumed_step is not None and m.resumed_step < (m.acked_step or 0) for m in members)
     ended = fail(case, R.CHECKPOINT_NOT_USED) if anew else end(case, P.COMPLETED, None)

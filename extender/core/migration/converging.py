@@ -11,7 +11,7 @@ from dataclasses import replace
 from extender.core.migration import migration_target
 from extender.core.migration.hosts import Container
 from extender.core.migration.movable import Declined, Unit
-from extender.core.migration.proposals import MOST_LOOKED_AT, Proposals
+from extender.core.migration.proposals import MOST_EXAMINED, Proposals
 from extender.core.records.migration_reasons import MigrationReason as R
 from shared.model import NodeName, Trigger, Uid
 from shared.progress import Category, Progress
@@ -19,7 +19,7 @@ from shared.progress import Category, Progress
 
 def propose(proposals: Proposals) -> None:
     """Propose a move for every container that asks, the first converged in front."""
-    _name_the_unseen(proposals)
+    _decline_unreported(proposals)
     seen: set[Uid] = set()
     for container in _asking(proposals):
         uid = container.pod.uid
@@ -34,7 +34,7 @@ def propose(proposals: Proposals) -> None:
             proposals.decline(container.job, why)
 
 
-def _name_the_unseen(proposals: Proposals) -> None:
+def _decline_unreported(proposals: Proposals) -> None:
     """Say of jobs that are opted in, and of whose training nothing is known, that it is so."""
     for uid, container in proposals.hosts.containers.items():
         job, known = container.job, proposals.declined.get(container.job)
@@ -60,9 +60,9 @@ def _asking(proposals: Proposals) -> list[Container]:
         and _asks(progress, on_enter=proposals.params.request_on_enter)
     ]
     known.sort(key=lambda one: one[:2])
-    if len(known) > MOST_LOOKED_AT:
+    if len(known) > MOST_EXAMINED:
         known.sort(key=lambda one: proposals.looked_at(one[2].job))  # stable
-        known = sorted(known[:MOST_LOOKED_AT], key=lambda one: one[:2])
+        known = sorted(known[:MOST_EXAMINED], key=lambda one: one[:2])
     return [container for _, _, container in known]
 
 

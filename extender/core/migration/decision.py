@@ -1,9 +1,11 @@
-"""One look at all migrations: each open one goes a step further, new ones begin, old ones go.
+"""One pass over all migrations.
 
-1. Every open migration: its next step (``stepping``).
-2. Jobs that we keep suspended for a migration that is no more: resumed.
-3. Ended migrations nobody needs: removed.
-4. Where it is time to: who is to move by the policy's rule (``choosing``).
+1. Every open migration takes its next step (``stepping``).
+2. Jobs that we keep suspended for a migration that no longer exists are resumed.
+3. Ended migrations that are not needed any more are removed.
+4. When due, new migrations begin by the rule of the policy. ``specon``: first converged containers
+   that ask for another node (``converging``), then hosts that ran short (``rebalancing``).
+   ``count``: count balancing alone.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +20,7 @@ from extender.core.cluster.commands import EmitEvent
 from extender.core.cluster.decision import Decision, Outcome
 from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.migration import choosing, ledger
+from extender.core.migration import converging, hosts, ledger, rebalancing
 from extender.core.migration.commands import (
     CommandResult,
     MigrationCommand,
@@ -28,15 +30,62 @@ from extender.core.migration.commands import (
     WriteStatus,
 )
 from extender.core.migration.ledger import Ledger
-from extender.core.migration.stepping import Advance, Attempt, Case, advance
+from extender.core.migration.proposals import Proposals
+from extender.core.migration.stepping import Advance, Attempt, StepInputs, advance
 from extender.core.parameters.migration import MigrationParameters, MigrationPolicy
 from extender.core.records import migrations as records_migrations
 from shared import labels
 from shared.ledgers import Declined
 from shared.model import Migration, MigrationPhase, OwnerReference, PodKey, Uid
 
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen.
+
+    Attributes:
+        commands: Migrations to be made, each with an Event.
+        stayed: Pods that Algorithm 2 found best where they are, since when.
+        declined: Why jobs were not moved when they were looked at last, by job.
+    """
+
+    commands: tuple[MigrationCommand, ...]
+    stayed: Mapping[Uid, float]
+    declined: Mapping[str, Declined]
+
+
+def choose(
+    snapshot: Snapshot,
+    book: Ledger,
+    stayed: Mapping[Uid, float],
+    declined: Mapping[str, Declined],
+    reading: Reading,
+    params: MigrationParameters,
+    *,
+    installed: bool,
+) -> Choice:
+    """Return the migrations that should begin now; ``stayed`` and ``declined`` as of before."""
+    known = stayed if params.target.stay_counts_as_move else {}
+    seen = hosts.hosts_of(
+        snapshot, book, reading, params.agent_reports.stale_seconds, known, params.topology
+    )
+    proposals = Proposals(
+        snapshot, book, reading, params, seen, dict(stayed), dict(declined), installed
+    )
+    if params.policy is MigrationPolicy.SPECON:
+        converging.propose(proposals)
+        rebalancing.fill(proposals)
+    elif params.policy is MigrationPolicy.COUNT:
+        rebalancing.even_out(proposals)
+    return Choice(tuple(proposals.commands), proposals.stayed, proposals.declined)
+
+
 FIRST_RETRY_SECONDS = 1.0
+
+
 MOST_RETRY_SECONDS = 10.0
+
+
 ENDS = {
     MigrationPhase.COMPLETED: "Migrated",
     MigrationPhase.ABORTED: "MigrationAborted",
@@ -90,14 +139,14 @@ class MigrationDecision(Decision[MigrationState, MigrationTrigger, MigrationOutc
         self, session: Session, state: MigrationState, trigger: MigrationTrigger
     ) -> MigrationOutcome:
         snapshot, reading = session.snapshot, session.reading
-        params, book = session.parameters.migration, ledger.of(snapshot)
+        params, book = session.parameters.migration, ledger.read_ledger(snapshot)
         state = _kept(_learned(state, trigger, reading), snapshot, book)
         steps = [_step(snapshot, state, reading, params, one) for one in book.open]
         commands = [command for one in steps for command in one]
         commands += _orphans(snapshot, book)
         commands += _outdated(snapshot, book, reading.now, params)
         if trigger.choose and params.policy is not MigrationPolicy.NONE:
-            chosen = choosing.choose(
+            chosen = choose(
                 snapshot,
                 book,
                 state.stayed,
@@ -148,18 +197,18 @@ def _step(
     one: Migration,
 ) -> Iterator[MigrationCommand]:
     attempt = memory.attempts.get(one.key)
-    taken = advance(Case(one, snapshot, reading, params, attempt))
+    taken = advance(StepInputs(one, snapshot, reading, params, attempt))
     if taken.migration is one:
         yield from taken.actions
         return
     left = one.phase if taken.migration.phase is not one.phase else None
     entered_at = one.transitions[-1][1] if one.transitions else one.created_at
-    told = None if taken.migration.open else _told(snapshot, taken)
+    told = None if taken.migration.open else _event(snapshot, taken)
     seconds = max(0.0, reading.now - entered_at)
     yield WriteStatus(taken.migration, taken.actions, left, seconds, told)
 
 
-def _told(snapshot: Snapshot, taken: Advance) -> EmitEvent:
+def _event(snapshot: Snapshot, taken: Advance) -> EmitEvent:
     one = taken.migration
     lead = one.members[0]
     pod = records_migrations.replacement(snapshot, one, lead)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from extender.core.agents import reports
 from extender.core.kinds import registry
 from extender.core.migration.commands import EvictPod, Inspect, Result, SuspendJob
-from extender.core.migration.phases import Advance, Case, abort, enter, hold_limit, stay
+from extender.core.migration.phases import Advance, StepInputs, abort, enter, hold_limit, stay
 from extender.core.nodes import feasibility
 from extender.core.records import migrations
 from extender.core.records.migration_reasons import MigrationReason as R
@@ -28,14 +28,14 @@ from shared.progress import Checkpoint, CheckpointPhase
 P = MigrationPhase
 
 
-def requested(case: Case) -> Advance:
+def requested(case: StepInputs) -> Advance:
     """Take the targets' seats if they are still free."""
     if why := _interruption(case):
         return abort(case, why)
     return enter(case, P.TARGET_RESERVED)
 
 
-def target_reserved(case: Case) -> Advance:
+def target_reserved(case: StepInputs) -> Advance:
     """Ask for checkpoints when every agent concerned has reported."""
     if why := _interruption(case):
         return abort(case, why)
@@ -56,7 +56,7 @@ def target_reserved(case: Case) -> Advance:
     )
 
 
-def checkpoint_requested(case: Case) -> Advance:
+def checkpoint_requested(case: StepInputs) -> Advance:
     """Wait until every trainer that was asked has saved and holds."""
     if why := _interruption(case):
         return abort(case, why)
@@ -72,7 +72,7 @@ def checkpoint_requested(case: Case) -> Advance:
     return abort(case, R.AGENT_STALE if None in seen.values() else R.CHECKPOINT_TIMEOUT)
 
 
-def checkpointed(case: Case) -> Advance:
+def checkpointed(case: StepInputs) -> Advance:
     """Begin to evict while the trainers hold; nothing else leads to an eviction."""
     if why := _interruption(case):
         return abort(case, why)
@@ -81,7 +81,7 @@ def checkpointed(case: Case) -> Advance:
     return enter(case, P.EVICTING, *_departure(case))
 
 
-def evicting(case: Case) -> Advance:
+def evicting(case: StepInputs) -> Advance:
     """Evict until it is accepted or too late.
 
     Given up only when the last thing known is that it has not happened: after a lost answer, and in
@@ -97,7 +97,7 @@ def evicting(case: Case) -> Advance:
     return stay(case, *_departure(case)) if why is None else abort(case, *why)
 
 
-def _too_late(case: Case) -> tuple[R, str] | None:
+def _too_late(case: StepInputs) -> tuple[R, str] | None:
     """Return why the eviction is given up."""
     if why := _interruption(case):
         return why, ""
@@ -110,7 +110,7 @@ def _too_late(case: Case) -> tuple[R, str] | None:
     return (reason, attempt.detail) if attempt and reason else (R.EVICTION_REFUSED, "")
 
 
-def _interruption(case: Case) -> R | None:
+def _interruption(case: StepInputs) -> R | None:
     """Return what has become of owner, pods or targets, if anything has."""
     snapshot, migration = case.snapshot, case.migration
     owner = _owner(case)
@@ -123,7 +123,7 @@ def _interruption(case: Case) -> R | None:
     return R.TARGET_LOST if _target_lost(case) else None
 
 
-def _target_lost(case: Case) -> bool:
+def _target_lost(case: StepInputs) -> bool:
     """Say whether a target refuses its pod, or is full with what is kept there counted."""
     migration, room = case.migration, case.snapshot.room
     if migration.phase not in migrations.KEEPING:
@@ -138,11 +138,11 @@ def _target_lost(case: Case) -> bool:
     return False
 
 
-def _asked(case: Case) -> tuple[MigrationMember, ...]:
+def _asked(case: StepInputs) -> tuple[MigrationMember, ...]:
     return tuple(member for member in case.migration.members if member.asked)
 
 
-def _checkpoint(case: Case, member: MigrationMember) -> Checkpoint | None:
+def _checkpoint(case: StepInputs, member: MigrationMember) -> Checkpoint | None:
     """Return what is freshly known of the member's checkpoint directory."""
     heard = reports.of_pod(
         case.snapshot, member.uid, case.reading, case.params.agent_reports.stale_seconds
@@ -164,7 +164,7 @@ def _refusal(migration: Migration, seen: Checkpoint) -> tuple[R, str] | None:
     return (R.HOLD_ENDED, "") if seen.phase is CheckpointPhase.RELEASED else None
 
 
-def _went_on(case: Case) -> bool:
+def _went_on(case: StepInputs) -> bool:
     """Say whether a trainer is known to hold no more.
 
     An agent that is silent, or has only just begun to look, says nothing of it: the ack is known.
@@ -187,13 +187,13 @@ def _acked(member: MigrationMember, seen: Checkpoint | None) -> MigrationMember:
     )
 
 
-def _owner(case: Case) -> Owner | None:
+def _owner(case: StepInputs) -> Owner | None:
     migration = case.migration
     owner = migration.owner
     return case.snapshot.owners.of(migration.namespace, owner) if owner else None
 
 
-def _has_departed(case: Case) -> bool:
+def _has_departed(case: StepInputs) -> bool:
     """Say whether all pods are leaving, by whosever hand, or their Job is suspended by us."""
     migration = case.migration
     pods = [migrations.old(case.snapshot, migration, m) for m in migration.members]
@@ -209,7 +209,7 @@ def _has_departed(case: Case) -> bool:
     )
 
 
-def _was_deleted(case: Case) -> bool:
+def _was_deleted(case: StepInputs) -> bool:
     """Say whether somebody else deleted a bare pod, which then must not come back.
 
     That is known only where the last eviction was refused by a disruption budget. After a lost
@@ -224,7 +224,7 @@ def _was_deleted(case: Case) -> bool:
     )
 
 
-def _departure(case: Case) -> tuple[EvictPod | SuspendJob, ...]:
+def _departure(case: StepInputs) -> tuple[EvictPod | SuspendJob, ...]:
     migration, owner = case.migration, _owner(case)
     pods = _pods(migration)
     if migration.mover is not Mover.SUSPEND:
@@ -232,7 +232,7 @@ def _departure(case: Case) -> tuple[EvictPod | SuspendJob, ...]:
     return (SuspendJob(migration.key, migration.namespace, owner, pods),) if owner else ()
 
 
-def _inspection(case: Case) -> Inspect:
+def _inspection(case: StepInputs) -> Inspect:
     migration, owner = case.migration, _owner(case)
     suspends = migration.mover is Mover.SUSPEND and owner is not None
     job = (migration.namespace, owner) if suspends and owner else None

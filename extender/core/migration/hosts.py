@@ -179,7 +179,7 @@ class Hosts:
         return sum(known) if known else None
 
 
-def seen(
+def hosts_of(
     snapshot: Snapshot,
     ledger: Ledger,
     reading: Reading,

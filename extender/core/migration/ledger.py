@@ -103,7 +103,7 @@ class Ledger:
         return max(own, default=self.save_seconds or 0.0) + self.resume_seconds
 
 
-def of(snapshot: Snapshot) -> Ledger:
+def read_ledger(snapshot: Snapshot) -> Ledger:
     """Read the Migration objects."""
     migrations = [m for _, m in sorted(snapshot.migrations.items())]
     ended = sorted((m for m in migrations if not m.open), key=_ended_at)

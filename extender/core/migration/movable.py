@@ -110,13 +110,6 @@ def _is_of(member: Member, reference: OwnerReference) -> bool:
     return member.pod.controller is not None and member.pod.controller.uid == reference.uid
 
 
-# === What moves together, and whether it can be moved at all: before any rule asks whether it
-# should.
-#
-# The unit is one pod where the gang size is 1, otherwise the whole gang. Of the pods that share a
-# checkpoint directory one is asked to save: the one that a framework calls rank 0.
-
-
 @dataclass(frozen=True)
 class Unit:
     """Pods that move together.

@@ -41,7 +41,7 @@ class Attempt(Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Case:
+class StepInputs:
     """One migration with everything that is decided from."""
 
     migration: Migration
@@ -69,13 +69,13 @@ class Advance:
     actions: tuple[Action, ...] = ()
 
 
-def stay(case: Case, *actions: Action) -> Advance:
+def stay(case: StepInputs, *actions: Action) -> Advance:
     """Remain in the phase; actions of a try that failed wait for their time."""
     waits = case.attempt is not None and case.reading.monotonic < case.attempt.until
     return Advance(case.migration, () if waits else actions)
 
 
-def enter(case: Case, phase: MigrationPhase, *actions: Action, **changes: object) -> Advance:
+def enter(case: StepInputs, phase: MigrationPhase, *actions: Action, **changes: object) -> Advance:
     """Go on to a phase."""
     now = case.reading.now
     moved = replace(
@@ -90,7 +90,7 @@ def enter(case: Case, phase: MigrationPhase, *actions: Action, **changes: object
 
 
 def end(
-    case: Case, phase: MigrationPhase, reason: MigrationReason | None, detail: str = ""
+    case: StepInputs, phase: MigrationPhase, reason: MigrationReason | None, detail: str = ""
 ) -> Advance:
     """Close the migration; a reason says why it did not go well."""
     text = reason.text if reason else ""
@@ -104,12 +104,12 @@ def end(
     return Advance(told)
 
 
-def abort(case: Case, reason: MigrationReason, detail: str = "") -> Advance:
+def abort(case: StepInputs, reason: MigrationReason, detail: str = "") -> Advance:
     """Give up with nothing moved."""
     return end(case, P.ABORTED, reason, detail)
 
 
-def fail(case: Case, reason: MigrationReason, detail: str = "") -> Advance:
+def fail(case: StepInputs, reason: MigrationReason, detail: str = "") -> Advance:
     """Give up after the pod left."""
     return end(case, P.FAILED, reason, detail)
 

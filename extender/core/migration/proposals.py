@@ -1,4 +1,9 @@
-"""A migration that is about to begin: its name and its first state."""
+"""New migrations: their names, their first states, and the limits they must keep.
+
+The limits, in the order of the checks: the unit's own moves and pause, open migrations in the
+cluster and on its nodes, the gain of the move. Every move that is proposed counts for the next one.
+Each job that is not moved gets a reason.
+"""
 
 import hashlib
 from collections import Counter
@@ -79,14 +84,7 @@ def _name(snapshot: Snapshot, unit: Unit) -> str:
     return next(n for n in names if f"{unit.job.namespace}/{n}" not in snapshot.migrations)
 
 
-# === Moves as they are proposed in one look: each within the limits, each counted for the next.
-#
-# Limits, in the order in which they are asked: the unit's own moves and rest, open migrations
-# in the
-# cluster and on its nodes, what the move gains. Who is not moved has a reason, kept for people.
-
-
-MOST_LOOKED_AT: Final = 64
+MOST_EXAMINED: Final = 64
 """Containers that a rule looks at in one look: the limits let far fewer begin to move, and a look
 must not keep the event loop busy."""
 

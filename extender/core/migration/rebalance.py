@@ -1,4 +1,7 @@
-"""What the balancing rules order: one container goes from one host to another."""
+"""SpeCon's Algorithm 3: which containers go to hosts that ran short (docs/policies/rebalance.md).
+
+``Move`` and ``Fits`` are shared with ``count_balance``.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,9 +30,6 @@ class Move:
     uid: Uid
     source: NodeName
     target: NodeName
-
-
-# === Who goes to hosts that ran short: SpeCon's Algorithm 3 (docs/policies/rebalance.md).
 
 
 @dataclass(frozen=True)

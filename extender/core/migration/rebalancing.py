@@ -15,7 +15,7 @@ from extender.core.migration import count_balance, rebalance
 from extender.core.migration.count_balance import Resident
 from extender.core.migration.hosts import Container
 from extender.core.migration.movable import Declined, Unit
-from extender.core.migration.proposals import MOST_LOOKED_AT, Proposals
+from extender.core.migration.proposals import MOST_EXAMINED, Proposals
 from extender.core.migration.rebalance import Movable, Move
 from extender.core.records.migration_reasons import MigrationReason as R
 from shared.model import NodeName, Trigger, Uid
@@ -61,7 +61,7 @@ def even_out(proposals: Proposals) -> None:
         for container, unit in _single(proposals, known)
         if _may_move(proposals, unit)
     ]
-    nearby = {node for node, _ in sorted(counts.items(), key=_emptiest)[:MOST_LOOKED_AT]}
+    nearby = {node for node, _ in sorted(counts.items(), key=_emptiest)[:MOST_EXAMINED]}
     nearby |= {resident.host for resident in residents}
     some = {node: count for node, count in counts.items() if node in nearby}
     planned = count_balance.plan(
@@ -103,7 +103,7 @@ def _single(
         for container in containers
         if container.pod.uid not in proposals.moving and container.node in proposals.hosts.reports
     )
-    for container in islice(there, MOST_LOOKED_AT):
+    for container in islice(there, MOST_EXAMINED):
         unit = proposals.unit(container.pod.uid)
         if isinstance(unit, Declined):
             proposals.decline(container.job, unit)

@@ -36,14 +36,14 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from extender.core.migration import arriving, departing
-from extender.core.migration.phases import Advance, Attempt, Case
+from extender.core.migration.phases import Advance, Attempt, StepInputs
 from shared.model import MigrationPhase
 
-__all__ = ["Advance", "Attempt", "Case", "advance"]
+__all__ = ["Advance", "Attempt", "StepInputs", "advance"]
 
 P = MigrationPhase
 
-_STEPS: Final[Mapping[MigrationPhase, Callable[[Case], Advance]]] = {
+_STEPS: Final[Mapping[MigrationPhase, Callable[[StepInputs], Advance]]] = {
     P.REQUESTED: departing.requested,
     P.TARGET_RESERVED: departing.target_reserved,
     P.CHECKPOINT_REQUESTED: departing.checkpoint_requested,
@@ -54,7 +54,7 @@ _STEPS: Final[Mapping[MigrationPhase, Callable[[Case], Advance]]] = {
 }
 
 
-def advance(case: Case) -> Advance:
+def advance(case: StepInputs) -> Advance:
     """Return the next step; the same migration without actions where there is none."""
     step = _STEPS.get(case.migration.phase)
     return Advance(case.migration) if step is None else step(case)

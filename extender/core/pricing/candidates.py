@@ -10,9 +10,9 @@ from extender.core.cluster.snapshot import Snapshot
 from extender.core.parameters.pricing import SlotTimeParameters, Unmeasured
 from extender.core.pricing.facts import Facts
 from extender.core.pricing.history import History
-from extender.core.pricing.inputs import Sight, here
+from extender.core.pricing.inputs import PricingSession, with_current_nodes
 from extender.core.pricing.outcome import Standing
-from extender.core.pricing.searching import Wanted
+from extender.core.pricing.searching import SearchedJob
 from extender.core.queue import running_jobs, slot_requests
 from extender.core.records import profile, slot_plan
 from extender.core.records.profile import Profiled
@@ -30,19 +30,19 @@ class Candidate:
     asked: Asked
     stands: Facts | None = None
 
-    def arrival(self, seen: Sight) -> tuple[int, float]:
+    def arrival(self, seen: PricingSession) -> tuple[int, float]:
         """Return the slot in which it came, and how many seconds after its beginning."""
         created_at = min(self.job.created_at, seen.reading.now)
         slot = slot_plan.slot_at(created_at, seen.slot_seconds)
         return slot, created_at - slot_plan.begins_at(slot, seen.slot_seconds)
 
-    def wanted(self, seen: Sight) -> Wanted | None:
+    def wanted(self, seen: PricingSession) -> SearchedJob | None:
         """Return it as it is searched for; None if no node has what its pods ask for."""
         done = 0.0 if self.stands is None else self.stands.done or 0.0
         found = seen.wanted(self.job.key, self.asked, *self.arrival(seen), done)
         if found is None or self.stands is None:
             return found
-        return here(found, self.stands, seen.machines)
+        return with_current_nodes(found, self.stands, seen.machines)
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,13 @@
-"""A look at all jobs with a utility: whose plan still holds, who gets one, who waits and why.
+"""One pricing pass over all jobs with a utility: plans that hold, new plans, refusals.
 
-1. The plans of the owners' annotations are taken up; jobs that ended give theirs back.
-2. Plans that cannot be kept are made anew (``revising``).
-3. Jobs without one are offered what is left, in order of arrival, each after the one before it is
-   entered (Algorithm 1); those that run without one (``profiling``) as a slot begins. One that was
-   turned away is asked again when room was freed, nodes came, or a slot begins: otherwise prices
-   have only grown, and the answer would be the same.
+1. The plans in the owners' annotations are read; jobs that ended give theirs back.
+2. Plans that cannot be kept are made anew (``review``).
+3. Jobs without a plan are offered what is left, in order of arrival, each after the plan before it
+   is entered (Algorithm 1); jobs that run without one (``profiling``) as a slot begins. A refused
+   job is offered again when room was freed, nodes came, or a slot begins: otherwise prices have
+   only grown, and the answer would be the same.
 
-Nothing else is remembered: the same annotations give the same decisions in any life.
+The state holds nothing else: the same annotations give the same decisions after a restart.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,25 +27,24 @@ from extender.core.parameters.pricing import Replanning
 from extender.core.pricing import (
     admission,
     candidates,
+    learning,
     machines,
-    measuring,
     notices,
     profiling,
     promised,
     review,
     searching,
-    worths,
 )
 from extender.core.pricing import history as histories
 from extender.core.pricing.admission import OfferDecision
 from extender.core.pricing.candidates import Candidate, Found
 from extender.core.pricing.facts import facts
 from extender.core.pricing.history import History, PastJob
-from extender.core.pricing.inputs import Sight
+from extender.core.pricing.inputs import PricingSession
 from extender.core.pricing.outcome import (
-    Book,
     Ended,
     Pending,
+    PriceLedger,
     PricingOutcome,
     PricingState,
     Promise,
@@ -54,12 +53,11 @@ from extender.core.pricing.outcome import (
 )
 from extender.core.pricing.price_bounds import Bounds
 from extender.core.pricing.profiling import Profiling
-from extender.core.pricing.review import Case, Revision
+from extender.core.pricing.review import PlanReview, Revision
 from extender.core.queue import slot_requests
-from extender.core.records import plans as records_plans
 from extender.core.records import slot_plan
-from extender.core.records.plans import Planned
-from extender.core.records.slot_plan import Asked, SlotPlan
+from extender.core.records import slot_plan as records_plans
+from extender.core.records.slot_plan import Asked, Planned, SlotPlan
 from shared.model import JobKey, Owner, Uid
 
 WRITE_SECONDS: Final = 30.0
@@ -67,10 +65,10 @@ WRITE_SECONDS: Final = 30.0
 
 
 @dataclass
-class _Look:
+class _Pass:
     """What one look carries from step to step; never leaves this module."""
 
-    seen: Sight
+    seen: PricingSession
     memory: PricingState
     commands: list[ChangeOwner] = field(default_factory=list)
     standings: dict[JobKey, Standing] = field(default_factory=dict)
@@ -134,8 +132,10 @@ def _decided(session: Session, memory: PricingState) -> PricingOutcome:
     nodes = machines.machines(snapshot, params.slot_time)
     if not params.slot_time.enabled or nodes is None:
         return PricingOutcome(state=memory, standings={}, book=None, ended=(), wake_at=wake_at)
-    seen = Sight(snapshot, reading, params, nodes, slot, _begins(memory, slot, reading, params))
-    one = _Look(seen, memory, pending=_pending(snapshot, memory, reading))
+    seen = PricingSession(
+        snapshot, reading, params, nodes, slot, _begins(memory, slot, reading, params)
+    )
+    one = _Pass(seen, memory, pending=_pending(snapshot, memory, reading))
     known = _known(snapshot, one.pending)
     found = candidates.candidates(snapshot, known, history, params.slot_time)
     profiled = profiling.profiling(found, known, history, memory.timings, seen)
@@ -143,7 +143,7 @@ def _decided(session: Session, memory: PricingState) -> PricingOutcome:
     new = sorted([*found.offered, *profiled.runners], key=_came)
     present = {c.owner.uid: c.asked for c in new}
     present |= {each.owner.uid: each.plan.asked for each in known.values()}
-    revision = _revised(known, worths.of(history, present, seen), one)
+    revision = _revised(known, learning.learned_bounds(history, present, seen), one)
     era = _era(one, revision)
     _offer_all(new, revision, one, era)
     learned = histories.with_jobs(history, _offered(present, history))
@@ -161,23 +161,23 @@ def _decided(session: Session, memory: PricingState) -> PricingOutcome:
         commands=tuple(one.commands),
         state=after,
         standings=one.told(profiled),
-        book=_book(revision, seen) if present or history.jobs else None,
+        book=_price_ledger(revision, seen) if present or history.jobs else None,
         ended=_ended(memory, revision, seen),
         wake_at=wake_at,
     )
 
 
-def _revised(known: Mapping[JobKey, Planned], prices: Bounds, one: _Look) -> Revision:
+def _revised(known: Mapping[JobKey, Planned], prices: Bounds, one: _Pass) -> Revision:
     """Return the plans of all who have one and have not ended; write down those that changed."""
     seen = one.seen
-    cases: list[Case] = []
+    cases: list[PlanReview] = []
     stale = seen.params.agent_reports.stale_seconds
     for each in sorted(known.values(), key=_arrival):
         stands = facts(seen.snapshot, each, seen.first, seen.reading, stale)
         if not stands.ended:
-            cases.append(review.case(each, stands, seen))
+            cases.append(review.plan_review(each, stands, seen))
         elif each.plan.job in one.memory.plans:  # it ended since the last look
-            one.measured |= measuring.step_seconds(each.plan, stands, seen.reading.now)
+            one.measured |= learning.measured_step_seconds(each.plan, stands, seen.reading.now)
     revision = review.revised(cases, prices, seen)
     for one_case in cases:
         plan, before = revision.plans[one_case.key], known[one_case.key]
@@ -195,10 +195,12 @@ def _came(one: Candidate) -> tuple[float, JobKey]:
     return (one.job.created_at, one.job.key)
 
 
-def _book(revision: Revision, seen: Sight) -> Book:
+def _price_ledger(revision: Revision, seen: PricingSession) -> PriceLedger:
     nodes = seen.machines
     units = tuple(nodes.units.tolist())
-    return Book(revision.state, nodes.names, nodes.server_names, nodes.resources, units, seen.first)
+    return PriceLedger(
+        revision.state, nodes.names, nodes.server_names, nodes.resources, units, seen.first
+    )
 
 
 def _begins(memory: PricingState, slot: int, reading: Reading, params: CoreParameters) -> bool:
@@ -234,7 +236,7 @@ def _known(snapshot: Snapshot, pending: Mapping[Uid, Pending]) -> Mapping[JobKey
     return found
 
 
-def _era(one: _Look, revision: Revision) -> int:
+def _era(one: _Pass, revision: Revision) -> int:
     """Return a larger number than before if anybody who was turned away may have it better now."""
     memory, seen = one.memory, one.seen
     freed = any(
@@ -245,7 +247,7 @@ def _era(one: _Look, revision: Revision) -> int:
     return memory.era + (0 if same and not freed else 1)
 
 
-def _offer_all(new: Sequence[Candidate], revision: Revision, one: _Look, era: int) -> None:
+def _offer_all(new: Sequence[Candidate], revision: Revision, one: _Pass, era: int) -> None:
     wanted = [(candidate, candidate.wanted(one.seen)) for candidate in new]
     if one.seen.params.admission.replanning is not Replanning.NEVER:
         wanted.sort(key=lambda pair: _density(*pair))
@@ -272,16 +274,16 @@ def _and_runs(message: str) -> str:
     return f"{message}; it runs on without a plan"
 
 
-def _density(candidate: Candidate, wanted: searching.Wanted | None) -> tuple[float, JobKey]:
+def _density(candidate: Candidate, wanted: searching.SearchedJob | None) -> tuple[float, JobKey]:
     worth = 0.0 if wanted is None else admission.density(wanted.job, 1)
     return (-worth, candidate.job.key)
 
 
 def _offer(
     candidate: Candidate,
-    wanted: searching.Wanted | None,
+    wanted: searching.SearchedJob | None,
     revision: Revision,
-    one: _Look,
+    one: _Pass,
     era: int,
 ) -> Refused | None:
     """Offer the job what is left; enter its plan if it takes it, else say why it does not."""
@@ -318,7 +320,9 @@ def _offer(
     return None
 
 
-def _refusal(wanted: searching.Wanted, revision: Revision, seen: Sight, era: int) -> Refused:
+def _refusal(
+    wanted: searching.SearchedJob, revision: Revision, seen: PricingSession, era: int
+) -> Refused:
     job = wanted.job
     soonest = max(job.arrival, 1) + job.least_slots - 1 - job.arrival
     utility = job.utility.of(soonest)
@@ -340,7 +344,7 @@ def _offered(present: Mapping[Uid, Asked], history: History) -> tuple[PastJob, .
     return tuple(PastJob(uid, asked) for uid, asked in present.items() if uid not in known)
 
 
-def _ended(memory: PricingState, revision: Revision, seen: Sight) -> tuple[Ended, ...]:
+def _ended(memory: PricingState, revision: Revision, seen: PricingSession) -> tuple[Ended, ...]:
     over = (plan for key, plan in sorted(memory.plans.items()) if key not in revision.plans)
     return tuple(
         Ended(plan, Promise.BROKEN if notices.is_over(plan, seen) else Promise.KEPT)

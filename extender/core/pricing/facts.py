@@ -1,4 +1,4 @@
-"""How a job with a plan stands: where its pods are, how far it is, whether it has ended."""
+"""The state of a job with a plan: nodes of its pods, progress, end."""
 
 from dataclasses import dataclass, replace
 
@@ -8,7 +8,7 @@ from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.session import Reading
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.queue.slot_requests import _waiting_since, staying
-from extender.core.records.plans import Planned
+from extender.core.records.slot_plan import Planned
 from shared.model import NodeName
 
 _OVER = frozenset({State.SUCCEEDED, State.FAILED})
@@ -49,12 +49,12 @@ def facts(
         ran = bool(plan.workers_at(slot) and plan.workers_at(slot - 1))
         return Facts(ended=ran and not planned.owner.suspended)
     job = job_views.view(snapshot, plan.job)
-    stands = of_job(snapshot, job, reading, stale_seconds)
+    stands = facts_of_job(snapshot, job, reading, stale_seconds)
     over = all(m.state in _OVER for m in job.members)
     return replace(stands, ended=over and not planned.owner.suspended)
 
 
-def of_job(snapshot: Snapshot, job: Job, reading: Reading, stale_seconds: float) -> Facts:
+def facts_of_job(snapshot: Snapshot, job: Job, reading: Reading, stale_seconds: float) -> Facts:
     """Return how a job stands that has pods, whether it has a plan or not; ``ended`` is open."""
     live = [m for m in job.members if m.state not in _GONE]
     workers = staying(live)

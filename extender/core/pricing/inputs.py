@@ -1,4 +1,4 @@
-"""What a look at admission goes by: the cluster, its machines, and where in time it is."""
+"""Inputs of a pricing pass: the cluster, its machines, and the present slot."""
 
 from dataclasses import dataclass, replace
 
@@ -10,14 +10,14 @@ from extender.core.parameters.combined import CoreParameters
 from extender.core.pricing import slot_jobs
 from extender.core.pricing.facts import Facts
 from extender.core.pricing.machines import Machines
-from extender.core.pricing.searching import Wanted
+from extender.core.pricing.searching import SearchedJob
 from extender.core.records import slot_plan
 from extender.core.records.slot_plan import Asked, SlotPlan
 from shared.model import JobKey
 
 
 @dataclass(frozen=True, eq=False)
-class Sight:
+class PricingSession:
     """See the module.
 
     Attributes:
@@ -49,7 +49,7 @@ class Sight:
 
     def wanted(
         self, name: JobKey, asked: Asked, arrival: int, late_seconds: float, done: float
-    ) -> Wanted | None:
+    ) -> SearchedJob | None:
         """Return a job as it is searched for; None if no machine has what its pods ask for."""
         machines = self.machines
         job = slot_jobs.training_job(
@@ -63,7 +63,7 @@ class Sight:
         )
         if job is None:
             return None
-        return Wanted(
+        return SearchedJob(
             job=job,
             usable=machines.usable(asked.worker),
             usable_servers=machines.usable(asked.server, server=True),
@@ -90,7 +90,7 @@ def rescaled(plan: SlotPlan, slot_seconds: float) -> SlotPlan:
     )
 
 
-def here(wanted: Wanted, stands: Facts, machines: Machines) -> Wanted:
+def with_current_nodes(wanted: SearchedJob, stands: Facts, machines: Machines) -> SearchedJob:
     """Return a job that runs as it is searched for; as one that does not if it sits elsewhere."""
     rows, server_rows = machines.rows, machines.server_rows
     if not all(name in rows for name in stands.workers):

@@ -7,7 +7,7 @@ from extender.core.cluster.commands import EmitEvent
 from extender.core.cluster.owner_changes import ChangeOwner, namespace_of
 from extender.core.cluster.reason_record import Severity
 from extender.core.cluster.reasons import Reason
-from extender.core.pricing.inputs import Sight
+from extender.core.pricing.inputs import PricingSession
 from extender.core.pricing.outcome import Promise, Standing
 from extender.core.pricing.searching import GRACE
 from extender.core.records import profile, slot_plan
@@ -23,7 +23,9 @@ ELSEWHERE: Final = "it runs on nodes of which plans say nothing"
 NO_ROOM: Final = "what is promised leaves no room for it in all slots that are planned"
 
 
-def change(owner: Owner, plan: SlotPlan, before: SlotPlan | None, seen: Sight) -> ChangeOwner:
+def change(
+    owner: Owner, plan: SlotPlan, before: SlotPlan | None, seen: PricingSession
+) -> ChangeOwner:
     """Return what writes the plan on its owner; an Event only where its finish is another one."""
     new = before is None
     told = before is None or before.completion != plan.completion
@@ -79,7 +81,7 @@ def _profile_event(owner: Owner, notice: ProfileNotice) -> EmitEvent:
     )
 
 
-def standing(plan: SlotPlan, seen: Sight, *, runs: bool) -> Standing:
+def standing(plan: SlotPlan, seen: PricingSession, *, runs: bool) -> Standing:
     """Return how a job with a plan stands now."""
     slot = seen.first
     waits = None if plan.workers_at(slot) or runs else Reason.AWAITING_SLOT
@@ -95,14 +97,14 @@ def standing(plan: SlotPlan, seen: Sight, *, runs: bool) -> Standing:
     )
 
 
-def promise(plan: SlotPlan, seen: Sight) -> Promise:
+def promise(plan: SlotPlan, seen: PricingSession) -> Promise:
     """Return what became of the promise of a job that is not done yet."""
     if is_over(plan, seen):
         return Promise.BROKEN
     return Promise.KEPT if plan.completion <= plan.promise else Promise.SLIPPED
 
 
-def is_over(plan: SlotPlan, seen: Sight) -> bool:
+def is_over(plan: SlotPlan, seen: PricingSession) -> bool:
     """Say whether the promised slot is over: by as much as starting takes may a job be late."""
     last = seen.first - 1 if seen.elapsed <= GRACE else seen.first
     return last > plan.promise
@@ -116,7 +118,7 @@ def too_dear(utility: float, bill: float) -> str:
     )
 
 
-def _message(plan: SlotPlan, seen: Sight) -> str:
+def _message(plan: SlotPlan, seen: PricingSession) -> str:
     slots = plan.completion - seen.first + 1
     minutes = slots * plan.slot_seconds / 60
     begins = min((span.first for span in plan.spans), default=plan.completion) - seen.first

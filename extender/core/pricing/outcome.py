@@ -1,4 +1,4 @@
-"""What a look at admission decided, and what it says about every job with a utility."""
+"""The outcome of a pricing pass, and the standing of every job with a utility."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -66,7 +66,7 @@ class Ended:
 
 
 @dataclass(frozen=True, eq=False)
-class Book:
+class PriceLedger:
     """What is promised over the slots, and how to read it.
 
     Attributes:
@@ -147,7 +147,7 @@ class PricingOutcome(Outcome[PricingState, ChangeOwner]):
     """
 
     standings: Mapping[JobKey, Standing]
-    book: Book | None
+    book: PriceLedger | None
     ended: tuple[Ended, ...]
     wake_at: float
 

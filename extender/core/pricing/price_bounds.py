@@ -47,7 +47,9 @@ class Bounds:
         return max(1.0, self.log_ratio)
 
 
-def of(jobs: Sequence[TrainingJob], cluster: SlotCluster, params: BoundsParameters) -> Bounds:
+def price_bounds(
+    jobs: Sequence[TrainingJob], cluster: SlotCluster, params: BoundsParameters
+) -> Bounds:
     """Return the bounds by the rule of ``params``; ``jobs`` are past ones, or all (printed)."""
     if params.rule is PriceBoundRule.PRINTED:
         return printed(jobs, cluster, params)

@@ -26,10 +26,10 @@ from extender.core.parameters.pricing import SlotTimeParameters
 from extender.core.pricing import facts, notices, timing
 from extender.core.pricing.candidates import Candidate, Found, steps_of
 from extender.core.pricing.history import History
-from extender.core.pricing.inputs import Sight
+from extender.core.pricing.inputs import PricingSession
 from extender.core.pricing.notices import ProfileNotice
 from extender.core.pricing.outcome import Standing
-from extender.core.pricing.timing import Seen, Timing
+from extender.core.pricing.timing import StepReading, Timing
 from extender.core.queue import running_jobs, slot_requests
 from extender.core.records import profile
 from extender.core.records.profile import Profile, Profiled
@@ -64,7 +64,7 @@ def profiling(
     known: Collection[JobKey],
     history: History,
     timings: Mapping[JobKey, Timing],
-    seen: Sight,
+    seen: PricingSession,
 ) -> Profiling:
     """Return what becomes of all profile runs.
 
@@ -86,11 +86,11 @@ def profiling(
         elif key in seen.snapshot.jobs:
             job = job_views.view(seen.snapshot, key)
             if slot_requests.wants_admission(job) and not job.problem and _runs(job):
-                _look(job, one, history, timings.get(key), seen, found)
+                _review(job, one, history, timings.get(key), seen, found)
     return found
 
 
-def _begun(job: Job, owner: Owner, seen: Sight, found: Profiling) -> Profiled:
+def _begun(job: Job, owner: Owner, seen: PricingSession, found: Profiling) -> Profiled:
     """Let the job in."""
     run = Profile(job.key, owner.uid)
     notice = ProfileNotice.of(Reason.PROFILING, _begins(seen))
@@ -98,7 +98,7 @@ def _begun(job: Job, owner: Owner, seen: Sight, found: Profiling) -> Profiled:
     return Profiled(owner, run)
 
 
-def _rest(job: Job, one: Profiled, seen: Sight, found: Profiling) -> None:
+def _rest(job: Job, one: Profiled, seen: PricingSession, found: Profiling) -> None:
     """A job that waits: one whose pods were lost begins anew when they run again."""
     run = one.run
     if run.since is not None:
@@ -108,8 +108,13 @@ def _rest(job: Job, one: Profiled, seen: Sight, found: Profiling) -> None:
     found.standings[job.key] = _standing(job.key, run, found.entries[job.key])
 
 
-def _look(
-    job: Job, one: Profiled, history: History, before: Timing | None, seen: Sight, found: Profiling
+def _review(
+    job: Job,
+    one: Profiled,
+    history: History,
+    before: Timing | None,
+    seen: PricingSession,
+    found: Profiling,
 ) -> None:
     """A job that runs: offer it if it can be priced; time it until a result of its own is written.
 
@@ -141,21 +146,26 @@ def _look(
         _judge(job, one, timed, batches, seen, found)
 
 
-def _show(key: JobKey, run: Profile, seen: Sight, found: Profiling) -> None:
+def _show(key: JobKey, run: Profile, seen: PricingSession, found: Profiling) -> None:
     """Say what was measured; of what was not there is nothing to say here."""
     if run.batch_seconds is not None:
         found.entries[key] = entry(run, None, seen)
 
 
-def _runner(job: Job, one: Profiled, steps: Mapping[str, float], seen: Sight) -> Candidate:
+def _runner(job: Job, one: Profiled, steps: Mapping[str, float], seen: PricingSession) -> Candidate:
     asked = slot_requests.asked(seen.snapshot, job, steps)
     stale_seconds = seen.params.agent_reports.stale_seconds
-    stands = facts.of_job(seen.snapshot, job, seen.reading, stale_seconds)
+    stands = facts.facts_of_job(seen.snapshot, job, seen.reading, stale_seconds)
     return Candidate(job, one.owner, asked, stands)
 
 
 def _judge(
-    job: Job, one: Profiled, timed: Timing | None, batches: int, seen: Sight, found: Profiling
+    job: Job,
+    one: Profiled,
+    timed: Timing | None,
+    batches: int,
+    seen: PricingSession,
+    found: Profiling,
 ) -> None:
     """Write what has come of it."""
     now, params = seen.reading.now, seen.params.slot_time
@@ -184,7 +194,7 @@ def _judge(
 
 
 def entry(
-    run: Profile, timed: Timing | None, seen: Sight, lacks: str | None = None
+    run: Profile, timed: Timing | None, seen: PricingSession, lacks: str | None = None
 ) -> ProfileEntry:
     """Return what people are told of a run; ``lacks``: what it lacks although it is timed."""
     params, since = seen.params.slot_time, run.since
@@ -218,7 +228,7 @@ def _runs(job: Job) -> bool:
     return size is not None and len(job.having(State.BOUND)) >= max(1, size)
 
 
-def _timed(job: Job, before: Timing | None, seen: Sight) -> Timing | None:
+def _timed(job: Job, before: Timing | None, seen: PricingSession) -> Timing | None:
     stale_seconds = seen.params.agent_reports.stale_seconds
     said = reports.last_progress(seen.snapshot, job, seen.reading, stale_seconds)
     if said is None:
@@ -228,11 +238,13 @@ def _timed(job: Job, before: Timing | None, seen: Sight) -> Timing | None:
     roles = worker_roles(m.role for m in bound)
     workers = sum(m.role in roles for m in bound)
     step = progress.step or 0
-    now = Seen(uid, progress.attempt, workers, step, progress.updated_at, progress.total_steps)
+    now = StepReading(
+        uid, progress.attempt, workers, step, progress.updated_at, progress.total_steps
+    )
     return timing.followed(before, now, seen.params.slot_time)
 
 
-def _begins(seen: Sight) -> str:
+def _begins(seen: PricingSession) -> str:
     params = seen.params.slot_time
     return (
         f"{Reason.PROFILING.message}: at least {params.profile_steps} steps, for up to "

@@ -1,4 +1,4 @@
-"""Plans of the owners' annotations as what is promised of the machines, and back."""
+"""Slot plans of owners as reservations of machines over the slots, and back."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ _NONE: Final = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
-class Misfit:
+class UnkeepablePlan:
     """Why a plan cannot be kept: nodes that are gone, or have less than was promised."""
 
     nodes: tuple[NodeName, ...] = ()
 
 
-def schedule_of(plan: SlotPlan, machines: Machines, first: int) -> Schedule | Misfit:
+def schedule_of(plan: SlotPlan, machines: Machines, first: int) -> Schedule | UnkeepablePlan:
     """Return what is left of a plan from slot ``first`` on, which becomes slot 1.
 
     Slots beyond the horizon are left out: they come in sight later, before anybody else's.
@@ -37,7 +37,7 @@ def schedule_of(plan: SlotPlan, machines: Machines, first: int) -> Schedule | Mi
         if name not in rows
     ]
     if gone:
-        return Misfit(tuple(dict.fromkeys(gone)))
+        return UnkeepablePlan(tuple(dict.fromkeys(gone)))
     workers = [(span.first, span.last, span.workers) for span in spans]
     servers = [(span.first, span.last, span.servers) for span in spans]
     horizon = machines.cluster.horizon

@@ -1,4 +1,11 @@
-"""One admitted job before its plan is looked at again: what is left, and of what plan."""
+"""Admitted jobs keep their plans or get other ones: no admitted job is dropped.
+
+Plans on nodes that are gone or became smaller are reviewed in every pass; at the beginning of a
+slot also those of jobs that are slower or faster than described, or run elsewhere than planned.
+Running jobs choose first. If one of them finds no room, all jobs that do not run yet give up their
+plans and choose after it. A job that then finds no room has an empty plan, stays admitted, and is
+reviewed again in the next slot.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -10,14 +17,13 @@ from extender.core.parameters.pricing import Replanning
 from extender.core.pricing import admission, inputs, promised, searching
 from extender.core.pricing.admission import SlotState
 from extender.core.pricing.facts import Facts
-from extender.core.pricing.inputs import Sight
+from extender.core.pricing.inputs import PricingSession
 from extender.core.pricing.price_bounds import Bounds
-from extender.core.pricing.promised import Misfit
-from extender.core.pricing.searching import Wanted
+from extender.core.pricing.promised import UnkeepablePlan
+from extender.core.pricing.searching import SearchedJob
 from extender.core.pricing.timetable import Schedule
 from extender.core.records import slot_plan
-from extender.core.records.plans import Planned
-from extender.core.records.slot_plan import SlotPlan
+from extender.core.records.slot_plan import Planned, SlotPlan
 from shared.model import JobKey
 
 SLACK: Final = 0.1
@@ -25,7 +31,7 @@ SLACK: Final = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class PlanReview:
     """See the module.
 
     Attributes:
@@ -38,8 +44,8 @@ class Case:
 
     planned: Planned
     facts: Facts
-    wanted: Wanted | None
-    schedule: Schedule | Misfit
+    wanted: SearchedJob | None
+    schedule: Schedule | UnkeepablePlan
     left: float
 
     @property
@@ -53,23 +59,23 @@ class Case:
         return bool(self.wanted is not None and self.wanted.here)
 
 
-def case(one: Planned, facts: Facts, seen: Sight) -> Case:
+def plan_review(one: Planned, facts: Facts, seen: PricingSession) -> PlanReview:
     """Return the case of a plan."""
     plan = inputs.rescaled(one.plan, seen.slot_seconds)
     schedule = promised.schedule_of(plan, seen.machines, seen.first)
     wanted = seen.wanted(plan.job, plan.asked, plan.arrival, plan.late_seconds, plan.done)
     if wanted is None:
-        return Case(Planned(one.owner, plan), facts, None, Misfit(), 0.0)
+        return PlanReview(Planned(one.owner, plan), facts, None, UnkeepablePlan(), 0.0)
     whole = wanted.job.whole_work
     left = _left(one.plan, whole, facts, seen)
     if left <= 0.0:  # its plan is over and it is not: one slot more, and another look
         left = float(max(plan.workers_at(plan.completion), plan.asked.least))
     job = replace(wanted.job, done=1.0 - left / whole)
-    wanted = inputs.here(replace(wanted, job=job), facts, seen.machines)
-    return Case(Planned(one.owner, plan), facts, wanted, schedule, left)
+    wanted = inputs.with_current_nodes(replace(wanted, job=job), facts, seen.machines)
+    return PlanReview(Planned(one.owner, plan), facts, wanted, schedule, left)
 
 
-def _left(plan: SlotPlan, whole: float, facts: Facts, seen: Sight) -> float:
+def _left(plan: SlotPlan, whole: float, facts: Facts, seen: PricingSession) -> float:
     """Return the worker-slots that are left: measured, else as the plan has it."""
     if facts.done is not None:
         return whole * (1.0 - facts.done)
@@ -83,7 +89,7 @@ def _left(plan: SlotPlan, whole: float, facts: Facts, seen: Sight) -> float:
     return work_ahead(plan, seen) + missed
 
 
-def work_ahead(plan: SlotPlan, seen: Sight) -> float:
+def work_ahead(plan: SlotPlan, seen: PricingSession) -> float:
     """Return the worker-slots that the plan still has, the rest of the present slot counted."""
     return work_between(plan, seen.reading.now, float("inf")) / seen.slot_seconds
 
@@ -98,14 +104,14 @@ def work_between(plan: SlotPlan, since: float, until: float) -> float:
     return total
 
 
-def is_behind(one: Case, seen: Sight) -> bool:
+def is_behind(one: PlanReview, seen: PricingSession) -> bool:
     """Say whether more is left than the plan has slots for."""
     plan = one.planned.plan
     most = max((sum(span.workers.values()) for span in plan.spans), default=0)
     return one.left > work_ahead(plan, seen) + SLACK * most
 
 
-def trimmed(one: Case, seen: Sight) -> SlotPlan:
+def trimmed(one: PlanReview, seen: PricingSession) -> SlotPlan:
     """Return the plan without the last slots, if the job needs them no more."""
     plan, first = one.planned.plan, seen.first
     surplus = work_ahead(plan, seen) - one.left
@@ -125,16 +131,6 @@ def trimmed(one: Case, seen: Sight) -> SlotPlan:
     return changed(plan, spans=tuple(spans), completion=spans[-1].last)
 
 
-# === Admitted jobs keep their plans, or get another one: nobody who was admitted is dropped.
-#
-# Looked at again are plans of nodes that are gone or became smaller, at any time; at the
-# beginning of
-# a slot also whoever is slower or faster than described, or sits elsewhere than planned. Who runs
-# chooses first. If one finds no room, all that do not run yet give theirs up and choose after
-# it; who
-# then finds none has an empty plan, stays admitted, and is looked at again in the next slot.
-
-
 _ANY: float = float("-inf")
 
 
@@ -150,7 +146,7 @@ class Revision:
     state: SlotState
     plans: dict[JobKey, SlotPlan] = field(default_factory=dict)
 
-    def keep(self, one: Case, plan: SlotPlan, schedule: Schedule) -> None:
+    def keep(self, one: PlanReview, plan: SlotPlan, schedule: Schedule) -> None:
         """Enter a plan as it is."""
         assert one.wanted is not None  # noqa: S101 - a case without a job has no schedule
         self.state.promised.take(one.wanted.job, schedule)
@@ -158,7 +154,7 @@ class Revision:
         self.plans[one.key] = plan
 
 
-def revised(cases: Sequence[Case], bounds: Bounds, seen: Sight) -> Revision:
+def revised(cases: Sequence[PlanReview], bounds: Bounds, seen: PricingSession) -> Revision:
     """Return all plans, those that had to be made anew among them.
 
     Args:
@@ -167,8 +163,8 @@ def revised(cases: Sequence[Case], bounds: Bounds, seen: Sight) -> Revision:
         seen: The cluster and the time.
     """
     found = Revision(admission.empty(seen.machines.cluster, bounds))
-    moved: list[Case] = []
-    kept: list[Case] = []
+    moved: list[PlanReview] = []
+    kept: list[PlanReview] = []
     anew = seen.boundary and seen.params.admission.replanning is not Replanning.NEVER
     for one in sorted(cases, key=lambda one: not one.runs):
         (moved if anew or not _keeps(one, found, seen) else kept).append(one)
@@ -184,7 +180,7 @@ def revised(cases: Sequence[Case], bounds: Bounds, seen: Sight) -> Revision:
     return found
 
 
-def _keeps(one: Case, found: Revision, seen: Sight) -> bool:
+def _keeps(one: PlanReview, found: Revision, seen: PricingSession) -> bool:
     """Keep the plan if it still holds; say whether it does."""
     wanted, schedule, plan = one.wanted, one.schedule, one.planned.plan
     if wanted is None or not isinstance(schedule, Schedule):
@@ -205,7 +201,7 @@ def _keeps(one: Case, found: Revision, seen: Sight) -> bool:
     return True
 
 
-def _sits(one: Case, schedule: Schedule) -> bool:
+def _sits(one: PlanReview, schedule: Schedule) -> bool:
     """Say whether those who stay are where the plan has them."""
     wanted = one.wanted
     assert wanted is not None  # noqa: S101 - asked only of those that have a schedule
@@ -214,7 +210,7 @@ def _sits(one: Case, schedule: Schedule) -> bool:
     return all(staying.count(row) <= there.get(row, 0) for row in set(staying))
 
 
-def _planned_anew(one: Case, found: Revision, seen: Sight) -> bool:
+def _planned_anew(one: PlanReview, found: Revision, seen: PricingSession) -> bool:
     """Give the job the best plan for what is left of it, whatever it costs; say whether."""
     if one.wanted is None:
         return False
@@ -241,7 +237,7 @@ def _planned_anew(one: Case, found: Revision, seen: Sight) -> bool:
     return True
 
 
-def _without(late: Sequence[Case], cases: Sequence[Case], found: Revision) -> Revision:
+def _without(late: Sequence[PlanReview], cases: Sequence[PlanReview], found: Revision) -> Revision:
     """Return the plans without those of jobs that do not run yet."""
     shut = {one.key for one in late}
     again = Revision(admission.empty(found.state.cluster, found.state.bounds))
@@ -252,7 +248,7 @@ def _without(late: Sequence[Case], cases: Sequence[Case], found: Revision) -> Re
     return again
 
 
-def _empty(one: Case, seen: Sight) -> SlotPlan:
+def _empty(one: PlanReview, seen: PricingSession) -> SlotPlan:
     """Return the plan of a job for which there is no room until the horizon."""
     after = seen.first + seen.params.slot_time.horizon
     plan = one.planned.plan
@@ -262,14 +258,14 @@ def _empty(one: Case, seen: Sight) -> SlotPlan:
     return changed(plan, spans=(), completion=after, utility=0.0, bill=0.0, done=done)
 
 
-def _worth(plan: SlotPlan, one: Case, seen: Sight) -> SlotPlan:
+def _worth(plan: SlotPlan, one: PlanReview, seen: PricingSession) -> SlotPlan:
     """Return a plan that ends earlier, with what that is worth."""
     assert one.wanted is not None  # noqa: S101 - asked only of those that have a schedule
     job = one.wanted.job
     return changed(plan, utility=job.utility.of(plan.completion - seen.first + 1 - job.arrival))
 
 
-def _density(one: Case) -> tuple[bool, float, str]:
+def _density(one: PlanReview) -> tuple[bool, float, str]:
     if one.wanted is None:
         return (False, 0.0, one.key)
     return (not one.runs, -admission.density(one.wanted.job, 1), one.key)

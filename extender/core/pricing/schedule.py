@@ -1,4 +1,7 @@
-"""In which steps a schedule is searched: single worker-slots, blocks of them, or whole chunks."""
+"""The best schedule of a job at the present prices (docs/policies/schedule.md).
+
+Work is assigned in steps: single worker-slots, blocks of them, or whole chunks.
+"""
 
 import math
 from dataclasses import dataclass
@@ -76,9 +79,6 @@ def _servers(job: TrainingJob, workers: IntVector) -> IntVector:
     return np.minimum(workers, needed)
 
 
-# === The best schedule of a job at the prices of the moment (docs/policies/schedule.md).
-
-
 def best_schedule(
     job: TrainingJob,
     cluster: SlotCluster,
@@ -149,10 +149,10 @@ def _table(
 ) -> _Table:
     low, high = bounds.log_low_workers, bounds.log_high_workers
     most = int(steps.workers[-1])
-    workers = slot_offers.of(promised.workers, rows, job.worker, low, high, most)
+    workers = slot_offers.offers_of(promised.workers, rows, job.worker, low, high, most)
     low, high = bounds.log_low_servers, bounds.log_high_servers
     most = int(steps.servers[-1])
-    servers = slot_offers.of(promised.servers, rows, job.server, low, high, most)
+    servers = slot_offers.offers_of(promised.servers, rows, job.server, low, high, most)
     costs = workers.costs[:, steps.workers] + servers.costs[:, steps.servers]
     costs[:, (steps.workers > 0) & (steps.workers < job.least_workers)] = np.inf
     return _Table(workers, servers, costs)

@@ -30,7 +30,7 @@ _NO_SEATS: Final = Seats(_NOWHERE, _NOWHERE, _NOWHERE)
 
 
 @dataclass(frozen=True, eq=False)
-class Wanted:
+class SearchedJob:
     """A job to be planned.
 
     Attributes:
@@ -51,7 +51,7 @@ class Wanted:
 
 
 def best(
-    wanted: Wanted,
+    wanted: SearchedJob,
     state: SlotState,
     params: AdmissionParameters,
     *,
@@ -86,7 +86,11 @@ def _workers_at(schedule: Schedule | None, slot: int) -> int:
 
 
 def _best(
-    wanted: Wanted, state: SlotState, params: AdmissionParameters, start: int, least_payoff: float
+    wanted: SearchedJob,
+    state: SlotState,
+    params: AdmissionParameters,
+    start: int,
+    least_payoff: float,
 ) -> Schedule | None:
     open_state = _without_unusable(wanted, state)
     if not wanted.changes:
@@ -107,7 +111,7 @@ def _best(
 
 
 def _unchanging(
-    wanted: Wanted, state: SlotState, open_state: SlotState, start: int, least_payoff: float
+    wanted: SearchedJob, state: SlotState, open_state: SlotState, start: int, least_payoff: float
 ) -> Schedule | None:
     job, horizon = wanted.job, state.cluster.horizon
     starts, widths = (max(start, job.arrival), horizon), _widths(job)
@@ -122,7 +126,7 @@ def _unchanging(
 
 
 def _elsewhere(
-    wanted: Wanted, state: SlotState, open_state: SlotState, least_payoff: float
+    wanted: SearchedJob, state: SlotState, open_state: SlotState, least_payoff: float
 ) -> Schedule | None:
     """Search for a job that runs as if it paused first: then it may come back anywhere."""
     if not wanted.here:
@@ -138,7 +142,7 @@ def _widths(job: TrainingJob) -> list[int]:
 
 
 def _level(
-    wanted: Wanted,
+    wanted: SearchedJob,
     state: SlotState,
     open_state: SlotState,
     params: AdmissionParameters,
@@ -183,14 +187,14 @@ def _flat(state: SlotState, first: int, last: int) -> SlotState:
     return SlotState(state.cluster, state.bounds, promised)
 
 
-def _servers(wanted: Wanted, state: SlotState, first: int, last: int) -> Seats | None:
+def _servers(wanted: SearchedJob, state: SlotState, first: int, last: int) -> Seats | None:
     counts = dict.fromkeys(range(first, last + 1), wanted.job.fixed_servers or 0)
     kind = _kind(wanted, state, counts, _NO_SEATS, _free(state.promised.servers), servers=True)
     return kind.seats() if seating.settle([kind], 1) else None
 
 
 def _settled(
-    wanted: Wanted,
+    wanted: SearchedJob,
     state: SlotState,
     counts: Counts,
     likes: tuple[Seats, Seats],
@@ -219,7 +223,7 @@ def _bill(kind: Kind) -> float:
 
 
 def _kind(
-    wanted: Wanted,
+    wanted: SearchedJob,
     state: SlotState,
     counts: Counts,
     likes: Seats,
@@ -248,7 +252,7 @@ def _free(pool: Pool) -> FloatCube:
     return pool.capacity[:, None, :] - pool.used
 
 
-def _without_unusable(wanted: Wanted, state: SlotState) -> SlotState:
+def _without_unusable(wanted: SearchedJob, state: SlotState) -> SlotState:
     """Return the state in which machines that the job may not use are full.
 
     Its servers may perhaps use others than its workers: so common machines come apart here.

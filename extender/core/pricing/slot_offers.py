@@ -83,7 +83,7 @@ def rooms(pool: Pool, rows: slice, demand: tuple[float, ...], most: int) -> Floa
     return room
 
 
-def of(
+def offers_of(
     pool: Pool,
     rows: slice,
     demand: tuple[float, ...],

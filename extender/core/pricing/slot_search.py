@@ -1,4 +1,7 @@
-"""The cheapest way to spread steps of work over slots: one forward dynamic programme."""
+"""The end slot and the work of each slot with the largest payoff: Algorithm 2's outer loop.
+
+One forward dynamic programme spreads the steps of work over the slots at the least cost.
+"""
 
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -87,9 +90,6 @@ def least_cost(costs: FloatVector, target: int) -> float:
         most = min(steps, len(costs) - 1)
         best[steps] = (costs[1 : most + 1] + best[steps - most : steps][::-1]).min()
     return float(best[-1])
-
-
-# === The end slot and the work of each slot that pay best: Algorithm 2's outer loop in one pass.
 
 
 _FIRST_BLOCK: Final = 16

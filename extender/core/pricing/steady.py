@@ -63,10 +63,10 @@ def by_payoff(
     if not widths or rows.start >= rows.stop:
         return
     low, high = bounds.log_low_workers, bounds.log_high_workers
-    offers = slot_offers.of(state.promised.workers, rows, job.worker, low, high, max(widths))
+    offers = slot_offers.offers_of(state.promised.workers, rows, job.worker, low, high, max(widths))
     low, high = bounds.log_low_servers, bounds.log_high_servers
     most = max(job.servers_for(width) for width in widths)
-    serving = slot_offers.of(state.promised.servers, rows, job.server, low, high, most)
+    serving = slot_offers.offers_of(state.promised.servers, rows, job.server, low, high, most)
     utilities = np.array(
         [job.utility.of(slot - job.arrival) for slot in range(rows.start + 1, rows.stop + 1)]
     )

@@ -1,8 +1,8 @@
-"""How long a step takes a job that runs, by what its agents say of it; a value that goes along.
+"""Seconds of a step of a running job, measured from agents' reports.
 
-An interval counts from one step that was seen to a later one of the same pod, attempt and number of
-workers. What comes before the second step that was seen is warming up. Losing the value costs the
-time until as much was seen again.
+An interval runs from one reported step to a later one of the same pod, attempt and number of
+workers. All before the second reported step is warm-up. Losing the value costs the time until as
+much is measured again.
 """
 
 import math
@@ -23,7 +23,7 @@ MOST_INTERVALS: Final = 64
 """The newest ones are kept."""
 
 
-class Seen(Struct, frozen=True):
+class StepReading(Struct, frozen=True):
     """What an agent said last.
 
     Attributes:
@@ -52,7 +52,7 @@ class Timing(Struct, frozen=True):
         intervals: Steps and seconds of each that has ended, the newest last.
     """
 
-    last: Seen
+    last: StepReading
     warm: bool = False
     intervals: tuple[tuple[int, float], ...] = ()
 
@@ -83,7 +83,7 @@ class Timing(Struct, frozen=True):
         return math.sqrt(count / (count - 1) * squares) / (mean * self.steps)
 
 
-def followed(before: Timing | None, seen: Seen, params: SlotTimeParameters) -> Timing:
+def followed(before: Timing | None, seen: StepReading, params: SlotTimeParameters) -> Timing:
     """Return the timing with what was seen now.
 
     Intervals are long enough that those that are kept can hold all steps that are wanted.
@@ -147,7 +147,7 @@ def batch_seconds(timing: Timing, batches: int) -> float | None:
     return seconds * timing.last.workers * total / batches
 
 
-def _same_run(before: Seen, now: Seen) -> bool:
+def _same_run(before: StepReading, now: StepReading) -> bool:
     return (before.pod, before.attempt, before.workers, before.total) == (
         now.pod,
         now.attempt,

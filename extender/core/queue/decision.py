@@ -52,7 +52,7 @@ from extender.core.queue.scheduling_pass import SchedulingPass
 from extender.core.queue.slot_gate import Gate, Part
 from extender.core.queue.state import Priced, QueueState, Told, price, refuse, turn_away
 from extender.core.records import migrations, workers
-from extender.core.records.migrations import NOBODY, Arrivals
+from extender.core.records.migrations import NO_ARRIVALS, Arrivals
 from shared.model import JobKey, NodeName, Uid
 
 
@@ -221,7 +221,7 @@ class _QueuePass:
         backoff = self.backoff.get(job.key)
         if backoff and self.session.monotonic < backoff.until:
             return Refusal.of(Reason.BACKING_OFF)
-        arrivals = self.arrivals.get(job.key, NOBODY)
+        arrivals = self.arrivals.get(job.key, NO_ARRIVALS)
         held = migrations.holding(job, arrivals.held)
         if arrivals.targets:
             part = Part(held, migrations.without_kept(table, arrivals.kept), arrivals.targets)

@@ -29,7 +29,7 @@ from extender.core.queue.running_jobs import End, Ending, Unknown
 from extender.core.queue.scheduling_pass import Result, SchedulingPass
 from extender.core.queue.state import QueueState
 from extender.core.records import slot_plan
-from extender.core.records.plans import planned
+from extender.core.records.slot_plan import planned
 from shared.model import JobKey
 
 MOST_PLANS: Final = 1000

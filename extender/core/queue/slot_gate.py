@@ -29,8 +29,7 @@ from extender.core.queue import slot_requests
 from extender.core.queue.slot_requests import staying
 from extender.core.queue.state import Priced, QueueState
 from extender.core.records import migrations, profile, slot_plan
-from extender.core.records.plans import Planned, planned
-from extender.core.records.slot_plan import SlotPlan, Span
+from extender.core.records.slot_plan import Planned, SlotPlan, Span, planned
 from shared.errors import InputError
 from shared.model import JobKey, NodeName, Pod, Uid
 

@@ -1,8 +1,10 @@
-"""What we have written on an owner: annotations of one line of JSON each, ours alone.
+"""Annotations that we write: one line of JSON on an owner, and the reservation on a pod.
 
 Controllers copy annotations to what they make, as a Deployment's to its ReplicaSets, and people
-copy manifests. So each word names the owner that it is about; on any other it says nothing. Nor can
-an owner say anything about a job of another namespace.
+copy manifests. So each record names its owner; on any other owner it is ignored. Nor can an owner
+say anything about a job of another namespace.
+
+A reservation is always written with all its annotations, so that nothing old or foreign stays.
 """
 
 from collections.abc import Mapping
@@ -52,10 +54,6 @@ def read(owner: Owner, key: str, decoder: "msgspec.json.Decoder[Word]") -> Word 
     if word.job and word.job.partition("/")[0] != owner.namespace:
         raise InputError(f"job of annotation {key}", word.job, f"of namespace {owner.namespace}")
     return word if word.owner in {"", owner.uid} else None
-
-
-# === The annotations that say a seat: all of them each time, so that nothing old or foreign
-# stays.
 
 
 def of_release(command: ReleasePod) -> Mapping[str, str | None]:

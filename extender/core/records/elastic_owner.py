@@ -1,4 +1,7 @@
-"""A job whose number of workers may change: by which owner, and who leaves first."""
+"""Jobs with a range of workers: the owner of the number, and the removal order.
+
+The jobs with a range are found once until a job, an owner or a group changes.
+"""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -72,9 +75,6 @@ def _by_owner(
         if one is not None:
             found.setdefault(one[0].uid, (*one, []))[2].append(member)
     return list(found.values())
-
-
-# === Which jobs have a range of workers: found once until a job, an owner or a group changes.
 
 
 _ALL: Final = "all"

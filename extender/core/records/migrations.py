@@ -1,11 +1,19 @@
-"""The pods of a migration as they are now: the old ones, and those that take their place.
+"""The pods of open migrations: old ones, their replacements, and the room that is kept for these.
 
 **Rule.** The replacement of a member is the pod that
 
-* a bare pod's Migration names: ``copies.new_name`` with the annotation ``shuntyard.io/migration``;
+* a bare pod's Migration names: ``replacements.new_name`` with the annotation
+  ``shuntyard.io/migration``;
 * has the name of the old one and another uid (StatefulSet);
-* has the same index in the same job (Indexed Job, and whatever else counts its pods);
+* has the same index in the same job (Indexed Job, and other kinds that count their pods);
 * without any index: is gated and no older than the Migration, the first by age and name.
+
+**Invariant.** From the phase TargetReserved on, each member's reservation on the target counts as
+taken until the replacement has a reservation or binding of its own, or the migration ends.
+
+**Waiting.** A gated replacement is not placed while the object of the old pod exists, and not
+before the Migration names it; then it goes to the target. A migration that failed because an old
+pod does not end keeps its replacement waiting too: two copies never run, whatever the deadline.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -118,21 +126,6 @@ def _may_replace(pod: Pod, taken: Collection[Uid]) -> bool:
     return pod.uid not in taken and not pod.finished and not pod.deleting
 
 
-# === Room that open migrations keep, and new pods that wait for the old ones to be gone.
-#
-# **Invariant.** From the phase TargetReserved on, the target's seat of each member counts as
-# taken
-# until the replacement has a seat or a binding of its own, or the migration ends.
-#
-# **Who waits.** A gated pod that replaces a member of a migration is not placed while the
-# object of
-# the old pod is there, and not before the Migration says that it is the replacement; then it
-# goes to
-# the target. A migration that failed because an old pod does not end keeps its replacement
-# waiting
-# too: two copies never run, whatever a deadline says.
-
-
 Kept = tuple[NodeName, PodShape]
 """A place that is kept: the node, and what is to fit there."""
 
@@ -216,7 +209,7 @@ class Arrivals:
     kept: tuple[Kept, ...] = ()
 
 
-NOBODY: Final = Arrivals()
+NO_ARRIVALS: Final = Arrivals()
 """A job that no migration concerns."""
 
 

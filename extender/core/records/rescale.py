@@ -1,4 +1,8 @@
-"""A wish to change how many workers a job has, before anything is done for it."""
+"""Changes of a job's workers: proposals, and the annotation ``shuntyard.io/rescale``.
+
+The annotation of the owner is written together with the change itself, so that a restart loses
+nothing and repeats nothing. The records of all owners are read once until an owner changes.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -53,11 +57,6 @@ class Proposal(Struct, frozen=True):
     cause: Cause
     starts: JobKey | None = None
     saved_seconds: float | None = None
-
-
-# === The word about a change of workers, as the annotation ``shuntyard.io/rescale`` of the owner.
-#
-# It is written together with the change itself, so a restart loses nothing and repeats nothing.
 
 
 class Phase(StrEnum):
@@ -145,9 +144,6 @@ def text(rescale: Rescale) -> str:
     return msgspec.json.encode(rescale).decode()
 
 
-# === What the owners say about changes of their workers; read once until an owner changes.
-
-
 _ALL: Final = "all"
 
 
@@ -198,7 +194,7 @@ class Records:
 _RECORDS: Final[Slot[Kept[str, Records]]] = Slot(Kept)
 
 
-def of(snapshot: Snapshot) -> Records:
+def rescale_records(snapshot: Snapshot) -> Records:
     """Read the annotations of all owners."""
     source = (snapshot.owners,)
     kept = snapshot.cache.of(_RECORDS)
@@ -260,7 +256,7 @@ def has_no_workers(owner: Owner) -> bool:
 
 def is_changing(snapshot: Snapshot, pod: Pod) -> bool:
     """Say whether a change of the workers is open on any owner of the pod."""
-    by_owner = of(snapshot).by_owner
+    by_owner = rescale_records(snapshot).by_owner
     if not by_owner:
         return False
     noted = (by_owner.get(owner.uid) for owner in above(snapshot, pod).owners)

@@ -1,4 +1,7 @@
-"""Keys that sign, and how a signature is made and checked. Pure."""
+"""Signatures: keys, how a signature is made and checked, and what it covers.
+
+A signature covers the values that decisions are made from, and the object that they are about.
+"""
 
 import hashlib
 import hmac
@@ -110,9 +113,6 @@ def parse(text: str) -> Signature | None:
     _, key_id, generation, digest = parts
     number = generation.isascii() and generation.isdecimal() and len(generation) <= 20  # noqa: PLR2004 - 64 bits
     return Signature(key_id, int(generation), digest) if number and digest.isascii() else None
-
-
-# === What a signature covers: the words that decisions are made from, and whose they are.
 
 
 _SEAT: Final = (labels.NODE, labels.PLAN, labels.PLAN_SIZE)

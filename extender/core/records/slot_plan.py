@@ -1,48 +1,28 @@
-"""Time slots: numbered since the epoch, so that every replica and every life counts alike."""
+"""Slot plans of admitted jobs: the annotation ``shuntyard.io/slot-plan`` of the owner.
+
+The plans are the whole state of admission. A plan holds all that planning anew needs, as a
+suspended job has no pods to read it from. Slots are numbered since the epoch, so that all replicas
+count alike.
+"""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
-from extender.core.cluster import training_spec
+from extender.core.cluster import job_views, training_spec
+from extender.core.cluster.owners import from_owner
+from extender.core.cluster.snapshot import Snapshot
 from extender.core.cluster.training_spec import Training, Worth
 from extender.core.parameters.pricing import SlotTimeParameters
-from extender.core.records import annotations
+from extender.core.records import annotations, rescale
 from shared import labels
 from shared.errors import InputError
 from shared.model import JobKey, NodeName, Owner, PodShape, Uid
 from shared.parameters import bounds
-
-_BOUNDS: Final = bounds(SlotTimeParameters)
-
-
-def slot_at(now: float, slot_seconds: float) -> int:
-    """Return the number of the slot in which ``now`` lies, counted since the epoch."""
-    return int(now // slot_seconds)
-
-
-def begins_at(slot: int, slot_seconds: float) -> float:
-    """Return when a slot begins, seconds since the epoch."""
-    return slot * slot_seconds
-
-
-# === An admitted job's plan, as the annotation ``shuntyard.io/slot-plan`` of its owner.
-#
-# It says all that planning anew needs: a job that is suspended has no pods that could say it.
-
-
-MOST_PODS: Final = 1_000_000
-"""Of a job: no cluster has more."""
-
-
-MOST_WORTH: Final = 1e300
-
-
-LAST_SLOT: Final = 10**11
-"""Since the epoch: with slots of a second some thousand years."""
 
 
 class Span(Struct, frozen=True, array_like=True):
@@ -152,6 +132,69 @@ class SlotPlan(Struct, frozen=True, omit_defaults=True):
         """Return how many workers run in a slot."""
         span = self.at(slot)
         return 0 if span is None else sum(span.workers.values())
+
+
+@dataclass(frozen=True)
+class Planned:
+    """An owner, and the plan that it carries."""
+
+    owner: Owner
+    plan: SlotPlan
+
+
+def planned(snapshot: Snapshot) -> Mapping[JobKey, Planned]:
+    """Return the plans by job, those of suspended jobs too, in order of arrival.
+
+    What cannot be read is not there, nor what another owner carries than one of the job's own; of
+    two that carry one the older counts.
+    """
+    found: dict[JobKey, Planned] = {}
+    noted = snapshot.owners.annotated(labels.SLOT_PLAN)
+    for owner in sorted(noted, key=lambda one: (one.created_at, one.key)):
+        try:
+            plan = read(owner)
+        except InputError:
+            continue
+        if plan is not None and _counts(snapshot, owner, plan):
+            found.setdefault(plan.job, Planned(owner, plan))
+    return found
+
+
+def _counts(snapshot: Snapshot, owner: Owner, plan: SlotPlan) -> bool:
+    """Say whether a plan is on a deciding owner of the job.
+
+    Of a job without pods it must be on the owner that we paused, or on one over it.
+    """
+    if plan.job in snapshot.jobs:
+        heard = job_views.view(snapshot, plan.job).deciding_owners
+    else:
+        paused = rescale.rescale_records(snapshot).by_job.get(plan.job)
+        heard = from_owner(snapshot, paused.owner) if paused is not None else (owner,)
+    return any(one.uid == owner.uid for one in heard)
+
+
+_BOUNDS: Final = bounds(SlotTimeParameters)
+
+
+def slot_at(now: float, slot_seconds: float) -> int:
+    """Return the number of the slot in which ``now`` lies, counted since the epoch."""
+    return int(now // slot_seconds)
+
+
+def begins_at(slot: int, slot_seconds: float) -> float:
+    """Return when a slot begins, seconds since the epoch."""
+    return slot * slot_seconds
+
+
+MOST_PODS: Final = 1_000_000
+"""Of a job: no cluster has more."""
+
+
+MOST_WORTH: Final = 1e300
+
+
+LAST_SLOT: Final = 10**11
+"""Since the epoch: with slots of a second some thousand years."""
 
 
 _DECODER = msgspec.json.Decoder(SlotPlan)

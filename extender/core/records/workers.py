@@ -1,4 +1,8 @@
-"""The workers that an owner has now: those that live, in the order in which it removes them."""
+"""The workers of an owner in removal order, and the effects of changes on the queue.
+
+While jobs give up workers, the queue keeps that room for the starter; ``leaving`` names the pods
+that are about to leave.
+"""
 
 from dataclasses import dataclass
 from typing import Final
@@ -23,7 +27,7 @@ _PLACED: Final = frozenset({State.BOUND, State.SUCCEEDED})
 
 
 @dataclass(frozen=True)
-class Crew:
+class OwnerWorkers:
     """See the module.
 
     Attributes:
@@ -62,29 +66,25 @@ class Crew:
         return next(placed, len(self.live))
 
 
-NOBODY: Final = Crew()
+NO_WORKERS: Final = OwnerWorkers()
 
 
-def of(snapshot: Snapshot, job: Job | None, owner: Owner) -> Crew:
+def owner_workers(snapshot: Snapshot, job: Job | None, owner: Owner) -> OwnerWorkers:
     """Return the workers of an owner; nobody where the job has no pods."""
     if job is None:
-        return NOBODY
+        return NO_WORKERS
     over = above_each(snapshot, [m.pod for m in job.members])
     mine = [m for m, one in zip(job.members, over, strict=True) if is_of(one, owner)]
     count = worker_count(owner)
     workers = [m for m in mine if count is None or count.role in {"", m.role}]
     live = [m for m in workers if m.state not in ENDED and m.state is not State.LEAVING]
     order = in_removal_order(live)
-    return Crew(
+    return OwnerWorkers(
         live=tuple(live) if order is None else order,
         there=sum(m.state not in ENDED for m in workers),
         placed=sum(m.state in _PLACED for m in workers),
         pods=sum(m.state not in ENDED for m in mine),
     )
-
-
-# === Whom the queue keeps room for while others give up workers, and which pods are about to
-# leave.
 
 
 CLAIM_SECONDS: Final = 30.0
@@ -99,7 +99,7 @@ def starters(snapshot: Snapshot, now: float) -> tuple[JobKey, ...]:
 
     ``now`` is in seconds since the epoch.
     """
-    known = rescale.of(snapshot).by_owner.values()
+    known = rescale.rescale_records(snapshot).by_owner.values()
     found = [noted.rescale for noted in known if _holds(noted.rescale, now)]
     ordered = sorted(found, key=lambda one: (one.at, one.starts or ""))
     return tuple(dict.fromkeys(one.starts for one in ordered if one.starts))
@@ -107,7 +107,7 @@ def starters(snapshot: Snapshot, now: float) -> tuple[JobKey, ...]:
 
 def leaving(snapshot: Snapshot) -> frozenset[Uid]:
     """Return the pods that leave because the number of their job's workers becomes smaller."""
-    known = rescale.of(snapshot).by_owner.values()
+    known = rescale.rescale_records(snapshot).by_owner.values()
     going = [one for one in known if one.rescale.phase in _LEAVING]
     return frozenset(uid for noted in going for uid in _surplus(snapshot, noted))
 

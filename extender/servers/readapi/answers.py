@@ -22,7 +22,7 @@ from extender.core.elastic.state import Ended
 from extender.core.explain import Page
 from extender.core.parameters.combined import CoreParameters
 from extender.core.pricing.history import History
-from extender.core.pricing.outcome import Book, Standing
+from extender.core.pricing.outcome import PriceLedger, Standing
 from extender.core.queue.decision import QueueOutcome
 from extender.core.records import migration_history
 from extender.servers.readapi import manifests, paging
@@ -53,7 +53,7 @@ class Offers(Protocol):
         """Return how jobs with a utility stand."""
         ...
 
-    def book(self) -> Book | str:
+    def book(self) -> PriceLedger | str:
         """Return what is promised over the slots, or in words why that is not known."""
         ...
 
@@ -69,7 +69,7 @@ class NoOffers:
         """Return nothing."""
         return {}
 
-    def book(self) -> Book | str:
+    def book(self) -> PriceLedger | str:
         """Return why there is none."""
         return core_explain.NOT_BY_PRICE
 

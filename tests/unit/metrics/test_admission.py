@@ -10,8 +10,8 @@ from extender.core.cluster.utility import Steps
 from extender.core.parameters.pricing import AdmissionParameters
 from extender.core.pricing import admission
 from extender.core.pricing.outcome import (
-    Book,
     Ended,
+    PriceLedger,
     PricingOutcome,
     PricingState,
     Promise,
@@ -101,7 +101,7 @@ def test_prices_are_those_of_the_present_slot_and_what_is_promised_of_all(
     job = make_job(chunks=2, worker_bandwidth=0.0, utility=Steps(((0.0, 90.0),)))
     state.accept(job, admission.offer(job, state, AdmissionParameters()))
     taken = float(state.promised.g[0].sum())
-    book = Book(state, ("a", "b"), ("a", "b"), ("cpu",), (1.0,), 1)
+    book = PriceLedger(state, ("a", "b"), ("a", "b"), ("cpu",), (1.0,), 1)
     metrics.admission.observe(replace(NOTHING, book=book), EMPTY, ())
     assert value(metrics, "promised_ratio", resource="cpu") == taken / 16
     assert value(metrics, "slot_price_ratio", resource="cpu", of="mean") == taken / 8
@@ -126,7 +126,7 @@ def test_gpus_of_every_maker_are_one_resource(metrics: ExtenderMetrics) -> None:
     state.accept(job, admission.offer(job, state, AdmissionParameters()))
     names = ("nvidia.com/gpu", "amd.com/gpu")
     metrics.admission.observe(
-        replace(NOTHING, book=Book(state, ("a",), ("a",), names, (1.0, 1.0), 1)), EMPTY, ()
+        replace(NOTHING, book=PriceLedger(state, ("a",), ("a",), names, (1.0, 1.0), 1)), EMPTY, ()
     )
     assert value(metrics, "slot_price_ratio", resource="gpu", of="most") == 0.5
 

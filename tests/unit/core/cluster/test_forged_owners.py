@@ -15,7 +15,8 @@ from extender.core.cluster import job_views
 from extender.core.cluster.owners import above
 from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.elastic import decision, slot_plan_proposals
+from extender.core.elastic import decision
+from extender.core.elastic import proposals as elastic_proposals
 from extender.core.elastic.decision import ElasticDecision, ElasticTrigger
 from extender.core.elastic.state import ElasticState
 from extender.core.migration.commands import ResumeJob, SuspendJob, WriteStatus
@@ -28,7 +29,7 @@ from extender.core.parameters.migration import (
 )
 from extender.core.pricing.decision import PRICING, PricingTrigger
 from extender.core.pricing.outcome import PricingState
-from extender.core.records import plans, profile, slot_plan
+from extender.core.records import profile, slot_plan
 from extender.core.records import rescale as records_rescale
 from extender.core.records.profile import Profile
 from extender.core.records.rescale import Cause, Phase, Proposal, Rescale
@@ -288,9 +289,12 @@ def test_a_slot_plan_counts_on_an_owner_of_the_job_alone() -> None:
     mine = make_owner("mine", namespace="prod")
     mine = replace(mine, annotations={labels.SLOT_PLAN: plan(mine, "prod/job/db")})
     forged = cluster(owner, honest(pods(owner)), mine)
-    assert (plans.planned(forged), slot_plan_proposals.proposals(forged, NOW, PARAMS)) == ({}, ())
+    assert (
+        slot_plan.planned(forged),
+        elastic_proposals.slot_plan_proposals(forged, NOW, PARAMS),
+    ) == ({}, ())
     asks = replace(owner, annotations={labels.SLOT_PLAN: plan(owner, "prod/job/db")})
-    found = slot_plan_proposals.proposals(cluster(asks, honest(pods(asks))), NOW, PARAMS)
+    found = elastic_proposals.slot_plan_proposals(cluster(asks, honest(pods(asks))), NOW, PARAMS)
     assert [(one.job, one.to) for one in found] == [("prod/job/db", 5)]
 
 
@@ -299,9 +303,9 @@ def test_a_slot_plan_for_a_paused_job_counts_on_the_owner_that_was_paused_alone(
     paused = replace(forging.job(), suspended=True, annotations={labels.RESCALE: done})
     mine = make_owner("mine", namespace="prod")
     mine = replace(mine, annotations={labels.SLOT_PLAN: plan(mine, "prod/job/db")})
-    assert plans.planned(cluster(paused, mine)) == {}
+    assert slot_plan.planned(cluster(paused, mine)) == {}
     notes = {**paused.annotations, labels.SLOT_PLAN: plan(paused, "prod/job/db")}
-    assert set(plans.planned(cluster(replace(paused, annotations=notes)))) == {"prod/job/db"}
+    assert set(slot_plan.planned(cluster(replace(paused, annotations=notes)))) == {"prod/job/db"}
 
 
 def test_a_profile_run_counts_on_an_owner_of_the_job_alone() -> None:

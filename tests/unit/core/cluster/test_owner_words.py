@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from extender.core.pricing.outcome import PricingState
-from extender.core.records import plans, profile, rescale, slot_plan
+from extender.core.records import profile, rescale, slot_plan
 from extender.core.records.rescale import Cause, Rescale
 from shared import labels
 from shared.errors import InputError
@@ -28,7 +28,7 @@ def copied(owner: Owner) -> Owner:
 def test_a_copied_change_is_nobody_s() -> None:
     command = only(looked(crew(), propose(2, Cause.SLOT)))
     owner = replace(command.owner, annotations=command.annotations)
-    found = rescale.of(snapshot_of(copied(owner), owner))
+    found = rescale.rescale_records(snapshot_of(copied(owner), owner))
     assert list(found.by_owner) == [owner.uid]
     assert found.by_job[written(command).job].owner == owner
     assert not found.unreadable
@@ -40,7 +40,7 @@ def test_a_copied_plan_is_nobody_s() -> None:
     yard.look()
     owner = yard.owner("j")
     assert labels.SLOT_PLAN in owner.annotations
-    found = plans.planned(snapshot_of(copied(owner), owner))
+    found = slot_plan.planned(snapshot_of(copied(owner), owner))
     assert [one.owner.uid for one in found.values()] == [owner.uid]
 
 
@@ -48,15 +48,17 @@ def test_a_copied_plan_is_nobody_s() -> None:
 def test_what_somebody_else_wrote_is_unreadable_and_ends_nothing(text: str) -> None:
     written_by_them = {labels.RESCALE: text, labels.SLOT_PLAN: text}
     owner = make_owner("j", annotations=written_by_them)
-    assert rescale.of(snapshot_of(owner)).unreadable
-    assert not plans.planned(snapshot_of(owner))
+    assert rescale.rescale_records(snapshot_of(owner)).unreadable
+    assert not slot_plan.planned(snapshot_of(owner))
 
 
 def test_what_was_written_before_words_named_their_owner_stands() -> None:
     one = written(only(looked(crew(), propose(2, Cause.SLOT))))
     assert one.owner
     owner = make_owner("j", annotations={labels.RESCALE: _older(one)})
-    assert rescale.of(snapshot_of(owner)).by_owner[owner.uid].rescale == replace(one, owner=Uid(""))
+    assert rescale.rescale_records(snapshot_of(owner)).by_owner[owner.uid].rescale == replace(
+        one, owner=Uid("")
+    )
 
 
 def _older(one: Rescale) -> str:
@@ -114,4 +116,4 @@ def test_nobody_says_anything_about_jobs_of_another_namespace() -> None:
     notes = {labels.PROFILE: '{"job":"y/job/j"}', labels.SLOT_PLAN: theirs}
     seen = snapshot_of(replace(elsewhere, annotations=notes))
     assert not profile.profiled(seen)
-    assert not plans.planned(seen)
+    assert not slot_plan.planned(seen)

@@ -11,7 +11,7 @@ from extender.core.cluster.owner_changes import ChangeOwner
 from extender.core.cluster.session import Reading, Session, States
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.elastic.decision import ElasticDecision, ElasticTrigger
-from extender.core.elastic.sources import proposals
+from extender.core.elastic.proposals import proposals
 from extender.core.elastic.state import ElasticState
 from extender.core.parameters.combined import CoreParameters
 from extender.core.queue.decision import QUEUE, QueueOutcome

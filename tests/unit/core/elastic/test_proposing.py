@@ -40,7 +40,7 @@ def proposed(*entities, nodes=None, params=PATIENT, speeds=None, now=NOW, report
         store.report(report)
     snapshot = store.snapshot()
     known = speeds or SpeedMemory()
-    return proposals.proposals(snapshot, QueueState(), known, Reading(now, now), params)
+    return proposals.drs_proposals(snapshot, QueueState(), known, Reading(now, now), params)
 
 
 def shrinks(name, to, starts, cause=Cause.MORE_IMPORTANT):

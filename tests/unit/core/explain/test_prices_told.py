@@ -9,7 +9,7 @@ from extender.core import explain
 from extender.core.cluster.utility import Steps
 from extender.core.parameters.combined import CoreParameters
 from extender.core.pricing import admission
-from extender.core.pricing.outcome import Book
+from extender.core.pricing.outcome import PriceLedger
 from tests.fakes.builders import make_node
 from tests.unit.core.clusters import released_job, snapshot_of
 from tests.unit.core.policies.slot_worlds import make_bounds, make_cluster, make_job
@@ -42,7 +42,7 @@ def book(workers, *values):
         job = make_job(f"j{i}", worker_bandwidth=0.0, utility=Steps(((0.0, value),)))
         state.accept(job, admission.offer(job, state, PARAMS.admission))
     names = tuple(f"n{i}" for i in range(len(workers)))
-    return Book(state, names, names, ("cpu",), (1000.0,), first=7)
+    return PriceLedger(state, names, names, ("cpu",), (1000.0,), first=7)
 
 
 def test_nodes_with_the_same_prices_share_a_row():

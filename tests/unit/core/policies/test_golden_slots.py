@@ -26,7 +26,7 @@ from tests.unit.core.policies.slot_worlds import make_bounds, make_cluster, make
 def run_price_bounds(case: dict[str, Any]) -> Any:
     given = dict(case["parameters"])
     params = BoundsParameters(rule=PriceBoundRule(given.pop("rule")), **given)
-    bounds = price_bounds.of([_job(row) for row in case["jobs"]], _cluster(case), params)
+    bounds = price_bounds.price_bounds([_job(row) for row in case["jobs"]], _cluster(case), params)
     found = {name: np.exp(side).tolist() for name, side in vars(bounds).items()}
     return {name.replace("log_", ""): side for name, side in found.items()}
 

@@ -114,7 +114,7 @@ def test_what_nobody_asked_for_is_free_or_as_cheap_as_can_be():
 @pytest.mark.parametrize("rule", list(PriceBoundRule))
 def test_without_jobs_there_are_no_prices(rule):
     with pytest.raises(ValueError, match="no jobs"):
-        price_bounds.of([], CLUSTER, BoundsParameters(rule=rule))
+        price_bounds.price_bounds([], CLUSTER, BoundsParameters(rule=rule))
 
 
 # L, U, largest share → discrete α

@@ -12,7 +12,7 @@ from extender.core.pricing.decision import PRICING, PricingTrigger
 from extender.core.pricing.history import History
 from extender.core.pricing.outcome import PricingOutcome, PricingState
 from extender.core.queue import slot_gate
-from extender.core.records import plans
+from extender.core.records import slot_plan
 from extender.core.records.slot_plan import SlotPlan
 from extender.store.store import ClusterStore
 from shared import labels
@@ -140,7 +140,7 @@ class PricedYard:
 
     def plans(self) -> dict[str, SlotPlan]:
         """Name of the job → its plan."""
-        found = plans.planned(self.store.snapshot())
+        found = slot_plan.planned(self.store.snapshot())
         return {key.rsplit("/", 1)[1]: one.plan for key, one in found.items()}
 
     def counts(self, name: str) -> dict[int, int]:

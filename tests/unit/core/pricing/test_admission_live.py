@@ -7,7 +7,7 @@ from extender.core.cluster.reasons import Reason
 from extender.core.parameters.pricing import AdmissionParameters, Replanning, Unmeasured
 from extender.core.pricing.history import History
 from extender.core.pricing.outcome import PricingState, Promise
-from extender.core.records import plans, slot_plan
+from extender.core.records import slot_plan
 from shared import labels
 from tests.fakes.builders import make_node, make_pod, make_shape
 from tests.unit.core.pricing.priced import SLOT, START, PricedYard, params, priced_job
@@ -366,4 +366,4 @@ def test_pods_go_only_where_they_may():
 def test_the_oldest_of_two_owners_with_a_plan_counts():
     world = yard(priced_job("a", 2, work=4))
     world.look()
-    assert plans.planned(world.store.snapshot())["default/job/a"].owner.name == "a"
+    assert slot_plan.planned(world.store.snapshot())["default/job/a"].owner.name == "a"

@@ -6,7 +6,7 @@ import pytest
 from extender.core.cluster.utility import Sigmoid, Steps
 from extender.core.parameters.pricing import AdmissionParameters, BoundsParameters, PriceBoundRule
 from extender.core.pricing import admission, price_bounds, searching, seating, steady
-from extender.core.pricing.searching import Wanted
+from extender.core.pricing.searching import SearchedJob
 from extender.core.pricing.seating import Kind
 from extender.core.pricing.slots import SlotCluster
 from extender.core.pricing.timetable import Seats
@@ -111,7 +111,7 @@ def state_of(free, *, size=4.0, job):
     left = np.array(free, dtype=float)
     capacity = np.full((len(left), 1), size)
     cluster = SlotCluster(capacity, capacity, left.shape[1], common=True)
-    bounds = price_bounds.of([job], cluster, BoundsParameters(rule=PriceBoundRule.KAPPA))
+    bounds = price_bounds.price_bounds([job], cluster, BoundsParameters(rule=PriceBoundRule.KAPPA))
     state = admission.empty(cluster, bounds)
     state.promised.workers.used[0] = size - left.T
     return state
@@ -121,7 +121,7 @@ def best(job, free, *, changes=True, here=(), elapsed=0.0, usable=None, **said):
     state = state_of(free, job=job)
     machines = len(free)
     may = np.ones(machines, dtype=bool) if usable is None else np.array(usable)
-    wanted = Wanted(job, may, np.ones(machines, dtype=bool), changes, here)
+    wanted = SearchedJob(job, may, np.ones(machines, dtype=bool), changes, here)
     return searching.best(wanted, state, AdmissionParameters(), elapsed=elapsed, **said)
 
 

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading
-from extender.core.elastic import slot_plan_proposals
+from extender.core.elastic import proposals
 from extender.core.parameters.pricing import Unmeasured
 from extender.core.pricing.history import History
 from extender.core.pricing.outcome import PricingState
@@ -35,7 +35,7 @@ def next_slot(world, name="a"):
 
 
 def proposed(world):
-    return slot_plan_proposals.proposals(
+    return proposals.slot_plan_proposals(
         world.store.snapshot(), Reading(world.now, world.now), world.params
     )
 

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading
-from extender.core.elastic import slot_plan_proposals
+from extender.core.elastic import proposals as elastic_proposals
 from extender.core.parameters.pricing import Unmeasured as WhenUnmeasured
 from extender.core.parameters.pricing import WhenGone
 from extender.core.queue.state import QueueState
@@ -46,7 +46,7 @@ def released(world):
 
 
 def proposals(world):
-    found = slot_plan_proposals.proposals(
+    found = elastic_proposals.slot_plan_proposals(
         world.store.snapshot(), Reading(world.now, world.now), world.params
     )
     assert all(one.cause is Cause.SLOT for one in found)
