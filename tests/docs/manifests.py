@@ -12,7 +12,7 @@ import yaml
 from extender.core.cluster import job_views, jobs
 from extender.core.kinds import registry
 from extender.core.queue import hypothetical
-from extender.core.queue.hypothetical import Supposed
+from extender.core.queue.hypothetical import HypotheticalJob
 from extender.servers.readapi import manifests
 from shared import labels
 from shared.kube import pod_groups
@@ -87,7 +87,7 @@ def jobs_of(found: Sequence[Object]) -> list[jobs.Job]:
         InputError: An object cannot be read.
     """
     made = [_supposed(one) for one in found if _makes_pods(one)]
-    everyone = Supposed(
+    everyone = HypotheticalJob(
         tuple(pod for one in made for pod in one.pods),
         tuple(owner for one in made for owner in one.owners),
     )
@@ -113,7 +113,7 @@ def _kind(obj: Object) -> tuple[str, str]:
     return obj["kind"], group if slash else ""
 
 
-def _supposed(obj: Object) -> Supposed:
+def _supposed(obj: Object) -> HypotheticalJob:
     if _kind(obj) in EXPANDED:
         return supposed(json.dumps(obj).encode(), "default", EXPANDED[_kind(obj)])
     return manifests.read(json.dumps(obj).encode(), "default", labels.SCHEDULER_NAME)

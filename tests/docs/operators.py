@@ -11,7 +11,7 @@ import msgspec
 
 from extender.core.kinds.manifest import Created as Made
 from extender.core.kinds.manifest import Head, Manifest, Part, Template, reference
-from extender.core.queue.hypothetical import Supposed
+from extender.core.queue.hypothetical import HypotheticalJob
 from extender.servers.readapi import manifests
 from extender.servers.readapi.manifest_limits import Tally
 from shared import foreign_labels
@@ -20,7 +20,9 @@ from shared.model import OwnerReference
 Raw = dict[str, Any]
 
 
-def supposed(document: bytes, namespace: str, expand: Callable[[Manifest], Made]) -> Supposed:
+def supposed(
+    document: bytes, namespace: str, expand: Callable[[Manifest], Made]
+) -> HypotheticalJob:
     """Return the pods and owners of one object."""
     head = msgspec.json.decode(document, type=Head)
     tally = Tally()
@@ -29,7 +31,7 @@ def supposed(document: bytes, namespace: str, expand: Callable[[Manifest], Made]
     patterns = manifests._patterns(found.parts, one.title, place, tally)
     each = zip(found.parts, patterns, strict=True)
     pods = chain.from_iterable(manifests._pods(part, pattern) for part, pattern in each)
-    return Supposed(tuple(pods), tuple(found.owners))
+    return HypotheticalJob(tuple(pods), tuple(found.owners))
 
 
 def _template(raw: Raw, **annotations: str) -> Template:

@@ -29,7 +29,7 @@ from extender.core.pricing.outcome import PriceLedger
 from extender.core.queue import forecast, hypothetical
 from extender.core.queue.decision import QUEUE, QueueOutcome, QueueTrigger
 from extender.core.queue.forecast import UNKNOWN, Estimate
-from extender.core.queue.hypothetical import Supposed
+from extender.core.queue.hypothetical import HypotheticalJob
 from shared import api
 from shared.explanation import Bill, Place, Shift
 from shared.model import JobKey, NodeName, PodShape
@@ -64,7 +64,7 @@ class _Course:
 
 def what_if(
     asked: Asked,
-    supposed: Supposed,
+    supposed: HypotheticalJob,
     *,
     acting: bool,
     book: PriceLedger | None = None,

@@ -21,7 +21,7 @@ from shared.model import JobKey, NodeName, Owner, Pod, PodKey, PriorityClass
 
 
 @dataclass(frozen=True)
-class Supposed:
+class HypotheticalJob:
     """A hypothetical job: its pods, their owners, and what was assumed.
 
     Attributes:
@@ -35,7 +35,7 @@ class Supposed:
     notes: tuple[str, ...] = ()
 
 
-def key_of(supposed: Supposed, snapshot: Snapshot) -> JobKey:
+def key_of(supposed: HypotheticalJob, snapshot: Snapshot) -> JobKey:
     """Return the job's key.
 
     Raises:
@@ -50,7 +50,7 @@ def key_of(supposed: Supposed, snapshot: Snapshot) -> JobKey:
     return keys[0]
 
 
-def with_job(snapshot: Snapshot, supposed: Supposed, scheduler: str, now: float) -> Snapshot:
+def with_job(snapshot: Snapshot, supposed: HypotheticalJob, scheduler: str, now: float) -> Snapshot:
     """Return the cluster with the job, submitted now and held by our gate.
 
     Args:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from extender.core.kinds import registry
 from extender.core.kinds.manifest import Head, Manifest, Meta, Part, Template, decode, excerpt, uid
-from extender.core.queue.hypothetical import Supposed
+from extender.core.queue.hypothetical import HypotheticalJob
 from extender.servers.readapi.manifest_limits import Tally, check_shapes
 from shared.errors import InputError
 from shared.kube import kinds, parse, pod_defaults, wire
@@ -53,7 +53,7 @@ _OWNERS: Final[Mapping[tuple[str, str], Callable[[bytes], Owner]]] = {
 """How owners are read as they would be observed, by kind and API group."""
 
 
-def read(body: bytes, namespace: str, scheduler: str) -> Supposed:
+def read(body: bytes, namespace: str, scheduler: str) -> HypotheticalJob:
     """Return the job of a manifest.
 
     Args:
@@ -108,7 +108,7 @@ def _too_deep() -> InputError:
     return InputError("manifest", "", "nested less deeply")
 
 
-def _read(body: bytes, namespace: str, scheduler: str) -> Supposed:
+def _read(body: bytes, namespace: str, scheduler: str) -> HypotheticalJob:
     pods: list[Pod] = []
     owners: list[Owner] = []
     left_out: list[str] = []
@@ -135,7 +135,7 @@ def _read(body: bytes, namespace: str, scheduler: str) -> Supposed:
     notes = [f"left out: {name}" for name in named]
     if implied:
         notes.append(f"requests that are not stated are the limits: {', '.join(sorted(implied))}")
-    return Supposed(tuple(pods), tuple(owners), (*notes, *_of_another(pods, scheduler)))
+    return HypotheticalJob(tuple(pods), tuple(owners), (*notes, *_of_another(pods, scheduler)))
 
 
 def _documents(body: bytes) -> Iterator[bytes]:

@@ -42,7 +42,7 @@ def kubeflow(kind: str, field: str, **roles: int) -> dict[str, Any]:
     return manifest(kind, "kubeflow.org/v1", {field: found})
 
 
-def read(body: MANIFEST, namespace: str = "default") -> hypothetical.Supposed:
+def read(body: MANIFEST, namespace: str = "default") -> hypothetical.HypotheticalJob:
     return manifests.read(json.dumps(body).encode(), namespace, "shuntyard")
 
 

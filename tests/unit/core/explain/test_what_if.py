@@ -10,7 +10,7 @@ from extender.core import explain
 from extender.core.cluster.session import Reading
 from extender.core.explain.what_if import LEFT_TO_KUBE_SCHEDULER
 from extender.core.parameters.combined import CoreParameters
-from extender.core.queue.hypothetical import Supposed
+from extender.core.queue.hypothetical import HypotheticalJob
 from extender.core.queue.state import QueueState
 from extender.servers.readapi import manifests
 from shared import api, labels
@@ -28,7 +28,7 @@ TEN_MINUTES: Mapping[str, str] = {labels.EXPECTED_DURATION: "10m"}
 
 def job(
     workers: int = 1, *, cpu: str = "1", notes: Mapping[str, str] | None = None, **pod: Any
-) -> Supposed:
+) -> HypotheticalJob:
     """A Job called mine."""
     container = {"name": "main", "resources": {"requests": {"cpu": cpu}}, **pod.pop("more", {})}
     template = {
@@ -40,7 +40,7 @@ def job(
     return manifests.read(json.dumps(body).encode(), "default", "shuntyard")
 
 
-def what_if(mine: Supposed, *entities: Entity | list[Entity]) -> api.WhatIfResponse:
+def what_if(mine: HypotheticalJob, *entities: Entity | list[Entity]) -> api.WhatIfResponse:
     snapshot = snapshot_of(NODES, *entities)
     cycle = queue_pass(snapshot, QueueState(), NOW, PARAMS)
     return explain.what_if(explain.asked(snapshot, PARAMS, cycle, NOW), mine, acting=True)
@@ -181,13 +181,13 @@ def test_a_pod_that_only_kube_scheduler_can_judge_is_said() -> None:
     assert note.startswith(LEFT_TO_KUBE_SCHEDULER)
 
 
-REFUSED: dict[str, tuple[Supposed, list[Entity], str]] = {
+REFUSED: dict[str, tuple[HypotheticalJob, list[Entity], str]] = {
     "a PriorityClass that is not there": (
         job(1, priorityClassName="hp"), [], "priorityClassName: 'hp' is not a PriorityClass"
     ),
     "a job that is there already": (job(1), queued_job("mine", 1), "metadata.name"),
     "pods of two jobs": (
-        Supposed((*job(1).pods, *(p for p in queued_job("w", 1) if hasattr(p, "phase")))),  # type: ignore[arg-type] - pods
+        HypotheticalJob((*job(1).pods, *(p for p in queued_job("w", 1) if hasattr(p, "phase")))),  # type: ignore[arg-type] - pods
         [],
         "ask one by one",
     ),
@@ -196,7 +196,7 @@ REFUSED: dict[str, tuple[Supposed, list[Entity], str]] = {
 
 @pytest.mark.parametrize(("mine", "there", "words"), REFUSED.values(), ids=REFUSED.keys())
 def test_what_cannot_be_supposed_is_refused(
-    mine: Supposed, there: list[Entity], words: str
+    mine: HypotheticalJob, there: list[Entity], words: str
 ) -> None:
     with pytest.raises(InputError, match=words):
         what_if(mine, there)
