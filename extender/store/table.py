@@ -1,6 +1,17 @@
-"""A mapping that one writer changes and many snapshots share."""
+"""A mapping that one writer changes and many snapshots share: copied before a change, if needed.
+
+Nearly every snapshot is dropped before the next change, so the table of a hundred thousand pods is
+not copied for each event of one pod. CPython's reference counts tell whether a reader still holds
+the mapping, or a view or an iterator of it. ADR 15 compares this with persistent maps.
+
+A snapshot that a reader keeps costs one copy, with O(pods), at the next change of each table.
+
+Interpreters without exact reference counts do not work: those without a GIL count in another way,
+and those that borrow references count too few. Importing this module checks both directions.
+"""
 
 from collections.abc import Mapping
+from operator import length_hint
 from sys import getrefcount
 from types import MappingProxyType
 from typing import Final, Generic, TypeVar
@@ -10,22 +21,17 @@ V = TypeVar("V")
 
 
 class Table(Generic[K, V]):
-    """Copied before a change that somebody who has looked at it could see, and only then.
-
-    Nearly every look is over before the next change: a cluster of a hundred thousand pods is not
-    copied for each event of one of them. Who still looks is told by CPython's reference counts, of
-    the mapping that was given out and of the rows below it, which views and iterators hold.
-    """
+    """Rows by key; ``set`` copies them first if a reader holds what ``frozen`` returned."""
 
     def __init__(self) -> None:
         self._rows: dict[K, V] = {}
         self._frozen: Mapping[K, V] | None = None
 
     def set(self, key: K, value: V | None) -> None:
-        """Put a value under the key; None takes it away."""
+        """Put a value under the key; None removes the key."""
         if value is self._rows.get(key):
             return
-        if self._frozen is not None and self._references() != _NOBODY_LOOKS:
+        if self._frozen is not None and self._references() != _UNSHARED:
             self._rows, self._frozen = self._rows.copy(), None
         if value is None:
             del self._rows[key]
@@ -33,7 +39,7 @@ class Table(Generic[K, V]):
             self._rows[key] = value
 
     def frozen(self) -> Mapping[K, V]:
-        """Return it read-only; what is held of the answer never changes."""
+        """Return the rows read-only; the returned mapping never changes while it is held."""
         if self._frozen is None:
             self._frozen = MappingProxyType(self._rows)
         return self._frozen
@@ -42,11 +48,38 @@ class Table(Generic[K, V]):
         return getrefcount(self._frozen), getrefcount(self._rows)
 
 
-def _nobody_looks() -> tuple[int, int]:
-    """Return the counts of a table that nobody looks at, counted by the very code that asks."""
+def _unshared() -> tuple[int, int]:
+    """Return the counts of a table without readers, taken by the code that compares them."""
     table = Table[int, int]()
     table.frozen()
     return table._references()  # noqa: SLF001 - of this module's own class
 
 
-_NOBODY_LOOKS: Final = _nobody_looks()
+_UNSHARED: Final = _unshared()
+
+
+def check_interpreter() -> None:
+    """Check that held mappings, views and iterators are counted, and dropped ones are not.
+
+    Raises:
+        ImportError: Reference counts of this interpreter do not work so: snapshots could change.
+    """
+    table = Table[int, int]()
+    table.set(1, 1)
+    mapping = table.frozen()
+    table.set(2, 2)
+    keys = table.frozen().keys()
+    table.set(3, 3)
+    iterator = iter(table.frozen())
+    table.set(4, 4)
+    table.frozen()
+    rows = table._rows  # noqa: SLF001 - of this module's own class
+    rows_id = id(rows)
+    del rows
+    table.set(5, 5)
+    kept = (len(mapping), len(keys), length_hint(iterator)) == (1, 2, 3)
+    if not kept or id(table._rows) != rows_id:  # noqa: SLF001 - as above
+        raise ImportError("expected an interpreter with exact reference counts: CPython with GIL")
+
+
+check_interpreter()
