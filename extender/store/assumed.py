@@ -71,7 +71,7 @@ class Assumption(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return cls(uid=uid, act=Act.DELETE, at=at)
 
     def settled_by(self, pod: Pod) -> bool:
-        """Say whether the observed pod shows this assumption, or leaves it without a point."""
+        """Return True if the observed pod shows this assumption, or leaves it without a point."""
         if pod.finished or pod.deleting:
             return True
         if self.act is Act.DELETE:
@@ -110,7 +110,7 @@ class Overlay:
         return bool(held)
 
     def unpromise(self, uid: Uid) -> bool:
-        """Take a promised seat back; False if there is none."""
+        """Withdraw a promised reservation; False if there is none."""
         held = self.of(uid)
         self._set(uid, tuple(a for a in held if a.act is not Act.PROMISE))
         return len(held) != len(self.of(uid))

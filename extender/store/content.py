@@ -22,7 +22,7 @@ class Content(Struct, frozen=True, kw_only=True):
         assumptions: By uid; those of one pod oldest first.
         removed: Uids that never come back, oldest first.
         reports: What is known of nodes through their agents, by node.
-        placeholders: Kept for members of direct gangs that do not exist yet, by job.
+        placeholders: For members of direct gangs that do not exist yet, by job.
         companions: Of placed pods, by uid, what is not told by the pods as they are.
     """
 

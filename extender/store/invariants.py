@@ -17,7 +17,7 @@ from extender.core.nodes.class_masks import MaskCache
 from extender.core.nodes.feasibility import accepts
 from extender.store.content import Content
 from extender.store.errors import InvariantError
-from extender.store.pod_state import Standing, standing
+from extender.store.pod_state import PodState, standing
 from shared import devices
 from shared.model import (
     DeviceClass,
@@ -94,7 +94,7 @@ def _kept(snapshot: Snapshot) -> dict[str, object]:
     }
 
 
-def _standings(content: Content) -> Iterator[Standing]:
+def _standings(content: Content) -> Iterator[PodState]:
     held = {uid: tuple(group) for uid, group in groupby(content.assumptions, attrgetter("uid"))}
     for entity in content.entities:
         if isinstance(entity, Pod):
@@ -128,7 +128,7 @@ def _reports(content: Content) -> dict[NodeName, NodeReport]:
     return {report.node: report for report in content.reports if report.node in nodes}
 
 
-def _pods(standings: list[Standing]) -> dict[str, object]:
+def _pods(standings: list[PodState]) -> dict[str, object]:
     jobs: dict[JobKey, list[Pod]] = {}
     for one in standings:
         if one.job is not None:
@@ -144,7 +144,7 @@ def _pods(standings: list[Standing]) -> dict[str, object]:
     }
 
 
-def _company(content: Content, standings: list[Standing]) -> dict[str, object]:
+def _company(content: Content, standings: list[PodState]) -> dict[str, object]:
     """The largest number that any placed member has seen, where that is more than there are now."""
     known = {one.uid: one.most for one in content.companions}
     placed = [one for one in standings if one.placed and known.get(one.pod.uid) != 0]
@@ -155,7 +155,7 @@ def _company(content: Content, standings: list[Standing]) -> dict[str, object]:
     return {"most placed": {job: count for job, count in most.items() if count > now[job]}}
 
 
-def _room(content: Content, standings: list[Standing]) -> dict[str, object]:
+def _room(content: Content, standings: list[PodState]) -> dict[str, object]:
     nodes = sorted((e for e in content.entities if isinstance(e, Node)), key=attrgetter("name"))
     offered = {name for node in nodes for name, amount in node.allocatable.items() if amount}
     resources = (*_ALWAYS, *sorted(offered.difference(_ALWAYS)))
@@ -186,7 +186,7 @@ def _room(content: Content, standings: list[Standing]) -> dict[str, object]:
 
 
 def _kept_by_migrations(
-    content: Content, standings: list[Standing]
+    content: Content, standings: list[PodState]
 ) -> Iterator[tuple[NodeName, PodShape]]:
     """What an open migration keeps for each member whose new pod has no place of its own."""
     placed = {one.pod.uid for one in standings if one.bound or one.seat}

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
-from extender.store.pod_state import Standing
+from extender.store.pod_state import PodState
 from extender.store.table import Table
 from shared.model import JobKey, Pod, Uid
 
@@ -40,7 +40,7 @@ class JobIndex:
         self._changed: set[JobKey] = set()
         self._waiting: Table[JobKey, bool] = Table()
 
-    def add(self, job: JobKey, member: Standing) -> None:
+    def add(self, job: JobKey, member: PodState) -> None:
         """A pod joins its job."""
         uid = member.pod.uid
         self._members.setdefault(job, _Members()).put(member.pod)
@@ -49,7 +49,7 @@ class JobIndex:
             self._unplaced.setdefault(job, set()).add(uid)
             self._waiting.set(job, True)
 
-    def remove(self, job: JobKey, member: Standing) -> None:
+    def remove(self, job: JobKey, member: PodState) -> None:
         """A pod leaves its job; a job without pods is gone."""
         uid = member.pod.uid
         self._members[job].drop(member.pod)

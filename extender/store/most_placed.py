@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from extender.store.pod_state import Standing
+from extender.store.pod_state import PodState
 from extender.store.table import Table
 from shared.model import JobKey, Uid
 
@@ -94,7 +94,7 @@ class _Job:
         self.peaks.append(peak)
 
 
-class CompanyBook:
+class MostPlacedIndex:
     """See the module."""
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ class CompanyBook:
         self._orphans: dict[Uid, JobKey] = {}
         self._rows: Table[JobKey, int] = Table()
 
-    def move(self, old: Standing | None, new: Standing | None) -> None:
+    def move(self, old: PodState | None, new: PodState | None) -> None:
         """A pod was observed, or is gone."""
         before = None if old is None or not old.placed else old.job
         now = None if new is None or not new.placed else new.job
@@ -148,7 +148,7 @@ class CompanyBook:
                 self._jobs[key].recall(most)
                 self._tell(key)
 
-    def _arrive(self, new: Standing, key: JobKey) -> None:
+    def _arrive(self, new: PodState, key: JobKey) -> None:
         uid, controller = new.pod.uid, new.pod.controller
         self._of[uid] = key
         self._jobs.setdefault(key, _Job()).place(uid)
@@ -190,8 +190,8 @@ class CompanyBook:
         self._rows.set(key, job.highest if job is not None and past else None)
 
 
-def _was_refused(old: Standing, new: Standing | None) -> bool:
-    """Say whether the kubelet refused a pod that it never ran."""
+def _was_refused(old: PodState, new: PodState | None) -> bool:
+    """Return True if the kubelet refused a pod that it never ran."""
     if new is None or old.pod.phase != "Pending":
         return False
     return new.pod.phase == "Failed" and new.pod.phase_reason.startswith("OutOf")

@@ -1,4 +1,4 @@
-"""Seats kept for members of direct gangs that do not exist yet: they take room like pods."""
+"""Placeholders for members of direct gangs that do not exist yet: they take room like pods."""
 
 from collections.abc import Iterable, Mapping
 
@@ -11,7 +11,7 @@ from shared.model import JobKey, Uid
 
 
 class PlaceholderBook:
-    """The open seats by job, and their part of the nodes' room.
+    """The placeholders by job, and their part of the nodes' room.
 
     Args:
         nodes: Where they take room.

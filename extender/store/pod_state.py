@@ -32,7 +32,7 @@ from shared.model import JobKey, NodeName, Pod
 
 
 @dataclass(frozen=True)
-class Standing:
+class PodState:
     """What the indices hold of one pod.
 
     Attributes:
@@ -56,7 +56,7 @@ class Standing:
     placed: bool
 
 
-def standing(pod: Pod, assumptions: tuple[Assumption, ...], scheduler_name: str) -> Standing:
+def standing(pod: Pod, assumptions: tuple[Assumption, ...], scheduler_name: str) -> PodState:
     """Put an observed pod and the assumptions about it together."""
     latest = {assumption.act: assumption for assumption in assumptions}
     ours = pod.scheduler_name == scheduler_name
@@ -67,7 +67,7 @@ def standing(pod: Pod, assumptions: tuple[Assumption, ...], scheduler_name: str)
     bound = pod.node_name or (bind.node if bind else None)
     seat = _seat(seen, latest, ours=ours)
     place = bound or (seat.node if seat else None)
-    return Standing(
+    return PodState(
         pod=seen,
         job=registry.job_key(pod) if ours else None,
         bound=bound,

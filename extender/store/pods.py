@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from extender.core.cluster.snapshot import Reservation
 from extender.store.assumed import Assumption, Overlay
 from extender.store.jobs import JobIndex
-from extender.store.most_placed import CompanyBook
+from extender.store.most_placed import MostPlacedIndex
 from extender.store.nodes import NodeIndex
-from extender.store.pod_state import Standing, standing
+from extender.store.pod_state import PodState, standing
 from extender.store.table import Table
 from shared.model import NodeName, Pod, PodKey, Uid
 
@@ -25,25 +25,25 @@ class PodBook:
         self._nodes = nodes
         self._observed: dict[str, Pod] = {}
         self._key: dict[Uid, PodKey] = {}
-        self._standings: dict[Uid, Standing] = {}
+        self._standings: dict[Uid, PodState] = {}
         self._overlay = Overlay()
         self.jobs = JobIndex()
         self.pods: Table[PodKey, Pod] = Table()
         self.seats: Table[Uid, Reservation] = Table()
         self.bound: Table[Uid, NodeName] = Table()
         self.marked: Table[Uid, Pod] = Table()
-        self.company = CompanyBook()
+        self.company = MostPlacedIndex()
 
     def get(self, key: str) -> Pod | None:
         """The pod as observed."""
         return self._observed.get(key)
 
     def holds(self, uid: Uid) -> bool:
-        """Say whether the pod was observed."""
+        """Return True if the pod was observed."""
         return uid in self._key
 
     def has_place(self, uid: Uid) -> bool:
-        """Say whether the pod has a seat or a node."""
+        """Return True if the pod has a seat or a node."""
         standing = self._standings.get(uid)
         return standing is not None and (standing.seat or standing.bound) is not None
 
@@ -90,7 +90,7 @@ class PodBook:
         return True
 
     def unpromise(self, uid: Uid) -> bool:
-        """Take a promised seat back; return whether there was one."""
+        """Withdraw a promised reservation; return whether there was one."""
         if not self._overlay.unpromise(uid):
             return False
         self._stand(self._observed[self._key[uid]])
@@ -112,7 +112,7 @@ class PodBook:
         self._move(self._standings.get(pod.uid), new)
         self._standings[pod.uid] = new
 
-    def _move(self, old: Standing | None, new: Standing | None) -> None:
+    def _move(self, old: PodState | None, new: PodState | None) -> None:
         self._move_room(old, new)
         if old is not None and old.job is not None:
             self.jobs.remove(old.job, old)
@@ -121,7 +121,7 @@ class PodBook:
         self.company.move(old, new)
         self._move_rows(old, new)
 
-    def _move_room(self, old: Standing | None, new: Standing | None) -> None:
+    def _move_room(self, old: PodState | None, new: PodState | None) -> None:
         left, taken = _place(old), _place(new)
         if left == taken:
             return
@@ -131,7 +131,7 @@ class PodBook:
             pod = new.pod
             self._nodes.occupy(new.takes, pod.uid, pod.shape, pod.borrowed_milli)
 
-    def _move_rows(self, old: Standing | None, new: Standing | None) -> None:
+    def _move_rows(self, old: PodState | None, new: PodState | None) -> None:
         """Write the rows that differ; most events leave seat and node as they are."""
         if new is None:
             if old is not None:
@@ -148,7 +148,7 @@ class PodBook:
         self.marked.set(new.pod.uid, new.pod if new.marked else None)
 
 
-def _place(one: Standing | None) -> tuple[object, ...]:
+def _place(one: PodState | None) -> tuple[object, ...]:
     if one is None or one.takes is None:
         return ()
     return (one.takes, one.pod.shape, one.pod.borrowed_milli)

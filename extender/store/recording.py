@@ -98,19 +98,19 @@ class ExpireRecord(Struct, frozen=True, tag=True):
 
 
 class KeepPlaceholdersRecord(Struct, frozen=True, tag=True):
-    """Seats were kept for members of a direct gang that do not exist yet."""
+    """Placeholders are kept for members of a direct gang that do not exist yet."""
 
     kept: PlaceholderReservations
 
 
 class DropPlaceholdersRecord(Struct, frozen=True, tag=True):
-    """They were given back."""
+    """The placeholders of a job are dropped."""
 
     job: JobKey
 
 
 class TakePlaceholderRecord(Struct, frozen=True, tag=True):
-    """One of them was given to a pod."""
+    """A pod takes a placeholder."""
 
     job: JobKey
     number: int
@@ -119,7 +119,7 @@ class TakePlaceholderRecord(Struct, frozen=True, tag=True):
 
 
 class UnpromiseRecord(Struct, frozen=True, tag=True):
-    """A promised seat was taken back."""
+    """A promised reservation is withdrawn."""
 
     uid: Uid
 

@@ -19,11 +19,11 @@ from extender.core.nodes.node_table import NodeTable
 from extender.core.records import migrations
 from extender.store import invariants
 from extender.store.assumed import Act, Assumption
+from extender.store.collection import Collection, DeviceClasses, Quotas
 from extender.store.content import Content, ordered
 from extender.store.nodes import NodeIndex
 from extender.store.placeholders import PlaceholderBook
 from extender.store.pods import PodBook
-from extender.store.shelf import DeviceShelf, QuotaShelf, Shelf
 from extender.store.versions import Removed, older, only_later
 from shared.model import (
     Delete,
@@ -50,7 +50,7 @@ from shared.volumes import PersistentVolume, PersistentVolumeClaim
 E = TypeVar("E")
 
 
-class _Collection(Protocol[E]):
+class _Observed(Protocol[E]):
     """The observed objects of one kind."""
 
     def get(self, key: str) -> E | None: ...
@@ -74,17 +74,17 @@ class ClusterStore:
         self._scheduler_name = scheduler_name
         self._nodes = NodeIndex()
         self._pods = PodBook(scheduler_name, self._nodes)
-        self._owners: Shelf[Uid, Owner] = Shelf(attrgetter("uid"))
-        self._namespaces: Shelf[str, Namespace] = Shelf(attrgetter("name"))
-        self._quotas = QuotaShelf()
-        self._classes: Shelf[str, PriorityClass] = Shelf(attrgetter("name"))
-        self._devices = DeviceShelf()
-        self._claims: Shelf[str, PersistentVolumeClaim] = Shelf(attrgetter("key"))
-        self._volumes: Shelf[str, PersistentVolume] = Shelf(attrgetter("name"))
-        self._groups: Shelf[str, PodGroup] = Shelf(attrgetter("key"))
-        self._migrations: Shelf[str, Migration] = Shelf(attrgetter("key"))
-        self._reports: Shelf[NodeName, NodeReport] = Shelf(attrgetter("node"))
-        self._collections: Mapping[str, _Collection[Any]] = {
+        self._owners: Collection[Uid, Owner] = Collection(attrgetter("uid"))
+        self._namespaces: Collection[str, Namespace] = Collection(attrgetter("name"))
+        self._quotas = Quotas()
+        self._classes: Collection[str, PriorityClass] = Collection(attrgetter("name"))
+        self._devices = DeviceClasses()
+        self._claims: Collection[str, PersistentVolumeClaim] = Collection(attrgetter("key"))
+        self._volumes: Collection[str, PersistentVolume] = Collection(attrgetter("name"))
+        self._groups: Collection[str, PodGroup] = Collection(attrgetter("key"))
+        self._migrations: Collection[str, Migration] = Collection(attrgetter("key"))
+        self._reports: Collection[NodeName, NodeReport] = Collection(attrgetter("node"))
+        self._collections: Mapping[str, _Observed[Any]] = {
             Pod.__name__: self._pods,
             Node.__name__: self._nodes,
             Owner.__name__: self._owners,
@@ -139,18 +139,18 @@ class ClusterStore:
         self._touch(changed=self._pods.assume(assumption))
 
     def keep_placeholders(self, kept: PlaceholderReservations) -> None:
-        """Keep these seats for members that do not exist yet, instead of what their job has."""
+        """Keep these placeholders instead of those that their job has."""
         self._let_go()
         self._placeholders.put(kept)
         self._touch(changed=True)
 
     def drop_placeholders(self, job: JobKey) -> None:
-        """Give the seats back that are kept for members of a job."""
+        """Drop the placeholders of a job."""
         self._let_go()
         self._touch(changed=self._placeholders.remove(job))
 
     def take_placeholder(self, job: JobKey, number: int, uid: Uid, *, at: float) -> None:
-        """Give an open seat of a job to a pod; nothing if the pod or the seat is not there."""
+        """Turn a placeholder of a job into a promise; nothing if it or the pod is not there."""
         self._let_go()
         taken = self._placeholders.take(job, number, at) if self._pods.holds(uid) else None
         if taken is not None:
@@ -160,7 +160,7 @@ class ClusterStore:
             )
 
     def unpromise(self, uid: Uid) -> None:
-        """Take a promised seat back."""
+        """Withdraw a promised reservation."""
         self._let_go()
         self._touch(changed=self._pods.unpromise(uid))
 
@@ -170,11 +170,11 @@ class ClusterStore:
         return tuple(sorted(u for u, a in held.items() if any(x.act is Act.PROMISE for x in a)))
 
     def holds(self, uid: Uid) -> bool:
-        """Say whether the pod was observed."""
+        """Return True if the pod was observed."""
         return self._pods.holds(uid)
 
     def has_place(self, uid: Uid) -> bool:
-        """Say whether the pod has a seat or a node, without a snapshot."""
+        """Return True if the pod has a seat or a node, without a snapshot."""
         return self._pods.has_place(uid)
 
     def takes(self, uid: Uid) -> NodeName | None:

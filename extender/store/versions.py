@@ -37,14 +37,14 @@ class Removed:
 
 
 def only_later(node: Entity, held: Entity | None) -> bool:
-    """Say whether of a node only the version is new, as with each of its heartbeats."""
+    """Return True if only the version of a node is new, as with each of its heartbeats."""
     if not isinstance(node, Node) or not isinstance(held, Node):
         return False
     return replace(node, resource_version=held.resource_version) == held
 
 
 def older(one: Migration | Owner, held: Entity | None) -> bool:
-    """Say whether ``one`` is an earlier state of the same object.
+    """Return True if ``one`` is an earlier state of the same object.
 
     Source:
         KEP-5504: resource versions of one resource are integers that grow.

@@ -140,7 +140,7 @@ class LogWriter:
         return self._waiting_bytes + self._batch.size_bytes
 
     def may_begin(self) -> bool:
-        """Say whether a segment may begin now; if not, what comes is dropped."""
+        """Return True if a segment may begin now; if not, what comes is dropped."""
         if self.state is not State.LOST:
             openings = self._batch.openings + Batch(self._waiting).openings
             if openings >= MOST_OPENINGS:
@@ -177,7 +177,7 @@ class LogWriter:
         self._pairs[kind] = self.segment
 
     def end_pair(self, kind: str) -> bool:
-        """Say whether the second line can be kept; not if a segment had to begin in between."""
+        """Return True if the second line can be kept; not if a segment had to begin in between."""
         begun = self._pairs.pop(kind, None)
         return self.state is State.OPEN and begun == self.segment
 

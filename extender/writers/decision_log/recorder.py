@@ -139,25 +139,25 @@ class Recorder:
         self._store.keep_placeholders(kept)
 
     def take_placeholder(self, job: JobKey, number: int, uid: Uid) -> None:
-        """An answer to filter gave an open seat to the pod."""
+        """Give a placeholder to a pod that an answer to filter placed there."""
         at = self.clock.monotonic()
         self._keep(TakePlaceholderRecord(job, number, uid, at))
         self._store.take_placeholder(job, number, uid, at=at)
 
     def drop_placeholders(self, job: JobKey) -> None:
-        """Give the open seats of a job back."""
+        """Drop the placeholders of a job."""
         self._keep(DropPlaceholdersRecord(job))
         self._store.drop_placeholders(job)
 
     def forget_promises(self) -> None:
-        """We do not act: whoever does gives the seats."""
+        """Drop promises and placeholders of a standby: the leader makes its own."""
         for job in tuple(self._store.snapshot().placeholders):
             self.drop_placeholders(job)
         for uid in self._store.promised():
             self.unpromise(uid)
 
     def unpromise(self, uid: Uid) -> None:
-        """Take a promised seat back."""
+        """Withdraw a promised reservation."""
         self._keep(UnpromiseRecord(uid))
         self._store.unpromise(uid)
 
@@ -288,7 +288,7 @@ class Recorder:
             self.writer.add(recording.encode(record))
 
     def _keeps(self) -> bool:
-        """Say whether a record can be kept now; one that cannot is counted."""
+        """Return True if a record can be kept now; one that cannot is counted."""
         if self.writer is None:
             return False
         ready = self._ready()
@@ -297,7 +297,7 @@ class Recorder:
         return ready
 
     def _stands_in_the_next(self, delta: Delta) -> bool:
-        """Say whether what a list says is kept as a part of the state that a segment opens with.
+        """Return True if what a list says is kept as a part of the state that a segment opens with.
 
         All of them are, as long as no segment is open; a long one ends the segment that is.
         """
@@ -309,7 +309,7 @@ class Recorder:
         return self.writer.state is State.DUE
 
     def _ready(self) -> bool:
-        """Say whether a record can be kept; one that needs a new segment opens it."""
+        """Return True if a record can be kept; one that needs a new segment opens it."""
         writer = self.writer
         if writer is None:
             return False

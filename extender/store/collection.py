@@ -24,7 +24,7 @@ E = TypeVar("E", bound=Keyed)
 K = TypeVar("K")
 
 
-class Shelf(Generic[K, E]):
+class Collection(Generic[K, E]):
     """All objects of one kind.
 
     Args:
@@ -59,7 +59,7 @@ class Shelf(Generic[K, E]):
         return self._table.frozen()
 
 
-class DeviceShelf(Shelf[str, DeviceClass]):
+class DeviceClasses(Collection[str, DeviceClass]):
     """Device classes, and the resources that they serve."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class DeviceShelf(Shelf[str, DeviceClass]):
         return self._served
 
 
-class QuotaShelf(Shelf[str, ResourceQuota]):
+class Quotas(Collection[str, ResourceQuota]):
     """Quotas, also grouped."""
 
     def __init__(self) -> None:
