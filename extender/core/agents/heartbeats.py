@@ -93,10 +93,10 @@ def merged(known: NodeReport | None, heard: NodeHeartbeat) -> NodeReport:
 
 
 def stirs(known: NodeReport | None, report: NodeReport) -> bool:
-    """Say whether a decision may be waiting for what is new in ``report``.
+    """Return True if a decision may be waiting for what is new in ``report``.
 
     That is: the node became known as a whole, a pod came or went, changed its category, or its
-    checkpoint went on. Steps and values alone wake nobody.
+    checkpoint went on. Steps and values alone wake no decision.
     """
     if known is None or known.complete != report.complete:
         return True
@@ -108,7 +108,7 @@ def stirs(known: NodeReport | None, report: NodeReport) -> bool:
 
 
 def for_the_log(heard: NodeHeartbeat) -> NodeHeartbeat:
-    """Return the heartbeat without its curves: they are for people, and a good part of its size."""
+    """Return the heartbeat without its curves: they are shown only, and a good part of its size."""
     return replace(heard, pods=tuple(_without_curve(pod) for pod in heard.pods))
 
 

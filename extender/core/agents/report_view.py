@@ -19,7 +19,7 @@ from shared.progress import Checkpoint, NodeReport, PodReport, Progress
 T = TypeVar("T")
 
 _LEFT = frozenset({State.FAILED, State.LEAVING})
-"""Members that somebody else goes on for, or nobody."""
+"""Members that have left, whether replaced or not."""
 
 
 class Reporting(StrEnum):
@@ -31,7 +31,7 @@ class Reporting(StrEnum):
     INCOMPLETE = "incomplete"
     """Its agent has not sent a full report yet."""
     SILENT = "silent"
-    """No agent of it was ever heard."""
+    """Its agent has never reported."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Freshness:
         return max(0.0, self.monotonic - report.received_at)
 
     def stale(self, report: NodeReport) -> bool:
-        """Say whether the agent has been silent for too long."""
+        """Return True if the agent has been silent for too long."""
         return self.age_seconds(report) > self.stale_seconds
 
     def reporting(self, report: NodeReport | None) -> Reporting:
@@ -78,7 +78,7 @@ def of_pod(snapshot: Snapshot, pod: Pod) -> tuple[NodeReport, PodReport] | None:
 
 
 def progress(snapshot: Snapshot, job: Job, freshness: Freshness) -> api.ProgressEntry | None:
-    """Return how far a job is: its first member with a metric speaks for it."""
+    """Return how far a job is: its first member with a metric counts for it."""
     found = _first(_reports_of_job(snapshot, job), lambda pod: pod.progress)
     if found is None:
         return None
@@ -87,13 +87,13 @@ def progress(snapshot: Snapshot, job: Job, freshness: Freshness) -> api.Progress
 
 
 def progress_problem(snapshot: Snapshot, job: Job) -> str:
-    """Return why no metric of the job can be read; empty if one can, or nobody tried."""
+    """Return why no metric of the job can be read; empty if one can, or there was no attempt."""
     found = _first(_reports_of_job(snapshot, job), lambda pod: pod.problem or None)
     return "" if found is None else f"{found[0].pod.name}: {found[2]}"
 
 
 def checkpoint(snapshot: Snapshot, job: Job, *, now: float) -> api.CheckpointEntry | None:
-    """Return a job's last checkpoint: its first member that has one speaks for it.
+    """Return a job's last checkpoint: the one of its first member that has one.
 
     ``now`` is in seconds since the epoch.
     """
@@ -112,7 +112,7 @@ def checkpoint(snapshot: Snapshot, job: Job, *, now: float) -> api.CheckpointEnt
 
 
 def agent(snapshot: Snapshot, node: NodeName, freshness: Freshness) -> api.AgentEntry | None:
-    """Return what a node's agent says; None if none was heard."""
+    """Return the report of a node's agent; None if there is none."""
     report = snapshot.reports.get(node)
     if report is None:
         return None

@@ -45,7 +45,7 @@ _WORKERS: Final = ("worker", "")
 
 
 def asked(snapshot: Snapshot, job: Job, members: Sequence[Member]) -> frozenset[Uid]:
-    """Return who speaks for each checkpoint directory; nobody: the job is not opted in.
+    """Return the pod that saves each checkpoint directory; none: the job is not opted in.
 
     Raises:
         InputError: The annotation does not name a directory below the job's own.
@@ -72,7 +72,7 @@ def rank(member: Member) -> tuple[int, int, str]:
 def last_progress(
     snapshot: Snapshot, job: Job, reading: Reading, stale_seconds: float
 ) -> tuple[Uid, Progress] | None:
-    """Return how far the job is: the first of its pods that says a step speaks for all."""
+    """Return how far the job is: the first of its pods that reports a step counts for all."""
     for member in sorted(job.having(State.BOUND), key=rank):
         report = of_pod(snapshot, member.pod.uid, reading, stale_seconds)
         progress = report.progress if report else None

@@ -110,7 +110,7 @@ def _is_here(
 
 
 def _may_hold(snapshot: Snapshot, node: NodeName, request: str, uid: Uid) -> bool:
-    """Say whether the trainer may still wait, or may still answer: also where nobody knows."""
+    """Return True unless the trainer is known neither to wait nor to answer any more."""
     report = snapshot.reports.get(node)
     pod = report.pods.get(uid) if report else None
     if pod is None or pod.checkpoint is None:
@@ -145,7 +145,7 @@ def _alive(snapshot: Snapshot, noted: Noted, uids: list[Uid]) -> list[Pod]:
 
 
 def _surplus(snapshot: Snapshot, noted: Noted) -> bool:
-    """Say whether somebody who is to leave has not been told so."""
+    """Return True if a worker that is to leave is not yet on its way out."""
     if noted.rescale.phase is not Phase.SHRINKING:
         return False
     job = job_views.view(snapshot, noted.rescale.job)

@@ -46,7 +46,7 @@ class ResizePod(Struct, frozen=True, tag=True):
 class ResizeNode(Struct, frozen=True, tag=True):
     """The resizes on one node, in order: those first that give back.
 
-    If one of those fails, nobody gets more: the sum would be above what was given.
+    If one of those fails, no pod gets more: the sum would be above what was given.
     """
 
     node: NodeName
@@ -61,7 +61,7 @@ class Resized(StrEnum):
     """The pod has changed, or is gone: nothing is known to be wrong."""
     REFUSED = "refused"
     UNCLEAR = "unclear"
-    """Nobody knows: the answer was lost, or the server was in trouble."""
+    """Not known: the answer was lost, or the server was in trouble."""
 
 
 class ResizeResult(Struct, frozen=True):

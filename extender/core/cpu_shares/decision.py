@@ -27,12 +27,17 @@ from extender.core.cluster.decision import Decision, Outcome
 from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.cpu_shares import effort
-from extender.core.cpu_shares import portions as cpu_shares_portions
-from extender.core.cpu_shares import state as resize_state
 from extender.core.cpu_shares.commands import ResizeNode, ResizeResult
 from extender.core.cpu_shares.effort import Effort
-from extender.core.cpu_shares.portions import Part, Portion, WeightedPod, weighted_pods
-from extender.core.cpu_shares.state import CpuSharesState
+from extender.core.cpu_shares.portions import (
+    Part,
+    Portion,
+    WeightedPod,
+    is_too_much,
+    resizes,
+    weighted_pods,
+)
+from extender.core.cpu_shares.state import CpuSharesState, followed_pending, kept, learned
 from extender.core.parameters.combined import CoreParameters
 from extender.core.records import migrations
 from shared.model import NodeName, Uid
@@ -83,7 +88,7 @@ _NOTHING: Final = _Seen()
 
 @dataclass(frozen=True)
 class _View:
-    """One look's cluster, for the questions below; ``seen`` is what is known of pods' training."""
+    """Inputs of one pass; ``seen`` is what is known of the training of pods."""
 
     reading: Reading
     params: CoreParameters
@@ -107,9 +112,9 @@ class CpuSharesDecision(Decision[CpuSharesState, CpuSharesTrigger, CpuSharesOutc
         restoring = trigger.leaving or not params.cpu_weights.enabled
         nodes = weighted_pods(snapshot)
         every_pod = {one.uid: one for here in nodes.values() for one in here}
-        state = resize_state.learned(state, trigger.results, now)
-        state = resize_state.kept(state, every_pod, now)
-        state, pending = resize_state.followed_pending(state, every_pod, now)
+        state = learned(state, trigger.results, now)
+        state = kept(state, every_pod, now)
+        state, pending = followed_pending(state, every_pod, now)
         seen = {} if restoring else _observed(session, nodes, state)
         moving = frozenset[Uid]() if restoring else migrations.moving(snapshot)
         state = _remembered(state, every_pod, seen, now)
@@ -140,14 +145,14 @@ def _node(
     if not anyway and sum(one.held_milli - one.given_milli for one in here if one.noted) <= 0:
         return None
     portions = [_portion(one, memory, view) for one in here]
-    if not (anyway or cpu_shares_portions.is_too_much(portions)):
+    if not (anyway or is_too_much(portions)):
         return None
-    pods = cpu_shares_portions.resizes(portions, view.params.cpu_weights)
+    pods = resizes(portions, view.params.cpu_weights)
     return ResizeNode(node, pods) if pods else None
 
 
 def _portion(one: WeightedPod, memory: CpuSharesState, view: _View) -> Portion:
-    """Say what part a pod has in its node's CPU."""
+    """Return the part that a pod has in its node's CPU."""
     seen = view.seen.get(one.uid, _NOTHING)
     if _is_left_alone(one, memory, view):
         part = Part.KEEPS if one.noted else Part.NONE
@@ -179,7 +184,7 @@ def _rests(one: WeightedPod, memory: CpuSharesState, view: _View) -> bool:
 def _observed(
     session: Session, nodes: Mapping[NodeName, Sequence[WeightedPod]], memory: CpuSharesState
 ) -> Mapping[Uid, _Seen]:
-    """Look at the training of all pods whose agents report."""
+    """Return what agents report of the training of all pods."""
     found: dict[Uid, _Seen] = {}
     blind = session.parameters.cpu_weights.exponent == 0  # the remaining work need not be known
     for node, here in nodes.items():

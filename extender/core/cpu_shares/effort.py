@@ -1,8 +1,8 @@
 """What a training run still costs in CPU time, whatever share of its node it has had.
 
 A step costs about the same CPU time at every share. So the work that is left is the steps left
-times the CPU time of a step, measured while we look on. The predicted remaining time cannot be used
-for long: it follows from the whole run's pace, and so from shares that are no more.
+times the CPU time of a step, measured while the extender runs. The predicted remaining time cannot
+be used for long: it follows from the whole run's pace, and so from shares that are no more.
 
 Until a step was measured, the prediction made at the owner's own request stands, less what was used
 since.
@@ -16,14 +16,14 @@ from msgspec.structs import replace
 from shared.progress import PodReport
 
 MOST_GAP_SECONDS: Final = 60.0
-"""After a longer time without a look nobody knows what was used: a new stretch begins."""
+"""After a longer time without a pass the use is not known: a new stretch begins."""
 
 
 class Effort(Struct, frozen=True):
     """What is known of one pod's training.
 
     Attributes:
-        at: Of the last look, monotonic seconds.
+        at: Of the last pass, monotonic seconds.
         step: Seen then; None if none was.
         unpaid: Core-seconds used since the step last changed; None before it changed in this
             stretch, as a part of that step was done before.
@@ -43,7 +43,7 @@ class Effort(Struct, frozen=True):
 def followed(
     before: Effort | None, report: PodReport, monotonic: float, *, as_given: bool
 ) -> Effort:
-    """Return what is known after one more look.
+    """Return what is known after one more pass.
 
     Args:
         before: What was known; None at first sight.

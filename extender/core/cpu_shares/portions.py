@@ -67,7 +67,7 @@ class WeightedPod:
 
 
 def weighted_pods(snapshot: Snapshot) -> Mapping[NodeName, tuple[WeightedPod, ...]]:
-    """Return who takes part, by node, each in order of uid."""
+    """Return the pods that take part, by node, in order of uid."""
     found: dict[NodeName, list[WeightedPod]] = {}
     for pods in snapshot.jobs.values():
         for pod in pods:
@@ -80,12 +80,12 @@ def weighted_pods(snapshot: Snapshot) -> Mapping[NodeName, tuple[WeightedPod, ..
 
 
 def is_noted(pod: Pod) -> bool:
-    """Say whether a pod carries our note, and is not over."""
+    """Return True if a pod carries our note, and is not over."""
     return labels.CPU_GIVEN in pod.annotations and not (pod.finished or pod.deleting)
 
 
 def is_restorable(pod: Pod, snapshot: Snapshot) -> bool:
-    """Say whether a pod's note leads to anything; its owner may have written it, as he likes."""
+    """Return True if a pod's note leads to anything; any text of the owner may be there."""
     bound = is_noted(pod) and pod.uid in snapshot.bound
     return bound and _of(pod, snapshot) is not None
 
@@ -154,7 +154,7 @@ class Portion:
 
 
 def is_too_much(portions: Sequence[Portion]) -> bool:
-    """Say whether the pods have more together than they were given."""
+    """Return True if the pods have more together than they were given."""
     concerned = [p for p in portions if p.part is not Part.NONE]
     return sum(map(_has, concerned)) > sum(p.one.given_milli for p in concerned)
 
@@ -162,8 +162,8 @@ def is_too_much(portions: Sequence[Portion]) -> bool:
 def resizes(portions: Sequence[Portion], params: CpuShareParameters) -> tuple[ResizePod, ...]:
     """Return the resizes of one node, in order: those first that give back.
 
-    Whoever gives back does so whole. The others get more only as far as all together then have no
-    more than they were given; where it is not enough for all, each gets the same part of its rise.
+    Pods that give back do so completely. The others get more only as far as all together then have
+    no more than they were given; where it is not enough for all, each gets the same part of its rise.
     """
     concerned = [p for p in portions if p.part is not Part.NONE]
     goals = _goals(concerned, params)

@@ -1,6 +1,6 @@
-"""What is remembered of resizes from one look to the next.
+"""What is remembered of resizes from one pass to the next.
 
-A value, as in ``core.queue.state``: it goes in and comes out of every look.
+A value, as in ``core.queue.state``: it goes in and comes out of every pass.
 """
 
 from collections.abc import Iterable, Mapping
@@ -43,7 +43,7 @@ class Pending(Struct, frozen=True):
 
 
 class CpuSharesState(Struct, frozen=True):
-    """What is remembered from one look to the next; losing it costs patience, not correctness.
+    """What is remembered from one pass to the next; losing it costs time, not correctness.
 
     Attributes:
         efforts: What steps cost, by pod.
@@ -63,7 +63,7 @@ class CpuSharesState(Struct, frozen=True):
 
 
 def learned(memory: CpuSharesState, outcomes: Iterable[ResizeResult], now: float) -> CpuSharesState:
-    """Remember what came of the last look's commands; ``now`` is monotonic."""
+    """Remember what came of the last pass's commands; ``now`` is monotonic."""
     rests, pauses, sent = dict(memory.rests), dict(memory.pauses), dict(memory.sent)
     for outcome in outcomes:
         asked = outcome.asked

@@ -21,34 +21,32 @@ from extender.core.elastic.stepping import recent
 from extender.core.kinds import registry
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.elastic import RescaleParameters
-from extender.core.records import rescale as records_rescale
-from extender.core.records import workers as crews
 from extender.core.records.elastic_owner import scaled
-from extender.core.records.rescale import Cause, Noted, Phase, Proposal, Records, Rescale
+from extender.core.records.rescale import Cause, Noted, Phase, Proposal, Records, Rescale, is_paused
 from extender.core.records.rescale_reasons import ScalingReason as R
-from extender.core.records.workers import OwnerWorkers
+from extender.core.records.workers import OwnerWorkers, owner_workers
 from shared.model import JobKey, Owner, Uid
 
 
-def missing_marks(crew: OwnerWorkers, to: int) -> tuple[MarkPod, ...]:
+def missing_marks(workers: OwnerWorkers, to: int) -> tuple[MarkPod, ...]:
     """Return the marks that those who leave still need when ``to`` workers stay.
 
     None where the owner's own order says it already: who has no place goes before all others.
     """
-    leaving = crew.surplus(to)
-    if len(leaving) <= crew.waiting:
+    leaving = workers.surplus(to)
+    if len(leaving) <= workers.waiting:
         return ()
     kind = registry.nominating(leaving[0].pod)
     if kind is None:
         return ()
-    going, staying = [m.pod for m in leaving], [m.pod for m in crew.live[len(leaving) :]]
+    going, staying = [m.pod for m in leaving], [m.pod for m in workers.live[len(leaving) :]]
     wanted = kind.nominations(going, staying)
     return tuple(MarkPod(p.key, p.uid, wanted[p.key]) for p in going if p.key in wanted)
 
 
-def marks(snapshot: Snapshot, book: Records) -> tuple[MarkPod, ...]:
+def marks(snapshot: Snapshot, records: Records) -> tuple[MarkPod, ...]:
     """Return the marks that are missing for changes under way."""
-    return tuple(mark for noted in book.open for mark in marks_of_change(snapshot, noted))
+    return tuple(mark for noted in records.open for mark in marks_of_change(snapshot, noted))
 
 
 def marks_of_change(snapshot: Snapshot, noted: Noted) -> tuple[MarkPod, ...]:
@@ -59,9 +57,7 @@ def marks_of_change(snapshot: Snapshot, noted: Noted) -> tuple[MarkPod, ...]:
     pods = snapshot.jobs.get(one.job, ())
     if not any(registry.nominating(pod) for pod in pods):
         return ()  # most kinds need none
-    return missing_marks(
-        crews.owner_workers(snapshot, job_views.view(snapshot, one.job), owner), one.to
-    )
+    return missing_marks(owner_workers(snapshot, job_views.view(snapshot, one.job), owner), one.to)
 
 
 @dataclass(frozen=True)
@@ -71,7 +67,7 @@ class RequestedChange:
     Attributes:
         owner: Whose number it is.
         job: The job; None while it is paused and has no pods.
-        crew: Its workers.
+        workers: Its workers.
         last: Its change before; None if it had none.
         before: Workers it is told to have.
         to: Workers it will be told to have; as ``before`` if there is nothing to do.
@@ -81,7 +77,7 @@ class RequestedChange:
     proposal: Proposal
     owner: Owner
     job: Job | None
-    crew: OwnerWorkers
+    workers: OwnerWorkers
     last: Rescale | None
     before: int
     to: int
@@ -95,13 +91,13 @@ class RequestedChange:
 
 def requested_change(
     snapshot: Snapshot,
-    book: Records,
+    records: Records,
     proposal: Proposal,
     reading: Reading,
     params: CoreParameters,
 ) -> RequestedChange | R:
     """Return what following a proposal means, or why it is not followed."""
-    found = _subject(snapshot, book, proposal)
+    found = _subject(snapshot, records, proposal)
     if isinstance(found, R) or not found.changes:
         return found
     key = proposal.job
@@ -110,7 +106,7 @@ def requested_change(
     if why := hindrance(found.last, proposal, reading.now, params.rescaling):
         return why
     if found.to > found.before:
-        return R.STILL_LEAVING if found.before == 0 and found.crew.pods else found
+        return R.STILL_LEAVING if found.before == 0 and found.workers.pods else found
     return _shrinking(snapshot, found, reading, params)
 
 
@@ -151,45 +147,45 @@ def _written(one: RequestedChange, rescale: Rescale) -> ChangeOwner:
     if one.to < one.before and (one.asked or rescale.group > 1 or _unmarked(one)):
         return stepping.note(one.owner, rescale, event)
     phase = Phase.GROWING if one.to > one.before else Phase.SHRINKING
-    return stepping.enter(one.owner, rescale, phase, rescale.at, one.crew, event)
+    return stepping.enter(one.owner, rescale, phase, rescale.at, one.workers, event)
 
 
 def _unmarked(one: RequestedChange) -> bool:
-    return one.to > 0 and bool(missing_marks(one.crew, one.to))
+    return one.to > 0 and bool(missing_marks(one.workers, one.to))
 
 
-def _subject(snapshot: Snapshot, book: Records, proposal: Proposal) -> RequestedChange | R:
+def _subject(snapshot: Snapshot, records: Records, proposal: Proposal) -> RequestedChange | R:
     job = job_views.view(snapshot, proposal.job) if proposal.job in snapshot.jobs else None
-    paused = _paused(book, proposal.job)
+    paused = _paused(records, proposal.job)
     owner = paused.owner if paused else _owner(snapshot, job)
     if owner is None:
         return R.OWNER_NOT_SUPPORTED
     before = stepping.worker_number(owner)
     if before is None or (owner.job is not None and owner.job.managed):
         return R.OWNER_NOT_SUPPORTED
-    if why := _mistake(book, owner, job):
+    if why := _mistake(records, owner, job):
         return why
     if before == 0 and paused is None:
         return R.SUSPENDED
-    noted = book.by_owner.get(owner.uid)
+    noted = records.by_owner.get(owner.uid)
     last = noted.rescale if noted else None
     to = _clamped(proposal, owner, job, last)
     if isinstance(to, R):
         return to
     return RequestedChange(
-        proposal, owner, job, crews.owner_workers(snapshot, job, owner), last, before, to
+        proposal, owner, job, owner_workers(snapshot, job, owner), last, before, to
     )
 
 
-def _mistake(book: Records, owner: Owner, job: Job | None) -> R | None:
-    if owner.uid in book.unreadable:
+def _mistake(records: Records, owner: Owner, job: Job | None) -> R | None:
+    if owner.uid in records.unreadable:
         return R.RESCALE_UNREADABLE
     return R.MISCONFIGURED if job is not None and job.problem else None
 
 
-def _paused(book: Records, key: JobKey) -> Noted | None:
-    noted = book.by_job.get(key)
-    return noted if noted is not None and records_rescale.is_paused(noted) else None
+def _paused(records: Records, key: JobKey) -> Noted | None:
+    noted = records.by_job.get(key)
+    return noted if noted is not None and is_paused(noted) else None
 
 
 def _owner(snapshot: Snapshot, job: Job | None) -> Owner | None:
@@ -233,15 +229,15 @@ def _shrinking(
     if isinstance(asked, R):
         return asked
     return RequestedChange(
-        one.proposal, one.owner, job, one.crew, one.last, one.before, one.to, asked
+        one.proposal, one.owner, job, one.workers, one.last, one.before, one.to, asked
     )
 
 
 def _disturbs(one: RequestedChange, job: Job) -> bool:
-    """Say whether anybody who leaves has a place, or one on the way."""
+    """Return True if anybody who leaves has a place, or one on the way."""
     if one.to == 0:
         return bool(job.having(State.BOUND, State.SEATED))
-    return len(one.crew.leaving(one.to, one.before)) > one.crew.waiting
+    return len(one.workers.leaving(one.to, one.before)) > one.workers.waiting
 
 
 MOST_DOUBLINGS: Final = 5
@@ -249,7 +245,7 @@ MOST_DOUBLINGS: Final = 5
 
 
 def is_free(proposal: Proposal) -> bool:
-    """Say whether neither rest nor cap hold: a slot plan says so, or another job starts by it."""
+    """Return True if no limit applies: a slot plan asks for it, or another job starts by it."""
     return proposal.cause is Cause.SLOT or proposal.starts is not None
 
 

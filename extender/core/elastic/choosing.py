@@ -33,42 +33,43 @@ class Chosen:
 
 def choose(
     snapshot: Snapshot,
-    book: Records,
+    records: Records,
     proposals: Iterable[Proposal],
     reading: Reading,
     params: CoreParameters,
 ) -> Chosen:
     """Begin what may begin, in the order of the proposals."""
-    busy = set(book.busy)
+    busy = set(records.busy)
     left = params.rescaling.most_open
-    left -= sum(noted.rescale.cause is not Cause.SLOT for noted in book.open)
+    left -= sum(noted.rescale.cause is not Cause.SLOT for noted in records.open)
     commands: list[ChangeOwner] = []
-    declined = {**dict(_unscalable(snapshot)), **dict(_unreadable(snapshot, book))}
+    declined = {**dict(_unscalable(snapshot)), **dict(_unreadable(snapshot, records))}
     for group in _groups(p for p in proposals if _is_enabled(p, params)):
         if any(proposal.job in busy for proposal in group):
-            continue  # whoever is on the way is proposed anew if need be
+            continue  # a job with an open change is proposed again if need be
         busy.update(proposal.job for proposal in group)
-        ones = _within(_together(_requested_changes(snapshot, book, group, reading, params)), left)
-        begun = [one for one in ones if isinstance(one, RequestedChange) and one.changes]
-        commands += [beginning.first_write(one, len(begun), reading, params) for one in begun]
+        changes = _requested_changes(snapshot, records, group, reading, params)
+        changes = _within(_together(changes), left)
+        begun = [c for c in changes if isinstance(c, RequestedChange) and c.changes]
+        commands += [beginning.first_write(c, len(begun), reading, params) for c in begun]
         left -= sum(map(_counts, begun))
-        declined |= {p.job: o for p, o in zip(group, ones, strict=True) if isinstance(o, R)}
-    told = {job: _declined(job, why, reading.now) for job, why in sorted(declined.items())}
-    return Chosen(tuple(commands), told)
+        declined |= {p.job: c for p, c in zip(group, changes, strict=True) if isinstance(c, R)}
+    declined_now = {job: _declined(job, why, reading.now) for job, why in sorted(declined.items())}
+    return Chosen(tuple(commands), declined_now)
 
 
 def _requested_changes(
     snapshot: Snapshot,
-    book: Records,
+    records: Records,
     group: Sequence[Proposal],
     reading: Reading,
     params: CoreParameters,
 ) -> list[RequestedChange | R]:
-    return [beginning.requested_change(snapshot, book, one, reading, params) for one in group]
+    return [beginning.requested_change(snapshot, records, one, reading, params) for one in group]
 
 
 def _groups(proposals: Iterable[Proposal]) -> Iterable[list[Proposal]]:
-    """Put those together that make room for the same start; the others stand alone."""
+    """Group the proposals that make room for the same start; all others are alone."""
     alone = count()
     found: dict[JobKey | int, list[Proposal]] = {}
     for one in proposals:
@@ -77,7 +78,7 @@ def _groups(proposals: Iterable[Proposal]) -> Iterable[list[Proposal]]:
 
 
 def _together(ones: list[RequestedChange | R]) -> list[RequestedChange | R]:
-    """Nobody gives up a worker for a start that another one keeps from happening."""
+    """Decline all changes for a start if one of them is declined: the start would not happen."""
     if not any(isinstance(one, R) for one in ones):
         return ones
     return [one if isinstance(one, R) else R.OTHERS_STAY for one in ones]
@@ -89,7 +90,7 @@ def _within(ones: list[RequestedChange | R], left: int) -> list[RequestedChange 
 
 
 def _counts(one: RequestedChange) -> bool:
-    """Say whether a change counts among those that are open; a slot plan's come on top."""
+    """True if a change counts towards ``most_open``; a slot plan's changes do not."""
     return one.changes and one.proposal.cause is not Cause.SLOT
 
 
@@ -97,17 +98,17 @@ def _is_enabled(proposal: Proposal, params: CoreParameters) -> bool:
     return params.rescaling.enabled or proposal.cause is Cause.SLOT
 
 
-def _unreadable(snapshot: Snapshot, book: Records) -> Iterable[tuple[JobKey, R]]:
-    """Yield the jobs of owners whose annotation is not ours: nobody touches them."""
-    if not book.unreadable:
+def _unreadable(snapshot: Snapshot, records: Records) -> Iterable[tuple[JobKey, R]]:
+    """Yield the jobs of owners whose annotation is not ours: their workers are never changed."""
+    if not records.unreadable:
         return
     for job, pods in snapshot.jobs.items():
-        if any(owner.uid in book.unreadable for owner in above(snapshot, pods[0]).owners):
+        if any(owner.uid in records.unreadable for owner in above(snapshot, pods[0]).owners):
             yield job, R.RESCALE_UNREADABLE
 
 
 def _unscalable(snapshot: Snapshot) -> Iterable[tuple[JobKey, R]]:
-    """Yield the jobs that run and state a range which nobody who is known could keep."""
+    """Yield the jobs that run and state a range, but whose owner is of no supported kind."""
     for key in ranged(snapshot):
         job = job_views.view(snapshot, key)
         if job.placed and not job.problem and scaled(snapshot, job) is None:

@@ -80,18 +80,18 @@ class ElasticDecision(Decision[ElasticState, ElasticTrigger, ElasticOutcome]):
         self, session: Session, state: ElasticState, trigger: ElasticTrigger
     ) -> ElasticOutcome:
         snapshot, reading, params = session.snapshot, session.reading, session.parameters
-        book = rescale.rescale_records(snapshot)
-        state, ended = followed(state, book, reading.now)
+        records = rescale.rescale_records(snapshot)
+        state, ended = followed(state, records, reading.now)
         learned = speeds.learned(state.speeds, snapshot, reading, session.stale_seconds)
         state = measured(replace(state, speeds=learned))
-        steps = (_step(snapshot, book, noted, reading, params) for noted in book.open)
+        steps = (_step(snapshot, records, noted, reading, params) for noted in records.open)
         commands = tuple(command for command in steps if command is not None)
         if trigger.due:
             proposed = self._propose(snapshot, session.states.of(QUEUE), learned, reading, params)
-            chosen = choosing.choose(snapshot, book, proposed, reading, params)
+            chosen = choosing.choose(snapshot, records, proposed, reading, params)
             commands += chosen.commands
             state = replace(state, declined=chosen.declined)
-        marks = beginning.marks(snapshot, book)
+        marks = beginning.marks(snapshot, records)
         return ElasticOutcome(commands=commands, state=state, ended=ended, marks=marks)
 
     @override
@@ -107,7 +107,7 @@ ELASTIC: Final = ElasticDecision()
 
 
 def _step(
-    snapshot: Snapshot, book: Records, noted: Noted, reading: Reading, params: CoreParameters
+    snapshot: Snapshot, records: Records, noted: Noted, reading: Reading, params: CoreParameters
 ) -> ChangeOwner | None:
     owner, one = noted.owner, noted.rescale
     job = job_views.view(snapshot, one.job) if one.job in snapshot.jobs else None
@@ -119,14 +119,14 @@ def _step(
             owner=owner,
             rescale=one,
             job=job,
-            crew=workers.owner_workers(snapshot, job, owner),
-            beside=book.beside(one),
-            unmarked=_unmarked(snapshot, book, one),
+            workers=workers.owner_workers(snapshot, job, owner),
+            beside=records.beside(one),
+            unmarked=_unmarked(snapshot, records, one),
             migrating=any(m.open and m.job == one.job for m in snapshot.migrations.values()),
         )
     )
 
 
-def _unmarked(snapshot: Snapshot, book: Records, one: Rescale) -> frozenset[JobKey]:
-    found = (book.by_job.get(beside.job) for beside in book.beside(one))
+def _unmarked(snapshot: Snapshot, records: Records, one: Rescale) -> frozenset[JobKey]:
+    found = (records.by_job.get(beside.job) for beside in records.beside(one))
     return frozenset(n.rescale.job for n in found if n and beginning.marks_of_change(snapshot, n))

@@ -36,7 +36,7 @@ class ElasticSession:
         cycle: What the queue would do now.
         room: What is free for jobs without a utility, less the seats of those who start in that
             cycle.
-        crowds: Jobs whose workers could change.
+        jobs: Jobs whose workers could change.
         paces: What is known of their training.
         weights: Of the jobs that could change, in the order ``weighting``.
         waiting: Whole jobs that wait for room and nothing else, the most important first.
@@ -48,18 +48,20 @@ class ElasticSession:
     params: CoreParameters
     cycle: QueueOutcome
     room: NodeTable
-    crowds: Mapping[JobKey, ElasticJob]
+    jobs: Mapping[JobKey, ElasticJob]
     paces: Mapping[JobKey, Pace]
     weights: Mapping[JobKey, Weight]
     waiting: Mapping[JobKey, tuple[Job, Candidate]]
     fixed: Running | None
 
     def may(self, key: JobKey, to: int, cause: Cause, starts: JobKey | None = None) -> bool:
-        """Say whether such a change could begin now."""
-        book = rescale.rescale_records(self.snapshot)
+        """Return True if such a change could begin now."""
+        records = rescale.rescale_records(self.snapshot)
         proposal = Proposal(key, to, cause, starts)
-        found = beginning.requested_change(self.snapshot, book, proposal, self.reading, self.params)
-        return isinstance(found, RequestedChange)
+        change = beginning.requested_change(
+            self.snapshot, records, proposal, self.reading, self.params
+        )
+        return isinstance(change, RequestedChange)
 
 
 def elastic_session(
@@ -70,8 +72,8 @@ def elastic_session(
     params: CoreParameters,
 ) -> ElasticSession | None:
     """Return what there is to decide on; None, and at no cost, where no job could change."""
-    crowds = _elastic_jobs(snapshot)
-    if not crowds:
+    jobs = _elastic_jobs(snapshot)
+    if not jobs:
         return None
     cycle = QUEUE.decide(Session(snapshot, reading, params), queue, QueueTrigger())
     weight = elastic_jobs.weigher(snapshot, params)
@@ -81,11 +83,11 @@ def elastic_session(
         params=params,
         cycle=cycle,
         room=slot_gate.others(_after(snapshot.room, cycle), snapshot, params),
-        crowds=crowds,
-        paces={k: speeds.pace(snapshot, c.job, known, reading, params) for k, c in crowds.items()},
-        weights={key: weight(one.job) for key, one in crowds.items()},
+        jobs=jobs,
+        paces={k: speeds.pace(snapshot, c.job, known, reading, params) for k, c in jobs.items()},
+        weights={key: weight(one.job) for key, one in jobs.items()},
         waiting=_waiting(cycle, weight, reading.now),
-        fixed=elastic_jobs.most_important(snapshot, crowds.keys(), params),
+        fixed=elastic_jobs.most_important(snapshot, jobs.keys(), params),
     )
 
 

@@ -41,10 +41,10 @@ from extender.core.queue import backfill, namespace_shares
 from extender.core.queue.namespace_shares import Shares
 from extender.core.queue.state import QueueState
 from extender.core.records import slot_plan
-from extender.core.records import workers as records_workers
 from extender.core.records.elastic_owner import scaled
 from extender.core.records.rescale import Cause, Proposal
 from extender.core.records.slot_plan import Planned, planned
+from extender.core.records.workers import starters
 from shared.model import JobKey, Uid
 
 _PLACED = (State.BOUND, State.SEATED, State.LOOSE)
@@ -90,7 +90,7 @@ def _target_workers(snapshot: Snapshot, one: Planned, slot: int) -> int | None:
 
 
 def _workers(snapshot: Snapshot, one: Planned) -> int | None:
-    """Return how many workers the job has been told to have; None if nobody can say."""
+    """Return how many workers the job has been told to have; None if it is not known."""
     job = job_views.view(snapshot, one.plan.job) if one.plan.job in snapshot.jobs else None
     if one.owner.suspended:
         return 0
@@ -194,16 +194,16 @@ def drs_proposals(
     Args:
         snapshot: The cluster.
         queue: What the last cycle remembered: the same cycle says here who waits for room.
-        known: How fast jobs trained so far (``speeds.learned``).
+        known: Speeds of jobs so far (``speeds.learned``).
         reading: Now.
         params: All of them: the seats are those of the planner.
     """
-    seen = (
+    session = (
         elastic_session(snapshot, queue, known, reading, params)
         if params.rescaling.enabled
         else None
     )
-    return () if seen is None else _starting(seen) or _settling(seen)
+    return () if session is None else _starting(session) or _settling(session)
 
 
 def placed(job: Job, workers: int, room: NodeTable, params: CoreParameters) -> Placement | None:
@@ -214,76 +214,78 @@ def placed(job: Job, workers: int, room: NodeTable, params: CoreParameters) -> P
     return None if isinstance(result, Misfit) else result
 
 
-def _starting(seen: ElasticSession) -> tuple[Proposal, ...]:
-    """Return who shrinks for the first job that then starts."""
-    awaited = records_workers.starters(seen.snapshot, seen.reading.now)
-    if not seen.waiting or not seen.waiting.keys().isdisjoint(awaited):
+def _starting(session: ElasticSession) -> tuple[Proposal, ...]:
+    """Propose the jobs that shrink for the first job that then starts."""
+    awaited = starters(session.snapshot, session.reading.now)
+    if not session.waiting or not session.waiting.keys().isdisjoint(awaited):
         return ()
-    runs = [
-        _running(seen, key, may_shrink=seen.may(key, one.least, Cause.STARVING, _PLACEHOLDER_JOB))
-        for key, one in seen.crowds.items()
-    ]
-    plan = _decided(seen, runs, seen.waiting.values(), seen.room)
-    return _removed(seen, [one for one in plan.removals if one.starts is not None])
-
-
-def _settling(seen: ElasticSession) -> tuple[Proposal, ...]:
-    """Return who loses workers that slow it, and who grows."""
     runs = [
         _running(
-            seen,
+            session, key, may_shrink=session.may(key, one.least, Cause.STARVING, _PLACEHOLDER_JOB)
+        )
+        for key, one in session.jobs.items()
+    ]
+    plan = _decided(session, runs, session.waiting.values(), session.room)
+    return _removed(session, [one for one in plan.removals if one.starts is not None])
+
+
+def _settling(session: ElasticSession) -> tuple[Proposal, ...]:
+    """Propose jobs that lose workers that slow them, and jobs that grow."""
+    runs = [
+        _running(
+            session,
             key,
             paced=True,
-            may_shrink=seen.may(key, one.least, Cause.SLOWS),
-            may_grow=not one.surplus and seen.may(key, one.most, Cause.ROOM_LEFT),
+            may_shrink=session.may(key, one.least, Cause.SLOWS),
+            may_grow=not one.surplus and session.may(key, one.most, Cause.ROOM_LEFT),
         )
-        for key, one in seen.crowds.items()
+        for key, one in session.jobs.items()
     ]
-    head = seen.cycle.backfill_head
-    room = seen.room if head is None else backfill.open_nodes(head, seen.room)
-    first = list(seen.waiting.values())[:1] if seen.params.scaling.reserve else []
-    plan = _decided(seen, runs, first, room)
-    if plan.starts:  # whoever is to start has been seen to
+    head = session.cycle.backfill_head
+    room = session.room if head is None else backfill.open_nodes(head, session.room)
+    first = list(session.waiting.values())[:1] if session.params.scaling.reserve else []
+    plan = _decided(session, runs, first, room)
+    if plan.starts:  # jobs that are to start come first
         return ()
-    return (*_removed(seen, plan.removals), *_added(seen, plan.additions, room))
+    return (*_removed(session, plan.removals), *_added(session, plan.additions, room))
 
 
 def _running(
-    seen: ElasticSession,
+    session: ElasticSession,
     key: JobKey,
     *,
     may_shrink: bool,
     may_grow: bool = False,
     paced: bool = False,
 ) -> Running:
-    one = seen.crowds[key]
+    one = session.jobs[key]
     return elastic_jobs.running(
         one,
-        seen.weights[key],
-        seen.paces[key] if paced else Pace(),
+        session.weights[key],
+        session.paces[key] if paced else Pace(),
         may_shrink=may_shrink,
         may_grow=may_grow,
     )
 
 
 def _decided(
-    seen: ElasticSession,
+    session: ElasticSession,
     runs: Sequence[Running],
     waiting: Iterable[tuple[Job, Candidate]],
     room: NodeTable,
 ) -> ScalingPlan:
     def place(key: JobKey, workers: int, free: NodeTable) -> Placement | None:
         if free is room:
-            return None  # the queue has just said so
-        return placed(seen.waiting[key][0], workers, free, seen.params)
+            return None  # the queue has just refused it
+        return placed(session.waiting[key][0], workers, free, session.params)
 
-    everybody = [*runs, seen.fixed] if seen.fixed else list(runs)
+    running = [*runs, session.fixed] if session.fixed else list(runs)
     candidates = [one for _, one in waiting]
-    params = seen.params.scaling
-    return scaling.decide(everybody, candidates, room, place, params, most_starts=1)
+    params = session.params.scaling
+    return scaling.decide(running, candidates, room, place, params, most_starts=1)
 
 
-def _removed(seen: ElasticSession, removals: Iterable[Removal]) -> tuple[Proposal, ...]:
+def _removed(session: ElasticSession, removals: Iterable[Removal]) -> tuple[Proposal, ...]:
     """Return one proposal a job: how many workers it keeps."""
     by_job: dict[JobKey, list[Removal]] = {}
     for one in removals:
@@ -291,7 +293,7 @@ def _removed(seen: ElasticSession, removals: Iterable[Removal]) -> tuple[Proposa
     return tuple(
         Proposal(
             job=key,
-            to=seen.crowds[key].number - len(ones),
+            to=session.jobs[key].number - len(ones),
             cause=Cause(ones[0].why.value),
             starts=ones[0].starts,
             saved_seconds=_saved(ones),
@@ -301,22 +303,24 @@ def _removed(seen: ElasticSession, removals: Iterable[Removal]) -> tuple[Proposa
 
 
 def _added(
-    seen: ElasticSession, additions: Sequence[Addition], room: NodeTable
+    session: ElasticSession, additions: Sequence[Addition], room: NodeTable
 ) -> Iterable[Proposal]:
     """Yield one proposal a job: how many workers it gets of those that find room."""
     counts = Counter(one.job for one in additions)  # in the order in which they were first given
-    wanted = [(seen.crowds[key], _step(seen, key, count)) for key, count in counts.items()]
-    found = seated(seen.snapshot, wanted, room, seen.params)
+    wanted = [(session.jobs[key], _step(session, key, count)) for key, count in counts.items()]
+    found = seated(session.snapshot, wanted, room, session.params)
     for key, count in found.items():
         ones = [one for one in additions if one.job == key][:count]
-        to = seen.crowds[key].number + count
+        to = session.jobs[key].number + count
         yield Proposal(key, to, Cause(ones[0].why.value), saved_seconds=_saved(ones))
 
 
-def _step(seen: ElasticSession, key: JobKey, count: int) -> int:
+def _step(session: ElasticSession, key: JobKey, count: int) -> int:
     """Return how many workers a job may get at once: one while its speed is being measured."""
-    pace = seen.paces[key]
-    measuring = seen.params.scaling.marginal_gain and pace.speed is None and pace.left is not None
+    pace = session.paces[key]
+    measuring = (
+        session.params.scaling.marginal_gain and pace.speed is None and pace.left is not None
+    )
     return min(count, 1) if measuring else count
 
 

@@ -89,7 +89,7 @@ def kept_free(candidate: Candidate, room: NodeTable) -> NodeTable:
 
 
 def _never_enough(starter: Candidate, victims: Sequence[JobKey], draft: Draft) -> bool:
-    """Say whether all that is free, and all that could be, is less than the starter's least."""
+    """Return True if all that is free, and all that could be, is less than the starter's least."""
     room, job = draft.room, starter.elastic
     sums = np.maximum(room.free, 0).sum(axis=0)
     spare = 0
@@ -102,7 +102,7 @@ def _never_enough(starter: Candidate, victims: Sequence[JobKey], draft: Draft) -
 
 
 def _has_slots(starter: Candidate, workers: int, room: NodeTable) -> bool:
-    """Say whether so many of the starter's workers fit on the nodes, if nothing else mattered.
+    """Return True if so many of the starter's workers fit on the nodes, if nothing else mattered.
 
     A placement costs a thousand times as much; most rooms on the way to one fail here.
     """

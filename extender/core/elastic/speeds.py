@@ -49,7 +49,7 @@ class Mark(Struct, frozen=True):
     """Where a run was when it was last looked at; times in seconds since the epoch.
 
     Attributes:
-        pod: Whose word it is.
+        pod: The pod that it is of.
         attempt: Of its training run.
         workers: How many there were.
         servers: The same of its other pods.

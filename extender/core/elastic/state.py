@@ -61,16 +61,16 @@ class ElasticState(Struct, frozen=True):
 
 
 def followed(
-    memory: ElasticState, book: Records, now: float
+    memory: ElasticState, records: Records, now: float
 ) -> tuple[ElasticState, tuple[Ended, ...]]:
     """Return the memory after what the owners say now, and which changes ended since it was made.
 
     What ended before the first look of this life is history, not news.
     """
-    news = tuple(_news(memory.open, book, now))
-    history = () if memory.primed else _history(book)
+    news = tuple(_news(memory.open, records, now))
+    history = () if memory.primed else _history(records)
     ended = (*memory.ended, *history, *news)[-MOST_ENDED:]
-    open_now = {uid: n.rescale for uid, n in book.by_owner.items() if n.rescale.open}
+    open_now = {uid: n.rescale for uid, n in records.by_owner.items() if n.rescale.open}
     return replace(memory, primed=True, open=open_now, ended=ended), news
 
 
@@ -96,9 +96,9 @@ def _measured(one: Ended, speeds: SpeedMemory) -> Ended:
     )
 
 
-def _news(known: Mapping[Uid, Rescale], book: Records, now: float) -> Iterable[Ended]:
+def _news(known: Mapping[Uid, Rescale], records: Records, now: float) -> Iterable[Ended]:
     for uid, before in sorted(known.items()):
-        noted = book.by_owner.get(uid)
+        noted = records.by_owner.get(uid)
         if noted is None:
             gone = ScalingReason.OWNER_GONE.value
             last = replace(before, phase=Phase.ABORTED, since=now, why=gone)
@@ -111,8 +111,8 @@ def _news(known: Mapping[Uid, Rescale], book: Records, now: float) -> Iterable[E
             yield _of(noted.rescale)
 
 
-def _history(book: Records) -> tuple[Ended, ...]:
-    closed = [n.rescale for n in book.by_owner.values() if not n.rescale.open]
+def _history(records: Records) -> tuple[Ended, ...]:
+    closed = [n.rescale for n in records.by_owner.values() if not n.rescale.open]
     return tuple(_of(one) for one in sorted(closed, key=lambda one: (one.since, one.id)))
 
 

@@ -61,9 +61,9 @@ class StepInputs:
 
     Attributes:
         owner: Whose number it is, as it is now.
-        rescale: What its annotation says.
+        rescale: The record in its annotation.
         job: The job; None while it has no pods.
-        crew: Its workers.
+        workers: Its workers.
         beside: All changes that make room for the same start, this one included.
         unmarked: Those of them whose leaving pods lack a mark (``scaling.nominating``), by job.
         migrating: A pod of the job is on its way to another node.
@@ -75,19 +75,19 @@ class StepInputs:
     owner: Owner
     rescale: Rescale
     job: Job | None
-    crew: OwnerWorkers
+    workers: OwnerWorkers
     beside: tuple[Rescale, ...]
     unmarked: frozenset[JobKey] = frozenset()
     migrating: bool = False
 
     @property
     def number(self) -> int | None:
-        """How many workers the owner is told to have; None if it says none that may change."""
+        """The owner's number of workers; None if it has none that may change."""
         return worker_number(self.owner)
 
 
 def worker_number(owner: Owner) -> int | None:
-    """Return how many workers an owner is told to have, 0 while it is suspended."""
+    """Return an owner's number of workers, 0 while it is suspended."""
     count = worker_count(owner)
     if count is None:
         return None
@@ -104,10 +104,10 @@ def enter(
     rescale: Rescale,
     phase: Phase,
     now: float,
-    crew: OwnerWorkers = NO_WORKERS,
+    workers: OwnerWorkers = NO_WORKERS,
     event: EmitEvent | None = None,
 ) -> ChangeOwner:
-    """Go on to a phase: the number that it is about and the word about it, in one write."""
+    """Enter a phase: write the number and the record of the change at once."""
     entered = replace(rescale, phase=phase, since=now)
     count = None if _is_suspended_for(owner, entered) else worker_count(owner)
     return ChangeOwner(
@@ -116,7 +116,7 @@ def enter(
         why=f"{phase.value} {_numbers(entered)}, {entered.cause.value}",
         fields=count.values(entered.to) if count else (),
         guards=count.guards if count else (),
-        leaving=_named(count, crew.surplus(entered.to)) if count else (),
+        leaving=_named(count, workers.surplus(entered.to)) if count else (),
         suspend=_suspend(owner, entered),
         annotations=_annotations(entered),
         event=event,
@@ -124,31 +124,31 @@ def enter(
 
 
 def note(owner: Owner, rescale: Rescale, event: EmitEvent | None = None) -> ChangeOwner:
-    """Write the word about a change, and no number."""
+    """Write the record of a change, and no number."""
     why = f"{rescale.phase.value} {_numbers(rescale)} {rescale.why}".rstrip()
     namespace = namespace_of(rescale.job, owner)
     return ChangeOwner(owner, namespace, why=why, annotations=_annotations(rescale), event=event)
 
 
-def done(case: StepInputs, why: ScalingReason | None = None) -> ChangeOwner:
+def done(inputs: StepInputs, why: ScalingReason | None = None) -> ChangeOwner:
     """Close a change that was made; ``why`` says what was not reached."""
-    ended = _ended(case, Phase.DONE, why)
+    ended = _ended(inputs, Phase.DONE, why)
     aborted = ended.aborted if ended.cause is Cause.WITHDRAWN else 0
     text = f"{_numbers(ended)} workers ({ended.cause.value})"
-    told = _event(case.owner, "Rescaled", text if why is None else f"{text}: {why.text}")
-    return note(case.owner, replace(ended, aborted=aborted), told)
+    event = _event(inputs.owner, "Rescaled", text if why is None else f"{text}: {why.text}")
+    return note(inputs.owner, replace(ended, aborted=aborted), event)
 
 
-def abort(case: StepInputs, why: ScalingReason) -> ChangeOwner:
-    """Give a change up; it rests longer with each one in a row."""
-    ended = _ended(case, Phase.ABORTED, why)
+def abort(inputs: StepInputs, why: ScalingReason) -> ChangeOwner:
+    """Give a change up; the pause grows with each aborted change in a row."""
+    ended = _ended(inputs, Phase.ABORTED, why)
     aborted = ended.aborted + (why.rests_longer)
-    told = _event(case.owner, "RescaleAborted", f"{_numbers(ended)} workers: {why.text}")
-    return note(case.owner, replace(ended, aborted=aborted), told)
+    event = _event(inputs.owner, "RescaleAborted", f"{_numbers(ended)} workers: {why.text}")
+    return note(inputs.owner, replace(ended, aborted=aborted), event)
 
 
 def begun(owner: Owner, rescale: Rescale) -> EmitEvent:
-    """Return what people are told when a change begins."""
+    """Return the Event for the beginning of a change."""
     reason = f"{_numbers(rescale)} workers ({rescale.cause.value})"
     text = reason if rescale.starts is None else f"{reason}, room for {rescale.starts}"
     return _event(owner, "Rescaling", text)
@@ -165,9 +165,9 @@ def recent(rescale: Rescale | None, now: float) -> tuple[float, ...]:
     return tuple(at for at in before if now - at < 3600.0)[-_MOST_RECENT:]  # noqa: PLR2004 - an hour
 
 
-def _ended(case: StepInputs, phase: Phase, why: ScalingReason | None) -> Rescale:
+def _ended(inputs: StepInputs, phase: Phase, why: ScalingReason | None) -> Rescale:
     text = "" if why is None else why.value
-    return replace(case.rescale, phase=phase, since=case.reading.now, why=text)
+    return replace(inputs.rescale, phase=phase, since=inputs.reading.now, why=text)
 
 
 def _is_suspended_for(owner: Owner, rescale: Rescale) -> bool:
@@ -266,7 +266,7 @@ def refusal(seen: Iterable[Checkpoint | None], request: str) -> R | None:
 def all_hold(
     snapshot: Snapshot, rescale: Rescale, reading: Reading, params: CoreParameters
 ) -> bool:
-    """Say whether every trainer that was asked has saved, and takes no step."""
+    """Return True if every trainer that was asked has saved, and takes no step."""
     seen = [reported_checkpoint(snapshot, uid, reading, params) for uid in rescale.asked]
     return all(
         one is not None and one.request == rescale.id and one.phase is CheckpointPhase.ACKED
@@ -278,53 +278,55 @@ def _bound(members: Sequence[Member]) -> list[Member]:
     return [member for member in members if member.state is State.BOUND]
 
 
-def step(case: StepInputs) -> ChangeOwner | None:
+def step(inputs: StepInputs) -> ChangeOwner | None:
     """Return what is written next; None: there is something to wait for."""
-    found = _STEPS.get(case.rescale.phase)
-    return None if found is None else found(case)
+    found = _STEPS.get(inputs.rescale.phase)
+    return None if found is None else found(inputs)
 
 
-def asked(case: StepInputs) -> ChangeOwner | None:
-    """Write the smaller number when every trainer holds, and everybody beside can do so too."""
-    one, now = case.rescale, case.reading.now
-    seen = [reported_checkpoint(case.snapshot, u, case.reading, case.params) for u in one.asked]
-    why = refusal(seen, one.id) or _interruption(case)
+def asked(inputs: StepInputs) -> ChangeOwner | None:
+    """Write the smaller number when every trainer holds, also those of changes beside it."""
+    one, now = inputs.rescale, inputs.reading.now
+    seen = [
+        reported_checkpoint(inputs.snapshot, u, inputs.reading, inputs.params) for u in one.asked
+    ]
+    why = refusal(seen, one.id) or _interruption(inputs)
     if why is not None:
-        return abort(case, why)
-    if not _holds(case, one):
+        return abort(inputs, why)
+    if not _holds(inputs, one):
         if now < one.ask_until:
             return None
-        return abort(case, R.AGENT_STALE if None in seen else R.CHECKPOINT_TIMEOUT)
-    if one.asked and now >= hold_limit(one, case.params):
-        return abort(case, R.HOLD_ENDED)
-    if not _all_agree(case):
-        unmarked = one.job in case.unmarked
+        return abort(inputs, R.AGENT_STALE if None in seen else R.CHECKPOINT_TIMEOUT)
+    if one.asked and now >= hold_limit(one, inputs.params):
+        return abort(inputs, R.HOLD_ENDED)
+    if not _all_agree(inputs):
+        unmarked = one.job in inputs.unmarked
         why = R.NOT_NOMINATED if unmarked else R.OTHERS_STAY
-        return None if now < one.ask_until else abort(case, why)
-    return enter(case.owner, one, Phase.SHRINKING, now, case.crew)
+        return None if now < one.ask_until else abort(inputs, why)
+    return enter(inputs.owner, one, Phase.SHRINKING, now, inputs.workers)
 
 
-def shrinking(case: StepInputs) -> ChangeOwner | None:
+def shrinking(inputs: StepInputs) -> ChangeOwner | None:
     """Wait until only those are there who stay."""
-    one = case.rescale
-    if case.number != one.to:
-        return abort(case, R.OWNER_CHANGED)
-    there = case.crew.there if one.to else case.crew.pods
+    one = inputs.rescale
+    if inputs.number != one.to:
+        return abort(inputs, R.OWNER_CHANGED)
+    there = inputs.workers.there if one.to else inputs.workers.pods
     if there <= one.to:
-        return done(case)
-    late = case.reading.now >= one.since + case.params.rescaling.leave_seconds
-    return done(case, R.WORKERS_STAY) if late else None
+        return done(inputs)
+    late = inputs.reading.now >= one.since + inputs.params.rescaling.leave_seconds
+    return done(inputs, R.WORKERS_STAY) if late else None
 
 
-def growing(case: StepInputs) -> ChangeOwner | None:
+def growing(inputs: StepInputs) -> ChangeOwner | None:
     """Wait until all have a place; give back in time those who have none."""
-    one = case.rescale
-    if case.number != one.to:
-        return abort(case, R.OWNER_CHANGED)
-    if case.crew.placed >= one.to:
-        return done(case)
-    late = case.reading.now >= one.since + case.params.rescaling.grow_seconds
-    return _withdrawn(case) if late else None
+    one = inputs.rescale
+    if inputs.number != one.to:
+        return abort(inputs, R.OWNER_CHANGED)
+    if inputs.workers.placed >= one.to:
+        return done(inputs)
+    late = inputs.reading.now >= one.since + inputs.params.rescaling.grow_seconds
+    return _withdrawn(inputs) if late else None
 
 
 _STEPS: Final[Mapping[Phase, Callable[[StepInputs], ChangeOwner | None]]] = {
@@ -334,52 +336,54 @@ _STEPS: Final[Mapping[Phase, Callable[[StepInputs], ChangeOwner | None]]] = {
 }
 
 
-def _interruption(case: StepInputs) -> R | None:
+def _interruption(inputs: StepInputs) -> R | None:
     """Return what has become of the owner, the pods or the reason, if anything has."""
-    one, snapshot = case.rescale, case.snapshot
-    if case.number != one.before:
+    one, snapshot = inputs.rescale, inputs.snapshot
+    if inputs.number != one.before:
         return R.OWNER_CHANGED
-    if case.migrating:
+    if inputs.migrating:
         return R.MIGRATING
-    alive = {m.pod.uid for m in case.job.members if m.pod.uid in snapshot.bound} if case.job else ()
-    if any(uid not in alive for uid in one.asked) or _some_left(case):
+    alive = (
+        {m.pod.uid for m in inputs.job.members if m.pod.uid in snapshot.bound} if inputs.job else ()
+    )
+    if any(uid not in alive for uid in one.asked) or _some_left(inputs):
         return R.POD_GONE
-    if any(other.phase is Phase.ABORTED for other in case.beside):
+    if any(other.phase is Phase.ABORTED for other in inputs.beside):
         return R.OTHERS_STAY
     return R.STARTER_GONE if one.starts and one.starts not in snapshot.waiting else None
 
 
-def _some_left(case: StepInputs) -> bool:
-    """Say whether a pod that was asked is on its way out, or out."""
-    members = case.job.members if case.job else ()
-    asked = [m for m in members if m.pod.uid in case.rescale.asked]
+def _some_left(inputs: StepInputs) -> bool:
+    """Return True if a pod that was asked is on its way out, or out."""
+    members = inputs.job.members if inputs.job else ()
+    asked = [m for m in members if m.pod.uid in inputs.rescale.asked]
     return any(m.pod.deleting or m.pod.finished for m in asked)
 
 
-def _holds(case: StepInputs, one: Rescale) -> bool:
-    return all_hold(case.snapshot, one, case.reading, case.params)
+def _holds(inputs: StepInputs, one: Rescale) -> bool:
+    return all_hold(inputs.snapshot, one, inputs.reading, inputs.params)
 
 
-def _all_agree(case: StepInputs) -> bool:
-    """Say whether everybody who makes room for the same start can, or has done so."""
-    asked = (one for one in case.beside if one.phase is Phase.ASKED)
-    there = len(case.beside) >= case.rescale.group and not case.unmarked
-    return there and all(_holds(case, one) for one in asked)
+def _all_agree(inputs: StepInputs) -> bool:
+    """Return True if everybody who makes room for the same start can, or has done so."""
+    asked = (one for one in inputs.beside if one.phase is Phase.ASKED)
+    there = len(inputs.beside) >= inputs.rescale.group and not inputs.unmarked
+    return there and all(_holds(inputs, one) for one in asked)
 
 
-def _withdrawn(case: StepInputs) -> ChangeOwner:
+def _withdrawn(inputs: StepInputs) -> ChangeOwner:
     """Give back who found no place; never below what ran before, and nobody who has a place.
 
     A slot plan keeps its number: the next slot says what then.
     """
-    one, now = case.rescale, case.reading.now
-    least = case.job.spec.workers.least if case.job and case.job.spec.workers else 1
-    to = max(case.crew.least_kept, one.before, least)
+    one, now = inputs.rescale, inputs.reading.now
+    least = inputs.job.spec.workers.least if inputs.job and inputs.job.spec.workers else 1
+    to = max(inputs.workers.least_kept, one.before, least)
     if one.cause is Cause.SLOT or to >= one.to:
-        return done(case, R.NO_ROOM)
+        return done(inputs, R.NO_ROOM)
     given_back = replace(
         one,
-        id=change_name(case.owner, one.to, to, now),
+        id=change_name(inputs.owner, one.to, to, now),
         cause=Cause.WITHDRAWN,
         before=one.to,
         to=to,
@@ -387,5 +391,5 @@ def _withdrawn(case: StepInputs) -> ChangeOwner:
         aborted=one.aborted + 1,
         saved_seconds=None,
     )
-    told = begun(case.owner, given_back)
-    return enter(case.owner, given_back, Phase.SHRINKING, now, case.crew, told)
+    event = begun(inputs.owner, given_back)
+    return enter(inputs.owner, given_back, Phase.SHRINKING, now, inputs.workers, event)

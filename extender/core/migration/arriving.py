@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from extender.core.agents import reports as agents_reports
+from extender.core.agents.reports import of_pod
 from extender.core.cluster import replacements
 from extender.core.kinds import registry
 from extender.core.migration.commands import Action, RecreatePod, Result, ResumeJob
@@ -22,7 +22,7 @@ P = MigrationPhase
 
 
 def recreating(case: StepInputs) -> Advance:
-    """See to it that new pods come, name them, and wait until they are bound."""
+    """Have new pods made, name them, and wait until they are bound."""
     migration = case.migration
     new = migrations.found(case.snapshot, migration)
     whole = len(new) == len(migration.members)
@@ -85,7 +85,7 @@ def _resumption(case: StepInputs) -> tuple[ResumeJob, ...]:
 
 
 def _is_over(case: StepInputs, new: Mapping[Uid, Pod]) -> bool:
-    """Say whether time is up; a bare pod is made first, or nobody would ever make it.
+    """Return True if time is up; a bare pod is made first, or it would never be made.
 
     That is given up after as long again, and only when the server has just refused it.
     """
@@ -127,13 +127,11 @@ def _named(case: StepInputs, member: MigrationMember, new: Mapping[Uid, Pod]) ->
 
 def _report(case: StepInputs, member: MigrationMember) -> PodReport | None:
     uid = Uid(member.replacement_uid)
-    return agents_reports.of_pod(
-        case.snapshot, uid, case.reading, case.params.agent_reports.stale_seconds
-    )
+    return of_pod(case.snapshot, uid, case.reading, case.params.agent_reports.stale_seconds)
 
 
 def _passed(member: MigrationMember, report: PodReport, *, late: bool) -> bool:
-    """Say whether the new pod has gone beyond what was saved, or has ended its training.
+    """Return True if the new pod has gone beyond what was saved, or has ended its training.
 
     Its metrics may be read before its trainer is heard, which says where it began: that is waited
     for, but not beyond the deadline.

@@ -59,7 +59,7 @@ Action = EvictPod | SuspendJob | ResumeJob | RecreatePod | Inspect
 
 
 class WriteStatus(Struct, frozen=True, tag=True):
-    """Write the status if the object is still as it was read, then tell of it and act.
+    """Write the status if the object is still as it was read, then emit the Event and act.
 
     ``left`` is the phase that ends with it, which took ``seconds``; None if the phase stays.
     """
@@ -72,7 +72,7 @@ class WriteStatus(Struct, frozen=True, tag=True):
 
 
 class CreateMigration(Struct, frozen=True, tag=True):
-    """Make a Migration, which has no uid yet, and tell of it."""
+    """Make a Migration, which has no uid yet, and emit the Event."""
 
     migration: Migration
     told: EmitEvent
@@ -95,7 +95,7 @@ class Result(StrEnum):
     REFUSED = "refused"
     """It has not happened."""
     UNCLEAR = "unclear"
-    """Nobody knows: the answer was lost, and the question after it too."""
+    """Not known: the answer was lost, and the question after it too."""
 
 
 class CommandResult(Struct, frozen=True):

@@ -33,7 +33,7 @@ from extender.core.migration.ledger import Ledger
 from extender.core.migration.proposals import Proposals
 from extender.core.migration.stepping import Advance, Attempt, StepInputs, advance
 from extender.core.parameters.migration import MigrationParameters, MigrationPolicy
-from extender.core.records import migrations as records_migrations
+from extender.core.records.migrations import replacement
 from shared import labels
 from shared.ledgers import Declined
 from shared.model import Migration, MigrationPhase, OwnerReference, PodKey, Uid
@@ -95,7 +95,7 @@ ENDS = {
 
 
 class MigrationState(Struct, frozen=True):
-    """What is remembered from one look to the next; losing it costs patience, not correctness.
+    """What is remembered from one pass to the next; losing it costs time, not correctness.
 
     Attributes:
         attempts: The last try of each open migration's action.
@@ -211,7 +211,7 @@ def _step(
 def _event(snapshot: Snapshot, taken: Advance) -> EmitEvent:
     one = taken.migration
     lead = one.members[0]
-    pod = records_migrations.replacement(snapshot, one, lead)
+    pod = replacement(snapshot, one, lead)
     name, uid = (pod.name, pod.uid) if pod else (lead.pod, lead.uid)
     about = one.owner or OwnerReference("v1", "Pod", name, uid)
     places = f"{lead.source} to {lead.node or lead.target}"
@@ -247,7 +247,7 @@ def _outdated(
 
 
 def _is_past(snapshot: Snapshot, one: Migration) -> bool:
-    """Say whether neither old nor new pods of it are there."""
+    """Return True if neither old nor new pods of it are there."""
     names = (name for m in one.members for name in (m.pod, m.replacement) if name)
     return not any(PodKey(f"{one.namespace}/{name}") in snapshot.pods for name in names)
 

@@ -124,7 +124,7 @@ def _interruption(case: StepInputs) -> R | None:
 
 
 def _target_lost(case: StepInputs) -> bool:
-    """Say whether a target refuses its pod, or is full with what is kept there counted."""
+    """Return True if a target refuses its pod, or is full with what is kept there counted."""
     migration, room = case.migration, case.snapshot.room
     if migration.phase not in migrations.KEEPING:
         room = migrations.with_kept(room, [(m.target, m.shape) for m in migration.members])
@@ -165,7 +165,7 @@ def _refusal(migration: Migration, seen: Checkpoint) -> tuple[R, str] | None:
 
 
 def _went_on(case: StepInputs) -> bool:
-    """Say whether a trainer is known to hold no more.
+    """Return True if a trainer is known to hold no more.
 
     An agent that is silent, or has only just begun to look, says nothing of it: the ack is known.
     """
@@ -194,7 +194,7 @@ def _owner(case: StepInputs) -> Owner | None:
 
 
 def _has_departed(case: StepInputs) -> bool:
-    """Say whether all pods are leaving, by whosever hand, or their Job is suspended by us."""
+    """Return True if all pods are leaving, by whosever hand, or their Job is suspended by us."""
     migration = case.migration
     pods = [migrations.old(case.snapshot, migration, m) for m in migration.members]
     if all(pod is None or pod.deleting for pod in pods):
@@ -210,7 +210,7 @@ def _has_departed(case: StepInputs) -> bool:
 
 
 def _was_deleted(case: StepInputs) -> bool:
-    """Say whether somebody else deleted a bare pod, which then must not come back.
+    """Return True if somebody else deleted a bare pod, which then must not come back.
 
     That is known only where the last eviction was refused by a disruption budget. After a lost
     answer, and in a new life of ours, the pod may have left by our hand: it is made again.

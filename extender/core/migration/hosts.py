@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from extender.core.agents import reports as agents_reports
+from extender.core.agents.reports import fresh
 from extender.core.cluster.pod_shape import unpinned
 from extender.core.cluster.session import Reading
 from extender.core.cluster.snapshot import Snapshot
@@ -25,7 +25,7 @@ from extender.core.nodes.node_table import BoolVector, NodeTable, conflicts
 from extender.core.parameters.migration import TargetParameters
 from extender.core.parameters.placement import TopologyParameters
 from extender.core.placement import topology_demand
-from extender.core.records import migrations as records_migrations
+from extender.core.records.migrations import old, with_kept
 from shared.model import CPU, JobKey, Migration, NodeName, Pod, PodShape, Uid
 from shared.progress import Category, NodeReport
 
@@ -78,7 +78,7 @@ class Hosts:
         return counts
 
     def use_ratio(self, node: NodeName) -> float | None:
-        """R(w): the part of the host's CPU that is in use, 0 to 1; None if nobody says."""
+        """R(w): the part of the host's CPU that is in use, 0 to 1; None if not reported."""
         used, cores = self._used_cores(node), self.cores(node)
         return None if used is None or cores <= 0 else min(1.0, used / cores)
 
@@ -152,7 +152,7 @@ class Hosts:
             uid = member.pod.uid
             if uid in moved:
                 moved[uid] = replace(moved[uid], node=target, moved=True)
-        return replace(self, room=records_migrations.with_kept(self.room, places), containers=moved)
+        return replace(self, room=with_kept(self.room, places), containers=moved)
 
     def _share_now(self, uid: Uid, node: NodeName | None) -> tuple[float, float | None]:
         if node is None or node not in self.reports:
@@ -188,9 +188,7 @@ def hosts_of(
     topology: TopologyParameters | None = None,
 ) -> Hosts:
     """Read hosts and containers; those in ``stayed`` count as moved."""
-    heard = (
-        agents_reports.fresh(snapshot, n, reading, stale_seconds) for n in sorted(snapshot.reports)
-    )
+    heard = (fresh(snapshot, n, reading, stale_seconds) for n in sorted(snapshot.reports))
     reports = {report.node: report for report in heard if report is not None}
     moved = ledger.by_new.keys() | set(stayed)
     ahead = _ahead(snapshot, ledger.open)
@@ -236,7 +234,7 @@ def _ahead(snapshot: Snapshot, migrations: Iterable[Migration]) -> Mapping[Uid, 
         member.uid: member.target
         for migration in migrations
         for member in migration.members
-        if records_migrations.old(snapshot, migration, member) is not None
+        if old(snapshot, migration, member) is not None
     }
 
 

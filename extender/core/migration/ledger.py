@@ -1,4 +1,4 @@
-"""What the Migration objects say together: moves made, rest owed, costs measured, budgets in use.
+"""The Migration objects taken together: moves made, pauses due, costs measured, budgets in use.
 
 A container's history follows its pods: from a pod to the one it replaced, and by its index where
 the job counts its pods (a pod that was lost to a dead node has no link to its successor).
@@ -28,7 +28,7 @@ P = MigrationPhase
 
 @dataclass(frozen=True)
 class Ledger:
-    """See the module; ``of`` makes it.
+    """See the module; ``read_ledger`` makes it.
 
     Attributes:
         open: Open migrations.

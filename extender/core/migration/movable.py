@@ -6,7 +6,7 @@ Each kind knows its own mover (``extender.core.kinds``):
 owner                                       mover     unless
 ==========================================  ========  ==========================================
 none                                        recreate  it is a gang
-Job, all its living pods                    suspend   somebody else drives it
+Job, all its living pods                    suspend   something else drives it
 Job, one of several independent pods        evict     the eviction is a failure that it cannot
                                                       bear, or that makes the others wait too
 Job of a JobSet, its only pod               evict     as above; a JobSet suspends its Jobs itself
@@ -22,7 +22,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from extender.core.agents import reports as agents_reports
+from extender.core.agents.reports import asked as pods_to_ask
+from extender.core.agents.reports import fresh, of_pod, rank
 from extender.core.cluster import pod_shape
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.owners import above
@@ -102,7 +103,7 @@ def _leaving(
 
 
 def _is_made(snapshot: Snapshot, member: Member) -> bool:
-    """Say whether the pod's controller is there, and selects the pod."""
+    """Return True if the pod's controller is there, and selects the pod."""
     return bool(above(snapshot, member.pod).owners)
 
 
@@ -165,9 +166,7 @@ def unit(
         return reports
     if silent := _silent(way.asked, reports):
         return silent
-    ordered = tuple(
-        sorted(members, key=lambda m: (m.pod.uid not in way.asked, *agents_reports.rank(m)))
-    )
+    ordered = tuple(sorted(members, key=lambda m: (m.pod.uid not in way.asked, *rank(m))))
     return Unit(job, ordered, way.mover, way.owner, way.asked, way.shapes, reports)
 
 
@@ -199,7 +198,7 @@ def _together(job: Job, pod: Pod) -> tuple[Member, ...]:
 
 def _asked(snapshot: Snapshot, job: Job, members: Sequence[Member]) -> frozenset[Uid] | Declined:
     try:
-        return agents_reports.asked(snapshot, job, members) or Declined(R.NOT_OPTED_IN)
+        return pods_to_ask(snapshot, job, members) or Declined(R.NOT_OPTED_IN)
     except InputError as error:
         return Declined(R.MISCONFIGURED, str(error))
 
@@ -224,9 +223,9 @@ def _reports(
     found: dict[Uid, PodReport] = {}
     for member in members:
         node = member.node
-        if node is None or agents_reports.fresh(snapshot, node, reading, stale_seconds) is None:
+        if node is None or fresh(snapshot, node, reading, stale_seconds) is None:
             return Declined(R.AGENT_STALE, node or "")
-        report = agents_reports.of_pod(snapshot, member.pod.uid, reading, stale_seconds)
+        report = of_pod(snapshot, member.pod.uid, reading, stale_seconds)
         if report is not None:
             found[member.pod.uid] = report
     return found

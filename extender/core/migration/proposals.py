@@ -85,7 +85,7 @@ def _name(snapshot: Snapshot, unit: Unit) -> str:
 
 
 MOST_EXAMINED: Final = 64
-"""Containers that a rule looks at in one look: the limits let far fewer begin to move, and a look
+"""Containers that a rule examines in one pass: the limits let far fewer begin to move, and a pass
 must not keep the event loop busy."""
 
 

@@ -75,7 +75,7 @@ def _emptiest(count: tuple[NodeName, int]) -> tuple[int, NodeName]:
 
 
 def _any_is_short(counts: Mapping[NodeName, int]) -> bool:
-    """Say whether Algorithm 3 has anywhere to go at all."""
+    """Return True if Algorithm 3 has anywhere to go at all."""
     factor = sum(counts.values()) // len(counts) if counts else 0
     return any(count == 0 or count < factor - 1 for count in counts.values())
 

@@ -6,8 +6,8 @@ checkpoint and holds. The targets' seats are kept from TargetReserved until each
 of its own or the migration ends. A new pod stays gated until the object of the old one is gone.
 Every phase ends: by what it waits for, or by its deadline.
 
-The status is written before the phase acts, with the resource version that was read. Whoever reads
-it after a crash does the same again: each action is safe to repeat.
+The status is written before the phase acts, with the resource version that was read. After a
+crash the same is done again: each action is safe to repeat.
 
 ===================  ================================  ============================================
 phase                what it does                      what ends it
@@ -27,8 +27,8 @@ Completed            nothing                           never
 Aborted, Failed      the trainer is told to go on      never
 ===================  ================================  ============================================
 
-Until Evicting, and in it, also ends in Aborted: a pod or its owner goes, somebody suspends the Job,
-the target is lost, the trainer goes on. Where the answer to an eviction was lost, Aborted waits
+Until Evicting, and in it, also ends in Aborted: a pod or its owner goes, something else suspends
+the Job, the target is lost, the trainer goes on. Where the answer to an eviction was lost, Aborted waits
 until it is known that the pod stays.
 """
 

@@ -56,8 +56,7 @@ from extender.core.pricing.profiling import Profiling
 from extender.core.pricing.review import PlanReview, Revision
 from extender.core.queue import slot_requests
 from extender.core.records import slot_plan
-from extender.core.records import slot_plan as records_plans
-from extender.core.records.slot_plan import Asked, Planned, SlotPlan
+from extender.core.records.slot_plan import Asked, Planned, SlotPlan, planned
 from shared.model import JobKey, Owner, Uid
 
 WRITE_SECONDS: Final = 30.0
@@ -66,7 +65,7 @@ WRITE_SECONDS: Final = 30.0
 
 @dataclass
 class _Pass:
-    """What one look carries from step to step; never leaves this module."""
+    """What one pass carries from step to step; never leaves this module."""
 
     seen: PricingSession
     memory: PricingState
@@ -77,7 +76,7 @@ class _Pass:
     measured: dict[str, float] = field(default_factory=dict)
 
     def take(self, found: Found, profiled: Profiling) -> None:
-        """Take over what is known before anybody is offered anything."""
+        """Take over what is known before the first offer."""
         self.standings |= found.problems | profiled.standings
         self.commands += profiled.commands
         self.measured |= profiled.measured
@@ -176,7 +175,7 @@ def _revised(known: Mapping[JobKey, Planned], prices: Bounds, one: _Pass) -> Rev
         stands = facts(seen.snapshot, each, seen.first, seen.reading, stale)
         if not stands.ended:
             cases.append(review.plan_review(each, stands, seen))
-        elif each.plan.job in one.memory.plans:  # it ended since the last look
+        elif each.plan.job in one.memory.plans:  # it ended since the last pass
             one.measured |= learning.measured_step_seconds(each.plan, stands, seen.reading.now)
     revision = review.revised(cases, prices, seen)
     for one_case in cases:
@@ -204,7 +203,7 @@ def _price_ledger(revision: Revision, seen: PricingSession) -> PriceLedger:
 
 
 def _begins(memory: PricingState, slot: int, reading: Reading, params: CoreParameters) -> bool:
-    """Say whether this is the first look in the slot, as far as a new life can tell."""
+    """Return True if this is the first look in the slot, as far as a new life can tell."""
     if memory.slot:
         return memory.slot != slot
     seconds = params.slot_time.slot_seconds
@@ -228,7 +227,7 @@ def _carrier(snapshot: Snapshot, uid: Uid, one: Pending) -> Owner | None:
 
 
 def _known(snapshot: Snapshot, pending: Mapping[Uid, Pending]) -> Mapping[JobKey, Planned]:
-    found = dict(records_plans.planned(snapshot))
+    found = dict(planned(snapshot))
     for uid, one in pending.items():
         owner = _carrier(snapshot, uid, one)
         if one.plan is not None and owner is not None:

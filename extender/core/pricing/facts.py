@@ -23,7 +23,7 @@ class Facts:
 
     Attributes:
         job: The job; None: it has no pods.
-        workers: Nodes of the workers that run or are on their way, who stays longest first.
+        workers: Nodes of the workers that run or are on their way, those that stay longest first.
         servers: Nodes of its other pods.
         done: Share of the training that is done, as agents report it; None if none does.
         waiting_since: When the oldest of its pods came, if none of them has a place; seconds since
@@ -45,7 +45,7 @@ def facts(
     """Return how a job stands in a slot; reports older than ``stale_seconds`` say nothing."""
     plan = planned.plan
     if plan.job not in snapshot.jobs:
-        # one that was to run in the slot before too has had its pods, and nobody made new ones
+        # one that was to run in the slot before too has had its pods, and no new ones were made
         ran = bool(plan.workers_at(slot) and plan.workers_at(slot - 1))
         return Facts(ended=ran and not planned.owner.suspended)
     job = job_views.view(snapshot, plan.job)

@@ -30,8 +30,8 @@ def measured_step_seconds(plan: SlotPlan, facts: Facts, now: float) -> dict[str,
 
     Args:
         plan: The job's last plan.
-        facts: How it stands.
-        now: When it was seen to have ended, seconds since the epoch.
+        facts: State of the job.
+        now: When its end was observed, seconds since the epoch.
     """
     if facts.job is None or not facts.job.having(State.SUCCEEDED):
         return {}
@@ -50,16 +50,18 @@ LEAST_PAST: Final = 8
 """With fewer jobs a quantile says nothing: then idle machines are nearly free (``kappa``)."""
 
 
-def learned_bounds(history: History, present: Mapping[Uid, Asked], seen: PricingSession) -> Bounds:
+def learned_bounds(
+    history: History, present: Mapping[Uid, Asked], session: PricingSession
+) -> Bounds:
     """Return the bounds by past jobs and those that are there now; each counts once.
 
     Args:
         history: Past jobs.
         present: Jobs that are there, by their owners.
-        seen: The machines, and by which rule.
+        session: The machines, and the rule.
     """
-    machines, slot_seconds = seen.machines, seen.slot_seconds
-    params = seen.params.price_bounds
+    machines, slot_seconds = session.machines, session.slot_seconds
+    params = session.params.price_bounds
     known = {job.uid: job.asked for job in history.jobs}
     jobs = list(_training_jobs({**present, **known}.values(), machines, slot_seconds))
     if not jobs:

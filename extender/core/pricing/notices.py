@@ -24,7 +24,7 @@ NO_ROOM: Final = "what is promised leaves no room for it in all slots that are p
 
 
 def change(
-    owner: Owner, plan: SlotPlan, before: SlotPlan | None, seen: PricingSession
+    owner: Owner, plan: SlotPlan, before: SlotPlan | None, session: PricingSession
 ) -> ChangeOwner:
     """Return what writes the plan on its owner; an Event only where its finish is another one."""
     new = before is None
@@ -34,7 +34,7 @@ def change(
         owner.namespace,
         about,
         "Admitted" if new else "Replanned",
-        _message(plan, seen),
+        _message(plan, session),
         warning=not new and plan.completion > plan.promise,
         action="Admit",
     )
@@ -81,9 +81,9 @@ def _profile_event(owner: Owner, notice: ProfileNotice) -> EmitEvent:
     )
 
 
-def standing(plan: SlotPlan, seen: PricingSession, *, runs: bool) -> Standing:
+def standing(plan: SlotPlan, session: PricingSession, *, runs: bool) -> Standing:
     """Return how a job with a plan stands now."""
-    slot = seen.first
+    slot = session.first
     waits = None if plan.workers_at(slot) or runs else Reason.AWAITING_SLOT
     return Standing(
         job=plan.job,
@@ -93,20 +93,20 @@ def standing(plan: SlotPlan, seen: PricingSession, *, runs: bool) -> Standing:
         bill=plan.bill,
         reason=waits,
         message="" if waits is None else waits.message,
-        promise=promise(plan, seen),
+        promise=promise(plan, session),
     )
 
 
-def promise(plan: SlotPlan, seen: PricingSession) -> Promise:
+def promise(plan: SlotPlan, session: PricingSession) -> Promise:
     """Return what became of the promise of a job that is not done yet."""
-    if is_over(plan, seen):
+    if is_over(plan, session):
         return Promise.BROKEN
     return Promise.KEPT if plan.completion <= plan.promise else Promise.SLIPPED
 
 
-def is_over(plan: SlotPlan, seen: PricingSession) -> bool:
-    """Say whether the promised slot is over: by as much as starting takes may a job be late."""
-    last = seen.first - 1 if seen.elapsed <= GRACE else seen.first
+def is_over(plan: SlotPlan, session: PricingSession) -> bool:
+    """Return True if the promised slot is over: by as much as starting takes may a job be late."""
+    last = session.first - 1 if session.elapsed <= GRACE else session.first
     return last > plan.promise
 
 
@@ -118,10 +118,10 @@ def too_dear(utility: float, bill: float) -> str:
     )
 
 
-def _message(plan: SlotPlan, seen: PricingSession) -> str:
-    slots = plan.completion - seen.first + 1
+def _message(plan: SlotPlan, session: PricingSession) -> str:
+    slots = plan.completion - session.first + 1
     minutes = slots * plan.slot_seconds / 60
-    begins = min((span.first for span in plan.spans), default=plan.completion) - seen.first
+    begins = min((span.first for span in plan.spans), default=plan.completion) - session.first
     return (
         f"by plan it is done within {minutes:.0f} min ({slots} slots), and runs "
         f"{'now' if begins <= 0 else f'in {begins} slots'}; utility {plan.utility:.4g}, "

@@ -39,7 +39,7 @@ class Standing:
         payoff: Utility minus bill; of one that is not admitted 0, or what is known of it.
         utility: What completing is worth by the plan; of one that is not admitted what it would be
             worth if it began now and nothing delayed it; None where its annotations say nothing.
-        bill: What its resources cost; None where nobody offered.
+        bill: What its resources cost; None where there was no offer.
         reason: Why it does not run now; None for one that does.
         message: The same in words; empty for one that runs.
         promise: What became of the promise; None if it has none.
@@ -59,7 +59,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Ended:
-    """An admitted job that ended since the last look, and whether in time."""
+    """An admitted job that ended since the last pass, and whether in time."""
 
     plan: SlotPlan
     promise: Promise
@@ -112,13 +112,13 @@ class Pending(Struct, frozen=True):
 
 
 class PricingState(Struct, frozen=True):
-    """What is remembered from look to look; losing it costs offers made again, nothing else.
+    """What is remembered from pass to pass; losing it costs offers made again, nothing else.
 
     Attributes:
         era: Grows whenever room was freed or came: then jobs that were turned away are asked again.
-        slot: The slot of the last look.
-        machines: The machines of the last look, as text.
-        plans: By job, as they were at the end of the last look.
+        slot: The slot of the last pass.
+        machines: The machines of the last pass, as text.
+        plans: By job, as they were at the end of the last pass.
         refused: By job.
         pending: By owner.
         timings: By job that is measured.

@@ -26,7 +26,7 @@ class UnkeepablePlan:
 def schedule_of(plan: SlotPlan, machines: Machines, first: int) -> Schedule | UnkeepablePlan:
     """Return what is left of a plan from slot ``first`` on, which becomes slot 1.
 
-    Slots beyond the horizon are left out: they come in sight later, before anybody else's.
+    Slots beyond the horizon are left out: they come in sight later, before those of all other jobs.
     """
     spans = [span for span in plan.spans if span.last >= first]
     gone = [
@@ -68,7 +68,7 @@ def spans_of(schedule: Schedule, machines: Machines, first: int) -> tuple[Span, 
 
 
 def fits(job: TrainingJob, schedule: Schedule, promised: Promised) -> bool:
-    """Say whether a schedule fits beside what is promised, which is the same afterwards."""
+    """Return True if a schedule fits beside what is promised, which is the same afterwards."""
     promised.take(job, schedule)  # in place: a copy of all slots for each plan would cost too much
     kinds = ((promised.workers, schedule.workers), (promised.servers, schedule.servers))
     held = all(_holds(pool, seats) for pool, seats in kinds)

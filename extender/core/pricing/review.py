@@ -105,7 +105,7 @@ def work_between(plan: SlotPlan, since: float, until: float) -> float:
 
 
 def is_behind(one: PlanReview, seen: PricingSession) -> bool:
-    """Say whether more is left than the plan has slots for."""
+    """Return True if more is left than the plan has slots for."""
     plan = one.planned.plan
     most = max((sum(span.workers.values()) for span in plan.spans), default=0)
     return one.left > work_ahead(plan, seen) + SLACK * most
@@ -136,7 +136,7 @@ _ANY: float = float("-inf")
 
 @dataclass
 class Revision:
-    """Plans as they are after a look, and what they take of the machines. Owned by one look.
+    """Plans after a pass, and what they take of the machines. Owned by one pass.
 
     Attributes:
         state: What is promised.
@@ -202,7 +202,7 @@ def _keeps(one: PlanReview, found: Revision, seen: PricingSession) -> bool:
 
 
 def _sits(one: PlanReview, schedule: Schedule) -> bool:
-    """Say whether those who stay are where the plan has them."""
+    """Return True if those who stay are where the plan has them."""
     wanted = one.wanted
     assert wanted is not None  # noqa: S101 - asked only of those that have a schedule
     there = schedule.workers.at(1)

@@ -18,21 +18,21 @@ from shared.model import Uid
 LEAST_SECONDS: Final = 5.0
 """Of an interval: agents read the metrics from time to time, which a short one would show."""
 LEAST_INTERVALS: Final = 4
-"""With fewer nobody can say how far they differ."""
+"""With fewer their spread cannot be estimated."""
 MOST_INTERVALS: Final = 64
 """The newest ones are kept."""
 
 
 class StepReading(Struct, frozen=True):
-    """What an agent said last.
+    """The last step that an agent reported.
 
     Attributes:
-        pod: Whose word it is.
+        pod: The pod that it is of.
         attempt: Of its training run.
         workers: How many the job has.
         step: The step.
         at: When it was read, seconds since the epoch on the agent's clock.
-        total: Steps of the whole run; None if nobody says.
+        total: Steps of the whole run; None if not reported.
     """
 
     pod: Uid

@@ -42,7 +42,7 @@ def read(owner: Owner, key: str, decoder: "msgspec.json.Decoder[Word]") -> Word 
     """Return what an annotation says; None if the owner has none, or a copy of another's.
 
     Raises:
-        InputError: Somebody else has written there.
+        InputError: Something else has written there.
     """
     text = owner.annotations.get(key)
     if text is None:

@@ -86,7 +86,7 @@ _RANGED: Final[Slot[Kept[str, tuple[JobKey, ...]]]] = Slot(Kept)
 def ranged(snapshot: Snapshot) -> tuple[JobKey, ...]:
     """Return the jobs of whose owners one states a range, in order of key.
 
-    A pod that nobody controls is its own owner.
+    A pod without a controller is its own owner.
     """
     source = (snapshot.jobs, snapshot.owners)
     kept = snapshot.cache.of(_RANGED)

@@ -51,13 +51,13 @@ def old(snapshot: Snapshot, migration: Migration, member: MigrationMember) -> Po
 
 
 def has_left(snapshot: Snapshot, migration: Migration, member: MigrationMember) -> bool:
-    """Say whether nothing of the old pod can run: its object is gone, or it ended undeleted."""
+    """Return True if nothing of the old pod can run: its object is gone, or it ended undeleted."""
     pod = old(snapshot, migration, member)
     return pod is None or (pod.finished and not pod.deleting)
 
 
 def is_leaving(snapshot: Snapshot, migration: Migration, member: MigrationMember) -> bool:
-    """Say whether the old pod is on its way out, or out."""
+    """Return True if the old pod is on its way out, or out."""
     pod = old(snapshot, migration, member)
     return pod is None or pod.deleting or pod.finished
 

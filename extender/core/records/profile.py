@@ -58,7 +58,7 @@ def read(owner: Owner) -> Profile | None:
     """Return what the owner's annotation says; None if it has none.
 
     Raises:
-        InputError: Somebody else has written there.
+        InputError: Something else has written there.
     """
     found = annotations.read(owner, labels.PROFILE, _DECODER)
     if found is None:
@@ -90,7 +90,7 @@ def profiled(snapshot: Snapshot) -> Mapping[JobKey, Profiled]:
 
 
 def _counts(snapshot: Snapshot, owner: Owner, run: Profile) -> bool:
-    """Say whether a run is on a deciding owner of the job, which has pods while it runs."""
+    """Return True if a run is on a deciding owner of the job, which has pods while it runs."""
     if run.job not in snapshot.jobs:
         return True
     return any(one.uid == owner.uid for one in job_views.view(snapshot, run.job).deciding_owners)

@@ -134,7 +134,7 @@ def read(owner: Owner) -> Rescale | None:
     """Return what the owner's annotation says; None if it has none.
 
     Raises:
-        InputError: Somebody else has written there.
+        InputError: Something else has written there.
     """
     return annotations.read(owner, labels.RESCALE, _DECODER)
 
@@ -233,29 +233,29 @@ def _of_their_jobs(snapshot: Snapshot, read: Records) -> Records:
 
 
 def has_pods(snapshot: Snapshot, noted: Noted) -> bool:
-    """Say whether an owner has pods in the job that its record names, or the job has none."""
+    """Return True if an owner has pods in the job that its record names, or the job has none."""
     pods = snapshot.jobs.get(noted.rescale.job, ())
     return not pods or any(is_of(over, noted.owner) for over in above_each(snapshot, pods))
 
 
 def is_of(over: Owners, owner: Owner) -> bool:
-    """Say whether an owner is among those over a pod."""
+    """Return True if an owner is among those over a pod."""
     return any(one.uid == owner.uid for one in over.owners)
 
 
 def is_paused(noted: Noted) -> bool:
-    """Say whether the job has no workers because its slot plan says so."""
+    """Return True if the job has no workers because its slot plan says so."""
     one = noted.rescale
     return one.phase is Phase.DONE and one.to == 0 and has_no_workers(noted.owner)
 
 
 def has_no_workers(owner: Owner) -> bool:
-    """Say whether an owner is told to have no worker at all."""
+    """Return True if an owner is told to have no worker at all."""
     return owner.suspended or (bool(owner.counts) and all(c.count == 0 for c in owner.counts))
 
 
 def is_changing(snapshot: Snapshot, pod: Pod) -> bool:
-    """Say whether a change of the workers is open on any owner of the pod."""
+    """Return True if a change of the workers is open on any owner of the pod."""
     by_owner = rescale_records(snapshot).by_owner
     if not by_owner:
         return False

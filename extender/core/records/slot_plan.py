@@ -161,7 +161,7 @@ def planned(snapshot: Snapshot) -> Mapping[JobKey, Planned]:
 
 
 def _counts(snapshot: Snapshot, owner: Owner, plan: SlotPlan) -> bool:
-    """Say whether a plan is on a deciding owner of the job.
+    """Return True if a plan is on a deciding owner of the job.
 
     Of a job without pods it must be on the owner that we paused, or on one over it.
     """
@@ -204,7 +204,7 @@ def read(owner: Owner) -> SlotPlan | None:
     """Return what the owner's annotation says; None if it has none.
 
     Raises:
-        InputError: Somebody else has written there.
+        InputError: Something else has written there.
     """
     found = annotations.read(owner, labels.SLOT_PLAN, _DECODER)
     if found is not None:

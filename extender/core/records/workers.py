@@ -31,7 +31,7 @@ class OwnerWorkers:
     """See the module.
 
     Attributes:
-        live: Workers that are not on their way out; who leaves first stands in front.
+        live: Workers that are not on their way out; the first to leave in front.
         there: Pods of workers that have not ended, those on their way out counted.
         placed: Workers that run, or have done their part.
         pods: Pods of any role of this owner that have not ended.
@@ -43,25 +43,25 @@ class OwnerWorkers:
     pods: int = 0
 
     def leaving(self, to: int, told: int) -> tuple[Member, ...]:
-        """Return who may leave when the owner is told to have ``to`` workers in place of ``told``.
+        """Return the workers that may leave when the owner has ``to`` workers instead of ``told``.
 
         Where one is just being replaced, it may be one that stays: then one more of these leaves.
         """
         return self.live[: max(0, max(len(self.live), told) - to)]
 
     def surplus(self, to: int) -> tuple[Member, ...]:
-        """Return who is too many now: an owner that removes whom it is told is told no others."""
+        """Return the surplus workers: the only ones named to an owner that removes named pods."""
         return self.live[: max(0, len(self.live) - to)]
 
     @property
     def least_kept(self) -> int:
-        """The smallest number by which nobody leaves who has a place, or one on the way."""
+        """The smallest number at which no worker leaves that has a node or is on its way."""
         placed = self.live[self.waiting :]
         return max([len(placed), *(1 + m.index for m in placed if m.index is not None)])
 
     @property
     def waiting(self) -> int:
-        """How many of those who leave first have no place yet, nor one on the way."""
+        """How many of the first to leave have no node yet, nor are on their way to one."""
         placed = (i for i, member in enumerate(self.live) if member.state not in _SEATLESS)
         return next(placed, len(self.live))
 
@@ -70,7 +70,7 @@ NO_WORKERS: Final = OwnerWorkers()
 
 
 def owner_workers(snapshot: Snapshot, job: Job | None, owner: Owner) -> OwnerWorkers:
-    """Return the workers of an owner; nobody where the job has no pods."""
+    """Return the workers of an owner; none where the job has no pods."""
     if job is None:
         return NO_WORKERS
     over = above_each(snapshot, [m.pod for m in job.members])
@@ -113,7 +113,7 @@ def leaving(snapshot: Snapshot) -> frozenset[Uid]:
 
 
 def _holds(one: Rescale, now: float) -> bool:
-    """Say whether the room is the starter's: it is being freed, or was a moment ago."""
+    """Return True if the room is the starter's: it is being freed, or was a moment ago."""
     if one.starts is None:
         return False
     return one.open or (one.phase is Phase.DONE and now - one.since < CLAIM_SECONDS)
