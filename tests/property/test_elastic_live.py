@@ -23,8 +23,8 @@ from tests.fakes.builders import make_node
 from tests.fakes.deciding import queue_pass
 from tests.fakes.reports import make_pod_report, make_report
 from tests.unit.core.clusters import store_of
+from tests.unit.core.elastic.elastic_cluster import key_of, more_workers, owner_of, running, waiting
 from tests.unit.core.elastic.elastic_world import Spec, World
-from tests.unit.core.elastic.elastic_yard import key_of, more_workers, owner_of, running, waiting
 
 NOW = 1000.0
 NODES = ("a", "b", "c")

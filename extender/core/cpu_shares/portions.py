@@ -163,7 +163,8 @@ def resizes(portions: Sequence[Portion], params: CpuShareParameters) -> tuple[Re
     """Return the resizes of one node, in order: those first that give back.
 
     Pods that give back do so completely. The others get more only as far as all together then have
-    no more than they were given; where it is not enough for all, each gets the same part of its rise.
+    no more than they were given; where it is not enough for all, each gets the same part of
+    its rise.
     """
     concerned = [p for p in portions if p.part is not Part.NONE]
     goals = _goals(concerned, params)

@@ -28,8 +28,8 @@ Aborted, Failed      the trainer is told to go on      never
 ===================  ================================  ============================================
 
 Until Evicting, and in it, also ends in Aborted: a pod or its owner goes, something else suspends
-the Job, the target is lost, the trainer goes on. Where the answer to an eviction was lost, Aborted waits
-until it is known that the pod stays.
+the Job, the target is lost, the trainer goes on. Where the answer to an eviction was lost,
+Aborted waits until it is known that the pod stays.
 """
 
 from collections.abc import Callable, Mapping

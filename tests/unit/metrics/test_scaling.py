@@ -7,7 +7,7 @@ from extender.core.elastic.state import Ended, Ending
 from extender.core.records.rescale import Cause, Phase
 from extender.metrics.scaling import ScalingMetrics
 from extender.metrics.series import Series
-from tests.unit.core.elastic.crews import rescale
+from tests.unit.core.elastic.changing_cluster import rescale
 
 CASES = {
     "shrunk": (4, 2, Ending.DONE, (0, 2)),

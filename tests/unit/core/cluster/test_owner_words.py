@@ -14,7 +14,7 @@ from shared.errors import InputError
 from shared.model import Owner, OwnerReference, Uid
 from tests.fakes.builders import make_node, make_owner
 from tests.unit.core.clusters import snapshot_of
-from tests.unit.core.elastic.crews import crew, looked, only, propose, written
+from tests.unit.core.elastic.changing_cluster import crew, looked, only, propose, written
 from tests.unit.core.pricing.priced import PricedYard, params, priced_job
 
 

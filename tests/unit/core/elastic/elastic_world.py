@@ -22,7 +22,7 @@ from shared.model import Delete, JobKey, Node, NodeName, Owner, Pod, Upsert
 from tests.fakes.builders import make_pod
 from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import store_of
-from tests.unit.core.elastic.elastic_yard import key_of, owner_of
+from tests.unit.core.elastic.elastic_cluster import key_of, owner_of
 
 START: Final = 1000.0
 STEP_SECONDS: Final = 10.0

@@ -9,7 +9,7 @@ from shared import labels
 from shared.model import MigrationPhase, NodeName
 from shared.progress import Checkpoint, CheckpointPhase
 from tests.fakes.migrations import make_member, make_migration
-from tests.unit.core.elastic.crews import (
+from tests.unit.core.elastic.changing_cluster import (
     ELASTIC,
     NOW,
     acked,

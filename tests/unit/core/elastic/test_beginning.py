@@ -8,7 +8,7 @@ from shared import labels
 from shared.progress import Checkpoint
 from tests.fakes.builders import make_pod
 from tests.fakes.migrations import make_migration
-from tests.unit.core.elastic.crews import (
+from tests.unit.core.elastic.changing_cluster import (
     ELASTIC,
     NOW,
     TERMINATING,

@@ -6,7 +6,7 @@ from extender.core.records.rescale import Cause, Phase
 from shared import labels
 from shared.progress import Checkpoint
 from tests.fakes.builders import make_pod
-from tests.unit.core.elastic.crews import (
+from tests.unit.core.elastic.changing_cluster import (
     ELASTIC,
     TERMINATING,
     crew,

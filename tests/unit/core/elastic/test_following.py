@@ -3,7 +3,15 @@
 from extender.core.elastic.speeds import Samples, SpeedMemory
 from extender.core.elastic.state import MOST_ENDED, ElasticState, Ended, Ending, measured
 from extender.core.records.rescale import Cause, Phase
-from tests.unit.core.elastic.crews import NOW, crew, looked, owner_of, rescale, workers, yard
+from tests.unit.core.elastic.changing_cluster import (
+    NOW,
+    crew,
+    looked,
+    owner_of,
+    rescale,
+    workers,
+    yard,
+)
 
 OPEN = rescale(Phase.SHRINKING)
 CLOSED = rescale(Phase.DONE)

@@ -8,7 +8,7 @@ from extender.core.records.rescale import Cause, Phase
 from shared import labels
 from shared.model import Owner, OwnerReference, Pod, Uid, WorkerCount
 from tests.fakes.builders import make_owner, make_pod
-from tests.unit.core.elastic.crews import (
+from tests.unit.core.elastic.changing_cluster import (
     ELASTIC,
     NOW,
     TERMINATING,

@@ -26,7 +26,7 @@ from tests.fakes.builders import (
 )
 from tests.fakes.reports import make_pod_report, make_report
 from tests.unit.core.clusters import queued_job, store_of
-from tests.unit.core.elastic.elastic_yard import changing, key_of, more_workers, running, waiting
+from tests.unit.core.elastic.elastic_cluster import changing, key_of, more_workers, running, waiting
 
 NOW = 1000.0
 HIGH = {"pod": {"priority": 10}}

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from extender.core.records.rescale import Phase
-from tests.unit.core.elastic.crew_world import World, fair, later, looks, start, unfair
+from tests.unit.core.elastic.workers_model import World, fair, later, looks, start, unfair
 
 MOST_FAIR_STEPS = 80
 LEAST_WORLDS = 500

@@ -14,7 +14,7 @@ from shared.progress import Checkpoint, CheckpointPhase
 from tests.fakes.builders import make_node
 from tests.fakes.reports import make_pod_report, make_report
 from tests.unit.core.clusters import store_of
-from tests.unit.core.elastic.elastic_yard import changing, key_of, running
+from tests.unit.core.elastic.elastic_cluster import changing, key_of, running
 
 NAME = key_of("v")
 HELD = Checkpoint(phase=CheckpointPhase.ACKED)

@@ -9,7 +9,7 @@ from shared.model import MigrationPhase, WorkerCount
 from shared.progress import Checkpoint, CheckpointPhase
 from tests.fakes.builders import make_pod
 from tests.fakes.migrations import make_migration
-from tests.unit.core.elastic.crews import (
+from tests.unit.core.elastic.changing_cluster import (
     ELASTIC,
     NOW,
     TERMINATING,

@@ -28,8 +28,8 @@ from tests.fakes.builders import (
 )
 from tests.fakes.migrations import make_member, make_migration
 from tests.unit.core.clusters import queued_job, released_job
-from tests.unit.core.elastic.elastic_yard import changing
-from tests.unit.core.elastic.elastic_yard import running as elastic
+from tests.unit.core.elastic.elastic_cluster import changing
+from tests.unit.core.elastic.elastic_cluster import running as elastic
 
 NOW = 1000.0
 GPU = "nvidia.com/gpu"

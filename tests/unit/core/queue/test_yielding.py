@@ -13,7 +13,7 @@ from shared.model import Uid
 from tests.fakes.builders import make_node
 from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import snapshot_of
-from tests.unit.core.elastic.elastic_yard import changing, key_of, more_workers, running, waiting
+from tests.unit.core.elastic.elastic_cluster import changing, key_of, more_workers, running, waiting
 
 NOW = 1000.0
 NODE = make_node("a", cpu="4")

@@ -1,10 +1,11 @@
 """A small abstract cluster around one change of one job's workers: every way it can go.
 
-The extender's part is the real one (``rescaling.look``, ``asking``) on real snapshots. Everything
-else is a word: each worker is not there (``""``), ``gated``, ``runs`` or ``ending``; the trainer,
-whose speaker is worker 0, ``trains``, ``holds`` after its ack, has ``refused`` or ``released``.
+The extender's part is the real one (``elastic.decision``, ``agents.requests``) on real snapshots.
+Everything else is a word: each worker is not there (``""``), ``gated``, ``runs`` or ``ending``; the
+trainer, whose speaker is worker 0, ``trains``, ``holds`` after its ack,
+has ``refused`` or ``released``.
 
-The extender remembers nothing from look to look, so that a crash is the same as nothing at all; and
+The extender remembers nothing from pass to pass, so that a crash changes nothing; and
 a write whose answer is lost is the same as one that was answered.
 """
 
@@ -26,7 +27,15 @@ from shared.progress import Checkpoint, CheckpointPhase
 from tests.fakes.builders import make_node, make_pod
 from tests.fakes.reports import make_pod_report, make_report
 from tests.unit.core.clusters import store_of
-from tests.unit.core.elastic.crews import NOW, PARAMS, job_key, looked, numbers, owner_of, written
+from tests.unit.core.elastic.changing_cluster import (
+    NOW,
+    PARAMS,
+    job_key,
+    looked,
+    numbers,
+    owner_of,
+    written,
+)
 
 LEAST, MOST = 2, 4
 NOTES: Final = {
