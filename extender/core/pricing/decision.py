@@ -125,15 +125,13 @@ PRICING: Final = PricingDecision()
 def _decided(session: Session, memory: PricingState) -> PricingOutcome:
     snapshot, reading, params = session.snapshot, session.reading, session.parameters
     history = memory.history
-    seconds = params.slot_time.slot_seconds
-    slot = slot_plan.slot_at(reading.now, seconds)
-    wake_at = slot_plan.begins_at(slot + 1, seconds)
+    slot = slot_plan.slot_at(reading.now, params.slot_time.slot_seconds)
+    wake_at = slot_plan.begins_at(slot + 1, params.slot_time.slot_seconds)
     nodes = machines.machines(snapshot, params.slot_time)
     if not params.slot_time.enabled or nodes is None:
         return PricingOutcome(state=memory, standings={}, book=None, ended=(), wake_at=wake_at)
-    seen = PricingSession(
-        snapshot, reading, params, nodes, slot, _begins(memory, slot, reading, params)
-    )
+    boundary = _begins(memory, slot, reading, params)
+    seen = PricingSession(snapshot, reading, params, nodes, slot, boundary)
     one = _Pass(seen, memory, pending=_pending(snapshot, memory, reading))
     known = _known(snapshot, one.pending)
     found = candidates.candidates(snapshot, known, history, params.slot_time)
