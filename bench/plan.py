@@ -19,8 +19,8 @@ from extender.core.cluster.session import Reading, Session
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import planner
 from extender.core.placement.planner import Plan
-from extender.core.queue.decision import QUEUE, QueueTrigger
-from extender.core.queue.state import QueueState
+from extender.core.queue.decision import QUEUE
+from extender.core.queue.state import QueueState, QueueTrigger
 from extender.store.store import ClusterStore
 from shared.model import JobKey, Upsert
 

@@ -22,8 +22,8 @@ from extender.controllers.measure import MeasureLoop
 from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.parameters.combined import CoreParameters
-from extender.core.queue.decision import QUEUE, QueueTrigger
-from extender.core.queue.state import QueueState
+from extender.core.queue.decision import QUEUE
+from extender.core.queue.state import QueueState, QueueTrigger
 from extender.metrics.extender import ExtenderMetrics
 from extender.store.store import ClusterStore
 from shared.health import Health

@@ -18,8 +18,8 @@ from extender.core.cluster.commands import Command
 from extender.core.cluster.session import Session
 from extender.core.cluster.steps import Paused, further
 from extender.core.queue import namespace_shares, overtaken
-from extender.core.queue.decision import QUEUE, QueueDecision, QueueOutcome, QueueTrigger
-from extender.core.queue.state import Priced, QueueState
+from extender.core.queue.decision import QUEUE, QueueDecision, QueueOutcome
+from extender.core.queue.state import Priced, QueueState, QueueTrigger
 from extender.core.scheduler import direct_gangs
 from extender.writers.execute import Executor
 from shared.model import JobKey, NodeName, Uid

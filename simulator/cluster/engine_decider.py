@@ -17,8 +17,8 @@ from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import refusal_cache
 from extender.core.placement.planner import Plan
 from extender.core.queue import backfill
-from extender.core.queue.decision import QUEUE, QueueOutcome, QueueTrigger
-from extender.core.queue.state import QueueState
+from extender.core.queue.decision import QUEUE, QueueOutcome
+from extender.core.queue.state import QueueState, QueueTrigger
 from shared.model import JobKey, NodeName
 from simulator.cluster import objects
 from simulator.cluster.actions import SERVER, Action, Placement, Scale, Start

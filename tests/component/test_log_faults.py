@@ -19,8 +19,8 @@ from extender.core.cluster.session import Reading, Session
 from extender.core.parameters.combined import CoreParameters
 from extender.core.pricing.decision import PRICING, PricingTrigger
 from extender.core.pricing.outcome import PricingOutcome, PricingState
-from extender.core.queue.decision import QUEUE, QueueOutcome, QueueTrigger
-from extender.core.queue.state import QueueState
+from extender.core.queue.decision import QUEUE, QueueOutcome
+from extender.core.queue.state import QueueState, QueueTrigger
 from extender.store.recording import DecisionRecord
 from extender.writers.decision_log.log_writer import FIRST_REST_SECONDS, MOST_REST_SECONDS, State
 from extender.writers.decision_log.recorder import MOST_LISTED

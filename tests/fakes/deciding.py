@@ -3,8 +3,8 @@
 from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.parameters.combined import CoreParameters
-from extender.core.queue.decision import QUEUE, QueueOutcome, QueueTrigger
-from extender.core.queue.state import QueueState
+from extender.core.queue.decision import QUEUE, QueueOutcome
+from extender.core.queue.state import QueueState, QueueTrigger
 
 
 def queue_pass(

@@ -16,8 +16,8 @@ from extender.core.elastic.speeds import SpeedMemory
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.combined import CoreParameters
 from extender.core.queue import slot_gate
-from extender.core.queue.decision import QUEUE, QueueOutcome, QueueTrigger
-from extender.core.queue.state import QueueState
+from extender.core.queue.decision import QUEUE, QueueOutcome
+from extender.core.queue.state import QueueState, QueueTrigger
 from extender.core.queue.weighting import Weight
 from extender.core.records import elastic_owner, profile, rescale, slot_plan
 from extender.core.records.rescale import Cause, Proposal

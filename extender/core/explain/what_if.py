@@ -27,9 +27,10 @@ from extender.core.placement.node_prices import FloatVector
 from extender.core.pricing.history import History
 from extender.core.pricing.outcome import PriceLedger
 from extender.core.queue import forecast, hypothetical
-from extender.core.queue.decision import QUEUE, QueueOutcome, QueueTrigger
+from extender.core.queue.decision import QUEUE, QueueOutcome
 from extender.core.queue.forecast import UNKNOWN, Estimate
 from extender.core.queue.hypothetical import HypotheticalJob
+from extender.core.queue.state import QueueTrigger
 from shared import api
 from shared.explanation import Bill, Place, Shift
 from shared.model import JobKey, NodeName, PodShape

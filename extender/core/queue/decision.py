@@ -17,7 +17,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 from typing_extensions import override
 
@@ -50,24 +49,10 @@ from extender.core.queue.notices import QueueEntry
 from extender.core.queue.order import Ranked
 from extender.core.queue.scheduling_pass import SchedulingPass
 from extender.core.queue.slot_gate import Gate, Part
-from extender.core.queue.state import Priced, QueueState, Told, price, refuse, turn_away
+from extender.core.queue.state import QueueState, QueueTrigger, Told, price, refuse, turn_away
 from extender.core.records import migrations, workers
 from extender.core.records.migrations import NO_ARRIVALS, Arrivals
-from shared.model import JobKey, NodeName, Uid
-
-
-class QueueTrigger(Struct, frozen=True, omit_defaults=True):
-    """What happened since the last pass.
-
-    Attributes:
-        refusals: Pods whose reserved node kube-scheduler did not offer, and the node.
-        turned_away: Direct gangs for which filter had no reservation.
-        priced: Why jobs with a utility have no slot plan; None: as before.
-    """
-
-    refusals: tuple[tuple[Uid, NodeName], ...] = ()
-    turned_away: tuple[JobKey, ...] = ()
-    priced: Mapping[JobKey, Priced] | None = None
+from shared.model import JobKey, Uid
 
 
 @dataclass(frozen=True, kw_only=True)

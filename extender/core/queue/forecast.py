@@ -1,7 +1,7 @@
 """When each waiting job starts, if everything goes on as is known now.
 
-The queue is simulated: a scheduling pass at every moment at which a job ends or has waited too
-long, as ``scheduling_pass`` does it. A job whose end is unknown stays to the end of the simulation.
+The queue is projected: a scheduling pass at every moment at which a job ends or has waited too
+long, as ``scheduling_pass`` does it. A job whose end is unknown stays to the end of the projection.
 
 Behind a job whose start is unknown only jobs that fit now have an estimate: that job may start at
 any moment, and take what they wait for.
@@ -38,7 +38,7 @@ MOST_PLANS: Final = 1000
 
 @dataclass(frozen=True)
 class Start:
-    """When a job starts in the simulation.
+    """When a job starts in the projection.
 
     Attributes:
         at: Seconds since the epoch.
@@ -52,8 +52,8 @@ class Start:
 
 
 @dataclass(kw_only=True)
-class Simulation:
-    """The queue, simulated. Mutable; it belongs to one computation.
+class Projection:
+    """The queue, projected. Mutable; it belongs to one computation.
 
     Attributes:
         session: The cluster at the beginning.
@@ -83,7 +83,7 @@ class Simulation:
     _shares: Shares | None = None
 
     def run(self, running: Sequence[Ending]) -> None:
-        """Simulate until nothing happens any more, or it takes too long.
+        """Project until nothing happens any more, or it takes too long.
 
         Pods that are being deleted are gone at once.
         """
@@ -104,7 +104,7 @@ class Simulation:
 
     @property
     def too_far(self) -> bool:
-        """Whether the simulation was broken off."""
+        """Whether the projection was broken off."""
         return self.plans >= MOST_PLANS
 
     def obstacle(self, key: JobKey) -> Ending | None:
@@ -255,13 +255,13 @@ def estimates(session: Session, outcome: QueueOutcome) -> Mapping[JobKey, Estima
     stuck = {key: reason for key, reason in reasons.items() if not reason.time_helps}
     answers |= {key: Estimate(None, f"cannot start: {reason}") for key, reason in stuck.items()}
     answers |= {entry.job.key: Estimate(None, TOO_FAR) for entry in waiting[MOST_JOBS:]}
-    simulation = _simulated(session, outcome.state, stuck, reasons)
+    projection = _projected(session, outcome.state, stuck, reasons)
     able = {key: reason for key, reason in reasons.items() if key not in stuck}
-    return answers | _in_order(simulation, able)
+    return answers | _in_order(projection, able)
 
 
 def _by_plan(session: Session, outcome: QueueOutcome) -> Mapping[JobKey, Estimate]:
-    """Return the starts of admitted jobs that wait for their slot; they are not simulated."""
+    """Return the starts of admitted jobs that wait for their slot; they are not projected."""
     answers: dict[JobKey, Estimate] = {}
     waiting = [e.job.key for e in outcome.entries if e.reason is Reason.AWAITING_SLOT]
     plans = planned(session.snapshot) if waiting else {}
@@ -277,10 +277,10 @@ def _by_plan(session: Session, outcome: QueueOutcome) -> Mapping[JobKey, Estimat
     return answers
 
 
-def _simulated(
+def _projected(
     session: Session, state: QueueState, stuck: Mapping[JobKey, Reason], keys: Iterable[JobKey]
-) -> Simulation:
-    simulation = Simulation(
+) -> Projection:
+    projection = Projection(
         session=session,
         runs=state.runs,
         stuck=stuck,
@@ -288,24 +288,24 @@ def _simulated(
         table=session.snapshot.room,
         pending={key: job_views.view(session.snapshot, key) for key in keys},
     )
-    simulation.run(running_jobs.running(session, state))
-    return simulation
+    projection.run(running_jobs.running(session, state))
+    return projection
 
 
-def _in_order(simulation: Simulation, reasons: Mapping[JobKey, Reason]) -> dict[JobKey, Estimate]:
+def _in_order(projection: Projection, reasons: Mapping[JobKey, Reason]) -> dict[JobKey, Estimate]:
     """Return an estimate for each of these jobs, which come in the order of the queue."""
     answers: dict[JobKey, Estimate] = {}
     first = ""
     for key, reason in reasons.items():
-        start = simulation.starts.get(key)
+        start = projection.starts.get(key)
         if start is not None and (start.first or not first):
             answers[key] = Estimate(start.at, _rests_on(start))
         elif reason is Reason.WAITING_FOR_QUOTA:  # it waits for its own namespace: no job is behind
-            answers[key] = Estimate(None, TOO_FAR if simulation.too_far else QUOTA)
+            answers[key] = Estimate(None, TOO_FAR if projection.too_far else QUOTA)
         elif first:
             answers[key] = Estimate(None, f"behind {first}, whose start is unknown")
         else:
-            answers[key] = Estimate(None, _obstacle(simulation, key))
+            answers[key] = Estimate(None, _obstacle(projection, key))
             first = "" if answers[key].why == NEVER_FITS else _name(key)
     return answers
 
@@ -316,10 +316,10 @@ def _rests_on(start: Start) -> str:
     return f"durations by {', '.join(sorted(start.ends_by))}" if start.ends_by else IN_TURN
 
 
-def _obstacle(simulation: Simulation, key: JobKey) -> str:
-    if simulation.too_far:
+def _obstacle(projection: Projection, key: JobKey) -> str:
+    if projection.too_far:
         return TOO_FAR
-    ending = simulation.obstacle(key)
+    ending = projection.obstacle(key)
     if ending is None or ending.end is None:
         return NEVER_FITS
     return f"waits for {_name(ending.job.job)}, whose end is unknown: {ending.end.why}"

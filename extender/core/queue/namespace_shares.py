@@ -143,7 +143,7 @@ Held = Mapping[str, Iterable[PodShape]]
 
 
 class Shares:
-    """What each namespace holds. Mutable; it belongs to one pass or simulation.
+    """What each namespace holds. Mutable; it belongs to one pass or projection.
 
     Args:
         held: What each holds at the beginning; not read where fair share is off.
@@ -278,7 +278,7 @@ def shares(snapshot: Snapshot, params: CoreParameters) -> Shares:
 def of_running(
     running_jobs: Iterable[RunningJob], snapshot: Snapshot, params: CoreParameters
 ) -> Shares:
-    """Return what each namespace holds through jobs that run at the start of a simulation."""
+    """Return what each namespace holds through jobs that run at the start of a projection."""
     held: dict[str, list[PodShape]] = {}
     for running in running_jobs:
         shapes = (shape for shape, _ in running.pods)

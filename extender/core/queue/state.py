@@ -15,6 +15,27 @@ from extender.core.cluster.reasons import Reason
 from shared.model import JobKey, NodeName, Uid
 
 
+class Priced(Struct, frozen=True):
+    """Why a job with a utility has no plan, by the last pass of admission."""
+
+    reason: Reason
+    message: str
+
+
+class QueueTrigger(Struct, frozen=True, omit_defaults=True):
+    """What happened since the last pass.
+
+    Attributes:
+        refusals: Pods whose reserved node kube-scheduler did not offer, and the node.
+        turned_away: Direct gangs for which filter had no reservation.
+        priced: Why jobs with a utility have no slot plan; None: as before.
+    """
+
+    refusals: tuple[tuple[Uid, NodeName], ...] = ()
+    turned_away: tuple[JobKey, ...] = ()
+    priced: Mapping[JobKey, Priced] | None = None
+
+
 class Told(Struct, frozen=True):
     """What the last Events about a job say.
 
@@ -27,13 +48,6 @@ class Told(Struct, frozen=True):
     reason: str = ""
     note: str = ""
     at: float = 0.0
-
-
-class Priced(Struct, frozen=True):
-    """Why a job with a utility has no plan, by the last pass of admission."""
-
-    reason: Reason
-    message: str
 
 
 class QueueState(Struct, frozen=True):

@@ -10,8 +10,8 @@ import numpy as np
 from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.session import Reading, Session
 from extender.core.parameters.combined import CoreParameters
-from extender.core.queue.decision import QUEUE, QueueTrigger
-from extender.core.queue.state import QueueState
+from extender.core.queue.decision import QUEUE
+from extender.core.queue.state import QueueState, QueueTrigger
 from extender.store.store import ClusterStore
 from shared import labels
 from shared.model import JobKey, Upsert

@@ -9,8 +9,8 @@ import pytest
 from extender.core.cluster.session import Reading
 from extender.core.decisionlog.replay import DecisionInput, parameters_hash
 from extender.core.parameters.combined import CoreParameters
-from extender.core.queue.decision import QUEUE, QueueTrigger
-from extender.core.queue.state import QueueState
+from extender.core.queue.decision import QUEUE
+from extender.core.queue.state import QueueState, QueueTrigger
 from extender.store import recording
 from extender.store.recording import DecisionRecord
 from simulator.main import main

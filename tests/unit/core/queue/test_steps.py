@@ -7,8 +7,8 @@ from extender.core.cluster.steps import Paused, further
 from extender.core.nodes.feasibility import NodeFilter
 from extender.core.parameters.combined import CoreParameters
 from extender.core.queue import decision
-from extender.core.queue.decision import QUEUE, QueueTrigger
-from extender.core.queue.state import QueueState
+from extender.core.queue.decision import QUEUE
+from extender.core.queue.state import QueueState, QueueTrigger
 from shared import labels
 from shared.model import Pod, Requirement
 from tests.fakes.builders import make_node, make_pod, make_shape, make_term
