@@ -1,4 +1,4 @@
-"""What a migration and a rescale rely on: evictions, budgets included."""
+"""Evictions, with disruption budgets, as migrations and rescales need them."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from tests.fakes.eventually import eventually
 
 
 async def running(server: Server, name: str = "a", **metadata: Any) -> dict[str, Any]:
-    """A pod on a node, ready as a kubelet says it."""
+    """A pod on a node, reported ready as by a kubelet."""
     pod = await server.pod(name, metadata=metadata)
     await writes.bind(server.client, *ref(pod), NODE)
     path = paths.pod(server.namespace, name, "status")
@@ -53,7 +53,7 @@ async def test_an_evicted_pod_is_on_its_way_out(server: Server) -> None:
     await moving.evict(server.client, *ref(pod))  # once more is as once
 
 
-async def test_a_dry_run_evicts_nobody(server: Server) -> None:
+async def test_a_dry_run_evicts_no_pod(server: Server) -> None:
     pod = await running(server)
     await moving.evict(server.client, *ref(pod), dry_run=True)
     assert not await server.deleting()
@@ -83,7 +83,7 @@ async def test_a_budget_holds_an_eviction_back_also_a_dry_one(server: Server) ->
     assert not await server.deleting()
 
 
-async def test_a_budget_lets_go_what_it_can(server: Server) -> None:
+async def test_a_budget_allows_evictions_up_to_its_limit(server: Server) -> None:
     pod = await running(server, labels={"app": "x"})
     await budget(server, allowed=1)
     await moving.evict(server.client, *ref(pod), dry_run=True)

@@ -1,4 +1,4 @@
-"""What a migration relies on: its own objects."""
+"""The objects of the kind Migration: creation, status, removal and validation."""
 
 import copy
 import json
@@ -29,7 +29,7 @@ TEMPLATE = {"spec": {"containers": [{"name": "main", "anything": {"deep": [1, No
 
 @pytest.fixture(autouse=True)
 async def kinds(server: Server) -> None:
-    """The fake knows Migrations; the real server is told of them. Their Job is there."""
+    """Define Migrations in the real server (the fake has them), and create their Job."""
     if server.cluster is not None:
         await api.apply(server.client, deploy_manifests("base/crd.yaml"))
         await eventually(lambda: _is_served(server), PATIENCE_SECONDS)
@@ -136,7 +136,7 @@ async def test_a_status_is_not_written_over_another(server: Server) -> None:
     assert (await read(server, one)).phase is P.RESUMING
 
 
-async def test_a_status_in_what_is_created_is_dropped(server: Server) -> None:
+async def test_a_status_in_a_created_object_is_dropped(server: Server) -> None:
     body = migrations.manifest(wanted(server)) | {"status": {"phase": "Evicting"}}
     await server.client.post(paths.migrations(server.namespace), body)
     assert (await read(server, wanted(server))).phase is P.REQUESTED

@@ -1,4 +1,4 @@
-"""Creating, reading, listing, patching, deleting: what our code takes for granted."""
+"""Creating, reading, listing, patching and deleting, as our code expects them."""
 
 import pytest
 

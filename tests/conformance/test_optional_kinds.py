@@ -1,4 +1,4 @@
-"""A kind that is defined while we watch, changes, and goes: what the server says of it."""
+"""Discovery and watches of a kind that is defined, changed and removed meanwhile."""
 
 import asyncio
 import random

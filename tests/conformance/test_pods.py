@@ -1,4 +1,4 @@
-"""The way of a pod: gated, released, bound, deleted."""
+"""The life of a pod: gated, released, bound, deleted."""
 
 import json
 from typing import Any

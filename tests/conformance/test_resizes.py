@@ -1,4 +1,4 @@
-"""What CPU weights rely on: requests that change in place, within the QoS class."""
+"""In-place changes of requests within the QoS class, as CPU weights need them."""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
@@ -42,7 +42,7 @@ def container(name: str = "main", **resources: Mapping[str, str]) -> dict[str, A
 
 
 async def running(server: Server, *containers: dict[str, Any], supports: bool = True) -> Any:
-    """A pod on a node that runs, and says what its containers have unless it is too old."""
+    """A running pod on a node, which reports the containers' resources unless it is too old."""
     pod = await server.pod("a", containers=list(containers))
     await writes.bind(server.client, *ref(pod), server_node(server))
     state = {"running": {"startedAt": "2026-11-21T12:00:00Z"}}
@@ -189,7 +189,7 @@ WRONG: dict[str, tuple[dict[str, Any], int, str]] = {
 
 
 @pytest.mark.parametrize(("one", "milli", "name"), WRONG.values(), ids=WRONG)
-async def test_what_may_not_be_is_refused(
+async def test_forbidden_resizes_are_refused(
     server: Server, one: dict[str, Any], milli: int, name: str
 ) -> None:
     pod = await running(server, one)

@@ -1,4 +1,4 @@
-"""What a migration relies on: a Job that is suspended, and resumed."""
+"""Suspending and resuming a Job, as migrations need it."""
 
 import json
 from typing import Any
@@ -61,7 +61,7 @@ async def retried(server: Server, write: Any) -> bytes:
             continue
 
 
-async def test_what_a_job_says_of_failures_is_read(server: Server) -> None:
+async def test_the_failure_conditions_of_a_job_are_read(server: Server) -> None:
     rule = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [143]}}
     made = await job(
         server,

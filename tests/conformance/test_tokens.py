@@ -1,4 +1,4 @@
-"""Tokens bound to pods, and what a TokenReview says of them."""
+"""Tokens bound to pods, and the answers of a TokenReview."""
 
 import json
 from typing import Any
@@ -77,7 +77,7 @@ async def test_a_token_for_another_audience_is_not_authenticated(server: Server)
 
 
 @pytest.mark.parametrize("token", ["garbage", "a.b.c"])
-async def test_what_is_no_token_is_not_authenticated(server: Server, token: str) -> None:
+async def test_an_invalid_token_is_not_authenticated(server: Server, token: str) -> None:
     found = await reviews.review_token(server.client, token, OURS)
     assert (found.authenticated, found.user.username) == (False, "")
     assert "invalid bearer token" in found.error

@@ -1,4 +1,4 @@
-"""Claims and volumes: what we read of them is what the API server keeps."""
+"""Claims and volumes: the fields that we read are the ones that the API server keeps."""
 
 from collections.abc import AsyncIterator
 from contextlib import suppress

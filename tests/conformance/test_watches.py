@@ -1,4 +1,4 @@
-"""Watching: what the server sends, and what our protocol makes of it."""
+"""Watches: the events of the server, and how our protocol reads them."""
 
 import json
 from collections.abc import AsyncIterator
@@ -49,7 +49,7 @@ async def test_changes_arrive_in_order_with_growing_versions(server: Server) -> 
     assert versions[0] > int(version)
 
 
-async def test_a_watch_without_a_version_begins_with_what_is_there(server: Server) -> None:
+async def test_a_watch_without_a_version_begins_with_existing_objects(server: Server) -> None:
     await server.pod("a")
     async with watching(server) as events:
         assert told(await anext(events)) == ("ADDED", "a")

@@ -1,4 +1,4 @@
-"""What `kubectl kustomize` makes of deploy/: every way to put its folders together."""
+"""The output of `kubectl kustomize` for every supported combination of folders of deploy/."""
 
 import functools
 import os
@@ -55,7 +55,7 @@ def rendered(setup: Setup) -> tuple[Manifest, ...]:
 def kustomized(
     setup: Setup, more: Mapping[str, Any], files: Mapping[str, str]
 ) -> tuple[Manifest, ...]:
-    """Return the objects of a kustomization that also says ``more``, with ``files`` beside it."""
+    """Return the objects of a kustomization with the fields ``more`` and ``files`` beside it."""
     with tempfile.TemporaryDirectory() as directory:
         place = Path(directory).resolve()
         said = {

@@ -1,4 +1,4 @@
-"""Names, labels, ports and selectors of the manifests mean each other, and what the code means."""
+"""Names, labels, ports and selectors of the manifests agree with each other and with the code."""
 
 import itertools
 import re
@@ -165,7 +165,7 @@ def test_rights_to_single_maps_and_secrets_are_to_those_that_are_shipped(setup: 
 
 
 @every_setup
-def test_nobody_but_pods_means_a_generated_map(setup: Setup) -> None:
+def test_only_pods_name_a_generated_config_map(setup: Setup) -> None:
     """kustomize puts the hash wherever a ConfigMap may be named: also into rules of Roles."""
     maps = {one["metadata"]["name"] for one in of_kind(setup, "ConfigMap")}
     hashed = {one for one in maps if re.fullmatch(f"({'|'.join(GENERATED)})-[a-z0-9]{{10}}", one)}

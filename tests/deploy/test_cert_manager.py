@@ -1,4 +1,4 @@
-"""Nobody outside our namespace has a certificate made that our checks take for ours."""
+"""No namespace but ours can get a certificate that our checks accept."""
 
 import pytest
 import yaml

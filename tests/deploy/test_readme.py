@@ -1,4 +1,4 @@
-"""deploy/README.md names every folder, and what it has people write does what it says."""
+"""deploy/README.md names every folder, and its examples work as described."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Every way to put deploy/ together gives whole, consistent sets of objects."""
+"""Every combination of folders of deploy/ renders a complete, consistent set of objects."""
 
 from collections import Counter
 
@@ -71,7 +71,7 @@ def test_everything_can_be_found_by_one_label(setup: Setup) -> None:
 
 
 @every_setup
-def test_what_pods_mount_and_who_they_are_is_there(setup: Setup) -> None:
+def test_volumes_and_accounts_of_pods_exist(setup: Setup) -> None:
     there = {
         (one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"])
         for one in rendered(setup)
@@ -117,7 +117,7 @@ def test_a_change_of_settings_starts_the_pods_again() -> None:
     assert names > kept
 
 
-def test_what_is_written_by_the_extender_is_shipped_without_data() -> None:
+def test_objects_written_by_the_extender_are_shipped_without_data() -> None:
     """So that applying the manifests again takes nothing away."""
     base = SETUPS["the base alone"]
     for kind, name in (
@@ -128,7 +128,7 @@ def test_what_is_written_by_the_extender_is_shipped_without_data() -> None:
         assert {"data", "stringData", "binaryData"}.isdisjoint(named(base, kind, name))
 
 
-def test_the_attached_scheduler_is_told_what_ours_is_told() -> None:
+def test_the_attached_scheduler_has_the_same_settings_as_ours() -> None:
     ours = yaml.safe_load((DEPLOY / "base/scheduler.yaml").read_text())
     theirs = yaml.safe_load((DEPLOY / "overlays/attached/scheduler.yaml").read_text())
     for config in (ours, theirs):

@@ -1,4 +1,4 @@
-"""What our containers may do on a node: the extender nothing, and the agent what it says."""
+"""Rights of our containers on a node: none for the extender, few for the agent."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ VOLUMES = {
 
 
 def kept(pod: dict[str, Any], container: dict[str, Any]) -> dict[str, Any]:
-    """Return a container's security context with what the pod's says for all."""
+    """Return a container's security context, merged with the pod's."""
     return {**pod.get("securityContext", {}), **container["securityContext"]}
 
 

@@ -64,7 +64,7 @@ def test_all_objects_fit_the_version(version: str) -> None:
     assert {kind: unknown[kind] for kind in FOREIGN} == FOREIGN
 
 
-def test_the_base_is_for_every_version_and_needs_nobody_else() -> None:
+def test_the_base_works_with_every_version_and_needs_no_other_operator() -> None:
     assert {one["kind"] for one in rendered(SETUPS["the base alone"])}.isdisjoint(
         FOREIGN.keys() | FROM_1_36
     )

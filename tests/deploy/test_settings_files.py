@@ -1,4 +1,4 @@
-"""The settings that are shipped are ones that our programs take, and fit the pods beside them."""
+"""Our programs accept the shipped settings, and these fit the pods beside them."""
 
 import re
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ Settings = TypeVar("Settings", bound=BaseModel)
 def loaded(
     model: type[Settings], setup: Setup, workload: tuple[str, str], container: str, place: Path
 ) -> Settings:
-    """Return the settings that a container has: its file, and what its environment says."""
+    """Return the settings of a container, from its file and its environment."""
     kind, name = workload
     (text,) = named(setup, "ConfigMap", name)["data"].values()
     file = place / "settings.yaml"
@@ -100,7 +100,9 @@ def test_a_replica_has_time_to_begin_and_to_end(setup: Setup, tmp_path: Path) ->
 
 
 @every_setup
-def test_what_the_extender_reads_and_writes_is_mounted(setup: Setup, tmp_path: Path) -> None:
+def test_the_paths_that_the_extender_reads_and_writes_are_mounted(
+    setup: Setup, tmp_path: Path
+) -> None:
     settings = of_extender(setup, tmp_path)
     deployment = named(setup, "Deployment", "shuntyard-extender")
     log = settings.decision_log

@@ -1,4 +1,4 @@
-"""Answers of the read API, one of each, as tests of who asks for them expect them."""
+"""One answer of each kind of the read API, for tests of its clients."""
 
 import msgspec
 

@@ -288,7 +288,7 @@ def make_volume(
     affinity: Sequence[NodeSelectorTerm] | None = None,
     zonal: bool = False,
 ) -> PersistentVolume:
-    """A volume that every node reaches, unless something else is said."""
+    """A volume; by default every node can mount it."""
     return PersistentVolume(
         name=name,
         uid=Uid(uid or f"volume-{name}"),

@@ -1,4 +1,4 @@
-"""A Secret in memory that replicas keep, and clients that judge what a server shows."""
+"""A Secret in memory shared by replicas, and clients that check a server's certificate."""
 
 import datetime as dt
 from collections.abc import Mapping

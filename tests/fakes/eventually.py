@@ -1,4 +1,4 @@
-"""Waiting for a claim to come true, with a limit, instead of sleeping and hoping."""
+"""Waiting until a condition is true, with a limit."""
 
 import asyncio
 import inspect

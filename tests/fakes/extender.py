@@ -1,4 +1,4 @@
-"""The extender as agents see it: the agents' listener over TLS, with everything it was told kept.
+"""The extender as agents see it: the agents' listener over TLS, which keeps all reports.
 
 Each body is read with the real wire models and refused as the extender refuses it. A test sets what
 is answered, takes a replica away and brings it back on the same port.

@@ -1,4 +1,4 @@
-"""What callers may do, as the fake API server says it to who asks by a SubjectAccessReview."""
+"""The rights of callers, as the fake API server answers a SubjectAccessReview."""
 
 from dataclasses import dataclass, field
 from typing import Any

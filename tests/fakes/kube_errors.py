@@ -1,4 +1,4 @@
-"""How the fake API server says no."""
+"""Error answers of the fake API server."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which resources the fake API server has, and what it says of them at ``/apis``."""
+"""The resources of the fake API server, and its discovery answers at ``/apis``."""
 
 from collections.abc import Iterable
 from typing import Any

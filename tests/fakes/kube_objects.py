@@ -1,4 +1,4 @@
-"""Manifests as the API server sends them, for tests of what reads them."""
+"""Manifests as the API server sends them, for tests of their readers."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the real API server enforces for pods, as far as our writes touch it.
+"""The rules of the real API server for pods, as far as our writes touch them.
 
 Source: kubernetes ``pkg/apis/core/validation`` (ValidatePodUpdate, validateNodeAffinityMutation)
 and ``pkg/registry/core/pod/storage`` (BindingREST), v1.36.
@@ -93,7 +93,7 @@ def drop_empty_gates(pod: Object) -> None:
 
 
 def grace(pod: Object, asked: int | None) -> int:
-    """Return the seconds that a deletion leaves the pod: none where nobody runs it."""
+    """Return the seconds that a deletion leaves the pod: none for a pod that does not run."""
     if not pod["spec"].get("nodeName") or pod["status"].get("phase") in {"Succeeded", "Failed"}:
         return 0
     own: int = pod["spec"].get("terminationGracePeriodSeconds", GRACE_SECONDS)

@@ -1,4 +1,4 @@
-"""What a request is about, from its URL."""
+"""The resource and object of a request, parsed from its URL."""
 
 from dataclasses import dataclass
 from urllib.parse import unquote

@@ -92,7 +92,7 @@ def _check(name: str, before: Object, after: Object) -> None:
 
 
 def _is_supported(pod: Object) -> bool:
-    """A node that knows of resizes says in the status what its containers have."""
+    """A node that supports resizes reports the containers' resources in the status."""
     for status in pod["status"].get("containerStatuses") or []:
         if "running" in (status.get("state") or {}):
             return "resources" in status

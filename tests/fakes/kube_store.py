@@ -1,4 +1,4 @@
-"""What the fake API server knows: objects, one growing version, and the history of changes."""
+"""The state of the fake API server: objects, one growing version, and the history of changes."""
 
 import copy
 from collections.abc import Iterator

@@ -66,7 +66,7 @@ class Tokens:
         return token
 
     def role_pass(self) -> dict[str, str]:
-        """Return the header of somebody with the Role ``shuntyard-viewer`` (``cli.role_pass``)."""
+        """Return the header of a user with the Role ``shuntyard-viewer`` (``cli.role_pass``)."""
         user = f"system:serviceaccount:shuntyard-system:{VIEWERS_ACCOUNT}"
         token = self.mint(user, [VIEWERS_AUDIENCE])
         return {PROXIED_AUTHORIZATION: f"Bearer {token}"}

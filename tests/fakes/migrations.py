@@ -1,4 +1,4 @@
-"""Migrations for tests: say what matters, the rest has sane defaults."""
+"""Migrations for tests, with defaults for every field."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What stands behind the handlers in tests: canned answers, and a record of what was asked."""
+"""Stand-ins for the services behind the handlers: canned answers, and a record of the calls."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -112,7 +112,7 @@ class FakeRead:
 
 @dataclass
 class FakeHealth:
-    """Says what it is told to."""
+    """Returns the answers that a test gave it."""
 
     alive: bool = True
     ready: bool = True

@@ -1,4 +1,4 @@
-"""What agents say, for tests: say what matters, the rest has sane defaults."""
+"""Reports of agents for tests, with defaults for every field."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -1,1 +1,1 @@
-"""People, agents and nodes that lie, flood or dawdle: refused, and others are served on."""
+"""Users, agents and nodes that lie, flood or stall are refused, and others are still served."""

@@ -1,4 +1,4 @@
-"""What one pod may put before its node's agent: each attack at ten times its bound or more."""
+"""Attacks of one pod on its node's agent, each at ten times its limit or more."""
 
 import json
 import os

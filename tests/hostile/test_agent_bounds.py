@@ -1,4 +1,4 @@
-"""Each bound of the node's agent, passed tenfold: what is beyond it is refused or passed over."""
+"""Input at ten times each limit of the node's agent: the excess is refused or skipped."""
 
 import json
 import os
@@ -77,7 +77,7 @@ def test_a_parser_remembers_so_many_names(kind: str, line: Callable[[int], str])
     assert parser.held_bytes == held
 
 
-def test_a_metric_without_room_has_no_steps_to_be_told_apart_by() -> None:
+def test_a_metric_with_an_empty_range_has_no_distinct_steps() -> None:
     repeats = Repeats()
     assert [repeats.exact(f"m{n}", 1.0) for n in range(MOST_METRICS + 2)][-3:] == [1.0, None, None]
     assert [repeats.exact("m0", step) for step in (1.0, 2.0)] == [None, 2.0]
@@ -209,7 +209,7 @@ def test_a_checkpoint_annotation_that_is_too_long_is_refused_and_sent_shortened(
     assert places.shortened(None) is None
 
 
-def test_what_a_trainer_says_of_a_checkpoint_is_kept_in_part() -> None:
+def test_a_long_checkpoint_report_of_a_trainer_is_cut() -> None:
     request = Request(id="m", pod_uid="u", action="checkpoint", deadline=1, hold_deadline=1)
     for ack in (Ack(id="m", ok=False, error="e" * 60_000), Ack(id="m", ok=True, path="p" * 60_000)):
         found = checkpoint_of(DirectoryContent(request=request, ack=ack), Uid("u"))

@@ -1,4 +1,4 @@
-"""Clients that dawdle, flood or speak HTTP in two ways at once, at every listener."""
+"""Clients that stall, flood or send ambiguous HTTP, at every listener."""
 
 import asyncio
 import contextlib
@@ -52,7 +52,7 @@ async def connected(lent: Yard, trust: Trust, listener: str) -> AsyncIterator[St
 
 
 async def is_served(lent: Yard) -> None:
-    """Kube-scheduler, people and agents are answered, each on its listener."""
+    """Kube-scheduler, users and agents are answered, each on its listener."""
     async with asyncio.timeout(60):
         body = {"Pod": {"metadata": {"name": "x"}}, "NodeNames": ["a"]}
         async with lent.session.post(f"{lent.running.scheduler_url}/filter", json=body) as answer:
@@ -72,7 +72,9 @@ async def status(reader: asyncio.StreamReader) -> int:
 
 
 @pytest.mark.parametrize("listener", LISTENERS)
-async def test_idle_connections_keep_nobody_out(lent: Yard, trust: Trust, listener: str) -> None:
+async def test_idle_connections_block_no_other_client(
+    lent: Yard, trust: Trust, listener: str
+) -> None:
     async with contextlib.AsyncExitStack() as stack:
         for number in range(IDLE if listener != "agents" else IDLE // 6):
             _, writer = await stack.enter_async_context(connected(lent, trust, listener))
@@ -81,7 +83,7 @@ async def test_idle_connections_keep_nobody_out(lent: Yard, trust: Trust, listen
         await is_served(lent)
 
 
-async def test_half_a_greeting_of_tls_keeps_nobody_out(lent: Yard) -> None:
+async def test_an_unfinished_tls_handshake_blocks_no_other_client(lent: Yard) -> None:
     async with contextlib.AsyncExitStack() as stack:
         for number in range(IDLE // 3):
             _, writer = await asyncio.open_connection(*address(lent, "agents"))
@@ -92,9 +94,7 @@ async def test_half_a_greeting_of_tls_keeps_nobody_out(lent: Yard) -> None:
 
 
 @pytest.mark.parametrize("listener", LISTENERS)
-async def test_a_body_that_dribbles_keeps_nobody_waiting(
-    lent: Yard, trust: Trust, listener: str
-) -> None:
+async def test_a_slow_body_delays_no_other_client(lent: Yard, trust: Trust, listener: str) -> None:
     path = {"scheduler": "/filter", "people": "/v1/what-if", "agents": "/v1/heartbeats"}[listener]
     head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n"
     head += f"Authorization: Bearer {lent.token()}\r\n" if listener == "agents" else ""
@@ -107,7 +107,7 @@ async def test_a_body_that_dribbles_keeps_nobody_waiting(
 
 
 def _role_pass(lent: Yard) -> str:
-    """The header line that lets somebody ask what-if."""
+    """The header line of a user who may ask what-if."""
     return "".join(f"{name}: {text}\r\n" for name, text in lent.fake.tokens.role_pass().items())
 
 
@@ -192,7 +192,7 @@ async def test_a_manifest_that_is_nested_without_end_is_refused(lent: Yard) -> N
 
 
 async def test_a_body_larger_than_it_may_be_is_refused_on_its_way(lent: Yard, trust: Trust) -> None:
-    """A body in pieces says no length: what counts is what has come."""
+    """A chunked body has no declared length, so the bytes received are counted."""
     piece = b" " * 2**22
     for listener, path, most in (
         ("scheduler", "/filter", MOST_BODY_BYTES),

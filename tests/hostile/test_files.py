@@ -1,4 +1,4 @@
-"""What trainers put on the volume and into their logs: the agent reads a bounded part of it."""
+"""Hostile files and logs of trainers: the agent reads a bounded part of them."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What an agent may claim: nothing of others, and nothing that no machine measures."""
+"""Hostile heartbeats: reports about other nodes' pods and impossible numbers are refused."""
 
 import asyncio
 import gzip
@@ -48,7 +48,7 @@ async def test_a_heartbeat_with_a_token_is_refused(
     await others_are_served(lent)
 
 
-async def test_nobody_speaks_for_pods_of_another_node(lent: Yard) -> None:
+async def test_no_agent_reports_pods_of_another_node(lent: Yard) -> None:
     lent.fake.put(paths.PODS, member("theirs", "b"))
     (uid,) = [one["metadata"]["uid"] for one in lent.fake.objects(paths.PODS)]
 
@@ -108,7 +108,7 @@ ABSURD: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("fields", ABSURD.values(), ids=ABSURD)
-async def test_a_number_that_nobody_measures_hurts_nobody(
+async def test_an_impossible_measurement_harms_no_other_pod(
     lent: Yard, fields: dict[str, Any]
 ) -> None:
     lent.fake.put(paths.PODS, member("train-0", uid="u"))

@@ -1,4 +1,4 @@
-"""What a trainer writes as names and values of metrics: numbers of its own job, and no series."""
+"""Hostile names and values of a trainer's metrics change only its own job, and make no series."""
 
 import asyncio
 import json
@@ -43,7 +43,7 @@ async def until_at(replica: FakeExtender, uid: str, step: int) -> None:
     await eventually(told(replica, uid, lambda r: r.progress and r.progress.step == step))
 
 
-async def test_names_of_metrics_make_no_series_and_others_are_told(tmp_path: Path) -> None:
+async def test_unknown_metric_names_make_no_series_and_are_reported(tmp_path: Path) -> None:
     await nobody_is_harmed(tmp_path, [line for lines in LINES.values() for line in lines])
 
 

@@ -1,4 +1,4 @@
-"""Objects that the API server takes, and that are not as others are: left out, one by one."""
+"""Malformed objects that the API server accepts: each is skipped, and the others are read."""
 
 import json
 
@@ -42,6 +42,6 @@ def test_a_deep_object_keeps_no_other_one_from_being_read(levels: int) -> None:
     assert isinstance(more, Upsert)
 
 
-def test_what_is_deeper_than_go_allows_is_one_odd_object() -> None:
+def test_an_object_nested_deeper_than_go_allows_is_one_malformed_object() -> None:
     with pytest.raises(OddObjectError):
         RAY.decode(job("deep", nested(200_000)).encode())

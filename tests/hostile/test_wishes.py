@@ -1,4 +1,4 @@
-"""What a pod's author may write: one job is refused by name, and every other one is placed."""
+"""Hostile fields of pods: the job is refused by name, and every other job is placed."""
 
 import json
 from typing import Any
@@ -90,7 +90,7 @@ def _is_placed(fake: FakeKube) -> bool:
     return all("nodeName" in one["spec"] for one in found)
 
 
-async def test_what_is_written_on_pods_holds_up_nobody_else(fake: FakeKube) -> None:
+async def test_hostile_pod_metadata_delays_no_other_pod(fake: FakeKube) -> None:
     for number, (key, text) in enumerate(WRITTEN.values()):
         _write(fake, f"bad-{number}", key, text)
     await everybody_else_is_placed(fake)
@@ -109,8 +109,8 @@ def _write(fake: FakeKube, job: str, key: str, text: str) -> None:
     fake.put(paths.PODS, one)
 
 
-async def test_who_is_refused_is_told_in_few_words(fake: FakeKube) -> None:
-    """Among ten thousand labels, and others still hear of their own reason."""
+async def test_a_refusal_is_short(fake: FakeKube) -> None:
+    """With ten thousand labels; other jobs still get their own reason."""
     nowhere = {"nodeSelector": {"no": "x"}}
     bomb, good = hostile("bomb", **nowhere), hostile("good", **nowhere)
     bomb["metadata"]["labels"] |= {f"l-{i}": "x" * 40 for i in range(10_000)}
@@ -145,7 +145,7 @@ async def test_nor_where_jobs_are_admitted_by_price(fake: FakeKube, key: str) ->
     await everybody_else_is_placed(fake, admission={"enabled": True})
 
 
-async def test_what_is_asked_for_holds_up_nobody_else(fake: FakeKube) -> None:
+async def test_hostile_requests_delay_no_other_pod(fake: FakeKube) -> None:
     for number in range(3 * len(ASKED)):  # three of each: together more than a sum can hold
         one = hostile(f"bad-{number}")
         requests = [*ASKED.values()][number // 3]
@@ -184,7 +184,7 @@ async def test_nor_do_many_labels(fake: FakeKube) -> None:
     await everybody_else_is_placed(fake)
 
 
-async def test_nor_what_is_written_on_a_namespace(fake: FakeKube) -> None:
+async def test_hostile_namespace_annotations_delay_no_pod(fake: FakeKube) -> None:
     for number, text in enumerate((HUGE, "nan", "inf", "1e999", "-1", "\x1b[31m\n")):
         keys = (labels.USER_PRIORITY, labels.WEIGHT, labels.GUARANTEED_SHARE)
         notes = dict.fromkeys(keys, text)

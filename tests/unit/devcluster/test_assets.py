@@ -1,4 +1,4 @@
-"""Where the programs of the control plane come from; what is said when they are wrong."""
+"""Where the programs of the control plane come from, and the errors for wrong ones."""
 
 import os
 import re
@@ -76,7 +76,7 @@ def test_an_assets_directory_that_does_not_exist_is_an_error(machine: dict[str, 
         ensure(ALL, report=lambda _: None, environ=environ)
 
 
-def test_what_is_missing_is_built_into_the_cache_with_progress(
+def test_a_missing_program_is_built_into_the_cache_with_progress(
     tmp_path: Path, machine: dict[str, str]
 ) -> None:
     lines: list[str] = []
@@ -94,13 +94,13 @@ def test_what_is_missing_is_built_into_the_cache_with_progress(
     ]
 
 
-def test_what_is_cached_is_not_built_again(tmp_path: Path, machine: dict[str, str]) -> None:
+def test_a_cached_program_is_not_built_again(tmp_path: Path, machine: dict[str, str]) -> None:
     for _ in range(2):
         ensure(frozenset({"etcd"}), report=lambda _: None, environ=machine)
     assert built(tmp_path) == ["etcd"]
 
 
-def test_a_cached_program_of_another_version_is_built_again_and_that_is_said(
+def test_a_cached_program_of_another_version_is_rebuilt_with_a_message(
     tmp_path: Path, machine: dict[str, str]
 ) -> None:
     old = write_program(
@@ -135,7 +135,7 @@ def test_two_at_a_time_build_once(tmp_path: Path, machine: dict[str, str]) -> No
     assert sorted(built(tmp_path)) == sorted(ALL)
 
 
-def test_a_version_that_is_not_wired_is_an_error_that_lists_what_is() -> None:
+def test_the_error_for_an_unknown_version_lists_the_known_ones() -> None:
     with pytest.raises(AssetsError, match=r"Kubernetes 1\.20\.0 is not wired .* known: 1\.34\.4, "):
         ensure(ALL, kubernetes="1.20.0", report=lambda _: None, environ={})
 

@@ -1,4 +1,4 @@
-"""The cluster's own CA: what it signs is accepted by a strict client, and nothing else is."""
+"""The cluster's own CA: a strict client accepts its certificates, and no others."""
 
 import ipaddress
 import ssl

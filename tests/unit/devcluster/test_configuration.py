@@ -1,4 +1,4 @@
-"""What the components are told, beside each other: our manifests, settings and command lines."""
+"""Settings of the components compared: our manifests, settings files and command lines."""
 
 from pathlib import Path
 

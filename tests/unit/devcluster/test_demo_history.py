@@ -1,4 +1,4 @@
-"""The demo's judgement of gangs and order, from what a watch said."""
+"""The demo's checks of gangs and order, from recorded watch events."""
 
 import pytest
 
@@ -132,7 +132,7 @@ def test_a_gang_is_partial_if_it_is_half_bound_for_longer_than_a_burst(
     assert list(found) == [PartialGang(GANG, since, long, n, 3) for since, long, n in want]
 
 
-def test_jobs_that_nobody_asked_about_are_not_judged() -> None:
+def test_jobs_without_a_question_are_not_judged() -> None:
     assert partial_gangs(bound(1, 0), {}, bind_burst_seconds=BURST_SECONDS, until=100.0) == ()
 
 

@@ -1,4 +1,4 @@
-"""What the demo shows, and when it calls itself a success."""
+"""The output of the demo, and when it counts as a success."""
 
 from pathlib import Path
 from typing import Any

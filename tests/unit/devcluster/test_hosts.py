@@ -30,7 +30,7 @@ def test_a_component_has_the_name_and_we_keep_ours(tmp_path: Path) -> None:
         processes.end(list(processes.leftovers(str(tmp_path))), 0.0)
 
 
-def test_where_it_cannot_be_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unsupported_machine_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replicas, "missing", lambda: "needs root")
     with pytest.raises(DevclusterError, match="needs root"):
         replicas.on_host(Component(("/bin/true",), "log"), "it")

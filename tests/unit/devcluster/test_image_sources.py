@@ -1,4 +1,4 @@
-"""What an image is known by changes with what the Dockerfile takes, and with nothing else."""
+"""The key of an image changes with the files that the Dockerfile copies, and with nothing else."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -48,7 +48,9 @@ def test_another_source_is_another_image(root: Path, change: Callable[[Path], ob
 
 
 @pytest.mark.parametrize("change", INDIFFERENT.values(), ids=INDIFFERENT)
-def test_what_is_not_copied_does_not_count(root: Path, change: Callable[[Path], object]) -> None:
+def test_files_that_are_not_copied_do_not_change_the_digest(
+    root: Path, change: Callable[[Path], object]
+) -> None:
     before = key(root)
     change(root)
     assert key(root) == before

@@ -1,4 +1,4 @@
-"""Who plays the kubelet starts containers again when a kubelet would, and no sooner."""
+"""Our stand-in for the kubelet restarts containers when a kubelet would, and no sooner."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -44,7 +44,7 @@ class FakeEnd:
 
 @dataclass
 class Care:
-    """A container under care, looked at when a test says so."""
+    """A supervised container, checked when a test asks for it."""
 
     supervisor: FakeSupervisor
     container: Container

@@ -1,4 +1,4 @@
-"""What an operator needs in a cluster that runs beside it on this machine."""
+"""Settings of an operator that runs beside the cluster on this machine."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -47,7 +47,7 @@ def test_an_operator_is_built_of_one_version_and_its_configuration_is_yaml():
         assert yaml.safe_load(yaml.safe_dump(dict(operator.config))) == operator.config
 
 
-def test_a_module_that_points_to_a_folder_of_its_repository_gets_what_is_published():
+def test_a_module_that_points_to_a_local_folder_gets_the_published_version():
     edit, build = operators._commands(operator_catalog.VOLCANO)
     assert edit == ["mod", "edit", "-replace=volcano.sh/apis=volcano.sh/apis@v1.14.0"]
     assert build[:2] == ["build", "-mod=mod"]
@@ -55,7 +55,7 @@ def test_a_module_that_points_to_a_folder_of_its_repository_gets_what_is_publish
     assert "-mod=mod" not in build  # all is as its authors fixed it
 
 
-def test_an_operator_is_told_where_its_certificate_is_unless_that_is_compiled_into_it(tmp_path):
+def test_an_operator_gets_the_path_of_its_certificate_unless_it_is_compiled_in(tmp_path):
     def webhook(operator):
         operators._arguments(operator, tmp_path, 9443, Path("kubeconfig"))
         return yaml.safe_load((tmp_path / "config.yaml").read_text())["webhook"]

@@ -1,4 +1,4 @@
-"""What can be asked for, and what is said to people who ask for something else."""
+"""Options of the devcluster, and the errors for invalid ones."""
 
 import pytest
 

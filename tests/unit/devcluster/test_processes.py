@@ -81,7 +81,7 @@ def test_a_process_that_ignores_sigterm_is_killed(mark: str) -> None:
     assert processes.gone(process)
 
 
-def test_what_a_process_started_ends_with_it(mark: str) -> None:
+def test_child_processes_end_with_their_parent(mark: str) -> None:
     process = processes.find(start(FAMILY, mark), mark)
     assert process is not None
     deadline = time.monotonic() + DEADLINE_SECONDS

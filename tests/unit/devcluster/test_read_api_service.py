@@ -1,4 +1,4 @@
-"""The read API's way out of loopback: where it goes, and that nobody else comes in."""
+"""The relay that makes the read API reachable beyond loopback: its target, and who may connect."""
 
 import asyncio
 import socket
@@ -83,7 +83,7 @@ async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
     writer.close()
 
 
-async def test_what_comes_from_the_same_address_is_passed_on_and_all_else_is_not() -> None:
+async def test_only_connections_from_the_same_address_are_relayed() -> None:
     target = await asyncio.start_server(echo, LOOPBACK, 0)
     async with target, relayed(target.sockets[0].getsockname()[1]) as port:
         assert await ask(port) == b"hello\n"

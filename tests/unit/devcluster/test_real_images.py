@@ -1,4 +1,4 @@
-"""Images without a registry: what is written is what containerd reads."""
+"""Images without a registry: containerd can read the archives that we write."""
 
 import hashlib
 import json

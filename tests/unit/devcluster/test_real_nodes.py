@@ -1,4 +1,4 @@
-"""What real nodes are told, and what is said where there can be none."""
+"""Settings of real nodes, and the reasons where a machine cannot run them."""
 
 import ipaddress
 import json
@@ -135,7 +135,7 @@ def test_the_scripts_use_no_variable_that_a_node_is_not_given(tmp_path: Path) ->
 # ---- what a node offers
 
 
-def test_what_a_node_does_not_offer_is_reserved() -> None:
+def test_resources_that_a_node_does_not_offer_are_reserved() -> None:
     nodes = RealNodes(2, cpu="1500m", memory="4Gi")
     reserved = kubelet_config.reserved(nodes, cores=2, total_bytes=16 * GIB)
     assert reserved == {"cpu": "500m", "memory": str(12 * GIB - 100 * 2**20)}
@@ -158,7 +158,7 @@ def test_the_machines_memory_is_read_in_bytes() -> None:
     assert kubelet_config.memory_bytes(text) == 24689800 * 1024
 
 
-def test_nobody_gets_into_a_kubelet_without_a_certificate_of_the_cluster(tmp_path: Path) -> None:
+def test_a_kubelet_accepts_only_certificates_of_the_cluster(tmp_path: Path) -> None:
     pair = Pair(tmp_path / "crt", tmp_path / "key")
     config = kubelet_config.config(
         RealNodes(1, cpu="0", memory="0"),
@@ -202,7 +202,9 @@ REPORTS = {
 
 
 @pytest.mark.parametrize(("object_", "up"), REPORTS.values(), ids=REPORTS)
-def test_a_node_is_up_when_it_has_said_so_in_this_life(object_: dict[str, Any], up: bool) -> None:
+def test_a_node_is_up_when_it_reported_ready_since_its_start(
+    object_: dict[str, Any], up: bool
+) -> None:
     assert reported_ready(object_, SINCE) is up
 
 
@@ -292,7 +294,7 @@ def test_packages_are_installed_where_the_environment_says_so(
     assert root_without_runc == [("runc",)]
 
 
-def test_a_machine_without_control_groups_of_version_1_is_told_so(
+def test_a_machine_without_control_groups_of_version_1_gets_a_reason(
     root_without_runc: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(control_groups, "version_1", lambda: False)

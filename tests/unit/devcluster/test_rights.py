@@ -1,4 +1,4 @@
-"""Calls as a real kube-apiserver writes them down, beside rights as manifests have them."""
+"""Calls in the audit log of a real kube-apiserver, compared with the rights in the manifests."""
 
 import json
 from collections import Counter
@@ -108,7 +108,7 @@ def test_all_files_of_a_log_are_read_and_too_many_are_an_error(tmp_path: Path) -
         calls.read(tmp_path)
 
 
-def test_what_clusters_saw_is_summed_up_where_the_variable_says(tmp_path: Path) -> None:
+def test_calls_seen_by_clusters_are_summed_in_the_file_of_the_variable(tmp_path: Path) -> None:
     log, kept = tmp_path / "audit", tmp_path / "kept"
     log.mkdir()
     (log / calls.LOG).write_bytes(event() * 3)
@@ -209,7 +209,7 @@ def test_all_rights_used_and_no_other_is_exact() -> None:
 
 
 @pytest.mark.parametrize(("call", "text"), WRONG.values(), ids=WRONG)
-def test_a_call_without_a_right_is_said(call: Call, text: str) -> None:
+def test_a_call_without_a_right_is_reported(call: Call, text: str) -> None:
     found = compare(ALL + Counter([call]), GIVEN)
     assert not found.exact
     assert next(report(found)) == text
@@ -220,7 +220,7 @@ def test_a_right_that_a_test_took_away_is_not_missing() -> None:
     assert compare(ALL + Counter([refused]), GIVEN).exact
 
 
-def test_what_a_starting_api_server_refuses_and_then_allows_is_not_missing() -> None:
+def test_a_call_refused_only_while_the_api_server_starts_is_not_missing() -> None:
     allowed = Call(calls.SCHEDULER, "watch", "", "nodes", role="system:kube-scheduler")
     refused = replace(allowed, allowed=False, role="")
     assert compare(ALL + Counter([refused, allowed]), GIVEN).exact
@@ -234,7 +234,7 @@ def test_a_refused_call_is_no_use_of_a_right_and_each_unused_one_is_named() -> N
     assert next(report(found)) == "unused: shuntyard-extender may patch jobs.batch (wide)"
 
 
-def test_the_base_gives_rights_to_the_extender_and_to_viewers_and_to_nobody_else() -> None:
+def test_the_base_gives_rights_only_to_the_extender_and_to_viewers() -> None:
     found = granted(documents(DEPLOY / "base"))
     assert {right.account for right in found.rights} == {"shuntyard-extender", "shuntyard-viewer"}
     assert not any("*" in (right.verb, right.group, right.resource) for right in found.rights)

@@ -1,4 +1,4 @@
-"""Every version of Kubernetes that is wired has its pins, and they name that version."""
+"""Every supported version of Kubernetes has its pins, and they name that version."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""For each alert: series with which it fires, and series, near to those, with which it does not.
+"""For each alert: series that make it fire, and similar series that do not.
 
 Values are promtool's: ``0+5x30`` is 0 and thirty times 5 more, one each minute.
 """
@@ -20,14 +20,14 @@ class Case:
 
     Attributes:
         labels: Of the alert that fires, without alertname and severity.
-        said: Its summary.
+        summary: The summary.
         at: When one looks.
     """
 
     fires: Series
     quiet: Series
     labels: dict[str, str]
-    said: str
+    summary: str
     at: str = "90m"
 
 
@@ -45,49 +45,49 @@ ALIVE: Final = {
         fires={f"up{{{JOB}}}": "0x120"},
         quiet={f"shuntyard_acting{{{JOB}}}": "0x120"},
         labels={},
-        said="Prometheus sees no extender of Shuntyard.",
+        summary="Prometheus sees no extender of Shuntyard.",
     ),
     "ShuntyardNoLeader": Case(
         fires={f"shuntyard_acting{{{JOB}}}": "0x120", f"shuntyard_acting{{{OTHER}}}": "0x120"},
         quiet={f"shuntyard_acting{{{JOB}}}": "0x120", f"shuntyard_acting{{{OTHER}}}": "1x120"},
         labels=EXTENDER,
-        said="shuntyard-extender has no leader.",
+        summary="shuntyard-extender has no leader.",
     ),
     "ShuntyardSeveralLeaders": Case(
         fires={f"shuntyard_acting{{{JOB}}}": "1x120", f"shuntyard_acting{{{OTHER}}}": "1x120"},
         quiet={f"shuntyard_acting{{{JOB}}}": "1x120", f"shuntyard_acting{{{OTHER}}}": "0x120"},
         labels=EXTENDER,
-        said="shuntyard-extender has 2 leaders.",
+        summary="shuntyard-extender has 2 leaders.",
     ),
     "ShuntyardTargetDown": Case(
         fires={f"up{{{JOB}}}": "0x120"},
         quiet={f"up{{{JOB}}}": "1x85 0x5 1x30", 'up{job="other", instance="a"}': "0x120"},
         labels={**EXTENDER, "instance": "a"},
-        said="a of shuntyard-extender cannot be scraped.",
+        summary="a of shuntyard-extender cannot be scraped.",
     ),
     "ShuntyardLoopSilent": Case(
         fires={f'shuntyard_loop_silence_seconds{{{JOB}, loop="bind"}}': "40x120"},
         quiet={f'shuntyard_loop_silence_seconds{{{JOB}, loop="bind"}}': "20x120"},
         labels={**EXTENDER, "instance": "a", "loop": "bind"},
-        said="Loop bind of a has been silent for 40 s.",
+        summary="Loop bind of a has been silent for 40 s.",
     ),
     "ShuntyardLoopLag": Case(
         fires=_histogram("shuntyard_loop_lag_seconds", JOB, "0+60x120", "0+50x120", "0.5", "1.0"),
         quiet=_histogram("shuntyard_loop_lag_seconds", JOB, "0+60x120", "0+60x120", "0.5", "1.0"),
         labels=EXTENDER,
-        said="The event loop of shuntyard-extender is 0.97 s late.",
+        summary="The event loop of shuntyard-extender is 0.97 s late.",
     ),
     "ShuntyardWatchSilent": Case(
         fires={f'shuntyard_watch_last_event_age_seconds{{{JOB}, source="Pod"}}': "0+60x120"},
         quiet={f'shuntyard_watch_last_event_age_seconds{{{JOB}, source="Pod"}}': "70x120"},
         labels={**EXTENDER, "instance": "a", "source": "Pod"},
-        said="a has received no event of Pod for 5400 s.",
+        summary="a has received no event of Pod for 5400 s.",
     ),
     "ShuntyardRelistsOften": Case(
         fires={f'shuntyard_watch_relists_total{{{JOB}, source="Pod", reason="gone"}}': "0+1x120"},
         quiet={f'shuntyard_watch_relists_total{{{JOB}, source="Pod", reason="gone"}}': "7x120"},
         labels={**EXTENDER, "source": "Pod"},
-        said="Pod was listed again 60 times in an hour.",
+        summary="Pod was listed again 60 times in an hour.",
     ),
     "ShuntyardConnectionsCrowded": Case(
         fires={
@@ -102,19 +102,19 @@ ALIVE: Final = {
             f'shuntyard_connections_ended_total{{{JOB}, listener="agents", why="late"}}': "0+6x120",
         },
         labels={**EXTENDER, "instance": "a", "listener": "agents"},
-        said="The listener agents of a has too many connections.",
+        summary="The listener agents of a has too many connections.",
     ),
     "ShuntyardObjectsSkipped": Case(
         fires={f"shuntyard_skipped_objects_total{{{JOB}}}": "0x80 1x40"},
         quiet={f"shuntyard_skipped_objects_total{{{JOB}}}": "5x120"},
         labels={**EXTENDER, "instance": "a"},
-        said="a skipped objects that it could not read.",
+        summary="a skipped objects that it could not read.",
     ),
     "ShuntyardDecisionLogIncomplete": Case(
         fires={f'shuntyard_decision_log_dropped_total{{{JOB}, why="disk"}}': "0+1x120"},
         quiet={f'shuntyard_decision_log_dropped_total{{{JOB}, why="disk"}}': "5x120"},
         labels={**EXTENDER, "instance": "a", "why": "disk"},
-        said="The decision log of a lacks 15 records: disk.",
+        summary="The decision log of a lacks 15 records: disk.",
     ),
 }
 _VERB: Final = f'{JOB}, verb="filter"'
@@ -131,7 +131,7 @@ SCHEDULING: Final = {
             f'shuntyard_requests_total{{{JOB}, outcome="fault"}}': "0+10x120",
         },
         labels=EXTENDER,
-        said="10% of the requests to shuntyard-extender fail.",
+        summary="10% of the requests to shuntyard-extender fail.",
     ),
     "ShuntyardAnswersSlow": Case(
         fires=_histogram(_DURATION, _VERB, "0+60x120", "0+50x120", "1.0", "2.5"),
@@ -140,19 +140,19 @@ SCHEDULING: Final = {
             **_histogram(_DURATION, f'{JOB}, verb="bind"', "0+60x120", "0+50x120", "1.0", "2.5"),
         },
         labels={**EXTENDER, "verb": "filter"},
-        said="Answers to filter take 2.41 s.",
+        summary="Answers to filter take 2.41 s.",
     ),
     "ShuntyardCycleSlow": Case(
         fires=_histogram(_CYCLE, JOB, "0+60x120", "0+10x120", "1.0", "2.5"),
         quiet=_histogram(_CYCLE, JOB, "0+60x120", "0+60x120", "1.0", "2.5"),
         labels=EXTENDER,
-        said="A scheduling cycle takes 2.482 s.",
+        summary="A scheduling cycle takes 2.482 s.",
     ),
     "ShuntyardGangsIncomplete": Case(
         fires={f"shuntyard_bind_timeouts_total{{{JOB}}}": "0+2x120"},
         quiet={f"shuntyard_bind_timeouts_total{{{JOB}}}": "0+1x120"},
         labels=EXTENDER,
-        said="30 bind calls ended without their gang in a quarter of an hour.",
+        summary="30 bind calls ended without their gang in a quarter of an hour.",
     ),
     "ShuntyardBindingsFail": Case(
         fires={f'shuntyard_bindings_total{{{JOB}, outcome="failed"}}': "0+1x120"},
@@ -161,7 +161,7 @@ SCHEDULING: Final = {
             f'shuntyard_bindings_total{{{JOB}, outcome="bound"}}': "0+9x120",
         },
         labels=EXTENDER,
-        said="15 Bindings failed in a quarter of an hour.",
+        summary="15 Bindings failed in a quarter of an hour.",
     ),
     "ShuntyardGangsDissolved": Case(
         fires={f'shuntyard_deletions_total{{{JOB}, cause="partial-gang"}}': "0x80 4x40"},
@@ -170,13 +170,13 @@ SCHEDULING: Final = {
             f'shuntyard_deletions_total{{{JOB}, cause="pin-lost"}}': "0+1x120",
         },
         labels=EXTENDER,
-        said="Gangs stayed partial and were dissolved: 4 pods deleted in an hour.",
+        summary="Gangs stayed partial and were dissolved: 4 pods deleted in an hour.",
     ),
     "ShuntyardPinsLost": Case(
         fires={f'shuntyard_deletions_total{{{JOB}, cause="pin-lost"}}': "0+1x120"},
         quiet={f'shuntyard_deletions_total{{{JOB}, cause="pin-lost"}}': "0x80 3x40"},
         labels=EXTENDER,
-        said="60 released pods lost all nodes they were pinned to, in an hour.",
+        summary="60 released pods lost all nodes they were pinned to, in an hour.",
     ),
     "ShuntyardWritesRefused": Case(
         fires={
@@ -188,19 +188,19 @@ SCHEDULING: Final = {
             f'shuntyard_writes_total{{{JOB}, outcome="refused"}}': "0+5x120",
         },
         labels=EXTENDER,
-        said="50% of the writes of shuntyard-extender are refused.",
+        summary="50% of the writes of shuntyard-extender are refused.",
     ),
     "ShuntyardMaxWaitMissed": Case(
         fires={f"shuntyard_max_wait_left_seconds{{{JOB}}}": "-30x120"},
         quiet={f"shuntyard_max_wait_left_seconds{{{JOB}}}": "30x120"},
         labels=EXTENDER,
-        said="A job waits beyond its maximum wait: -30 s are left of it.",
+        summary="A job waits beyond its maximum wait: -30 s are left of it.",
     ),
     "ShuntyardJobsWaitTooLong": Case(
         fires={f"shuntyard_longest_wait_seconds{{{JOB}}}": "90000x120"},
         quiet={f"shuntyard_longest_wait_seconds{{{JOB}}}": "80000x120"},
         labels=EXTENDER,
-        said="A job has waited for 1d 1h 0m 0s.",
+        summary="A job has waited for 1d 1h 0m 0s.",
     ),
     "ShuntyardJobsMisconfigured": Case(
         fires={f'shuntyard_waiting_jobs{{{JOB}, reason="GangSizeUnknown"}}': "2x120"},
@@ -209,7 +209,7 @@ SCHEDULING: Final = {
             f'shuntyard_waiting_jobs{{{JOB}, reason="GangDoesNotFit"}}': "9x120",
         },
         labels={**EXTENDER, "reason": "GangSizeUnknown"},
-        said="Jobs wait with GangSizeUnknown: 2.",
+        summary="Jobs wait with GangSizeUnknown: 2.",
     ),
 }
 _NODES: Final = "shuntyard_reporting_nodes"
@@ -227,7 +227,7 @@ TRAINING: Final = {
             f'{_NODES}{{{JOB}, state="stale"}}': "1x120",
         },
         labels=EXTENDER,
-        said="20% of the agents do not report.",
+        summary="20% of the agents do not report.",
     ),
     "ShuntyardAgentsRefused": Case(
         fires={f'shuntyard_token_reviews_total{{{JOB}, verdict="forbidden"}}': "0+1x120"},
@@ -236,31 +236,31 @@ TRAINING: Final = {
             f'shuntyard_token_reviews_total{{{JOB}, verdict="accepted"}}': "0+9x120",
         },
         labels={**EXTENDER, "verdict": "forbidden"},
-        said="15 tokens of agents were found forbidden in a quarter of an hour.",
+        summary="15 tokens of agents were found forbidden in a quarter of an hour.",
     ),
     "ShuntyardAgentHangs": Case(
         fires={f"shuntyard_agent_hanging_seconds{{{AGENT}}}": "0+60x120"},
         quiet={f"shuntyard_agent_hanging_seconds{{{AGENT}}}": "0x120"},
         labels={"job": "shuntyard-agent", "instance": "n1"},
-        said="The agent at n1 has been reading for 5400 s.",
+        summary="The agent at n1 has been reading for 5400 s.",
     ),
     "ShuntyardAgentDropsEvents": Case(
         fires={f"shuntyard_agent_dropped_events{{{AGENT}}}": "0x80 12x40"},
         quiet={f"shuntyard_agent_dropped_events{{{AGENT}}}": "12x120"},
         labels={"job": "shuntyard-agent", "instance": "n1"},
-        said="The agent at n1 dropped events.",
+        summary="The agent at n1 dropped events.",
     ),
     "ShuntyardMigrationsFail": Case(
         fires={f'shuntyard_migrations_total{{{JOB}, outcome="failed"}}': "0x80 1x40"},
         quiet={f'shuntyard_migrations_total{{{JOB}, outcome="completed"}}': "0+1x120"},
         labels=EXTENDER,
-        said="Migrations failed in the last hour: 1.",
+        summary="Migrations failed in the last hour: 1.",
     ),
     "ShuntyardMigrationsAborted": Case(
         fires={f'shuntyard_migrations_total{{{JOB}, outcome="aborted"}}': "0+1x120"},
         quiet={f'shuntyard_migrations_total{{{JOB}, outcome="aborted"}}': "0x80 2x40"},
         labels=EXTENDER,
-        said="Migrations were aborted in the last hour: 60.",
+        summary="Migrations were aborted in the last hour: 60.",
     ),
     "ShuntyardMigrationsLoseSteps": Case(
         fires={f"shuntyard_migration_lost_steps_total{{{JOB}}}": "0x80 50x40"},
@@ -269,7 +269,7 @@ TRAINING: Final = {
             f"shuntyard_migration_kept_steps_total{{{JOB}}}": "0+90x120",
         },
         labels=EXTENDER,
-        said="Migrations of the last hour lost 50 training steps.",
+        summary="Migrations of the last hour lost 50 training steps.",
     ),
     "ShuntyardRescalesAborted": Case(
         fires={f'shuntyard_rescales_total{{{JOB}, outcome="Aborted"}}': "0+1x120"},
@@ -278,7 +278,7 @@ TRAINING: Final = {
             f'shuntyard_rescales_total{{{JOB}, outcome="Done"}}': "0+1x120",
         },
         labels=EXTENDER,
-        said="Changes of workers were given up in the last hour: 60.",
+        summary="Changes of workers were given up in the last hour: 60.",
     ),
     "ShuntyardPromisesBroken": Case(
         fires={f'shuntyard_promises_total{{{JOB}, promise="broken"}}': "0x80 1x40"},
@@ -287,7 +287,7 @@ TRAINING: Final = {
             f'shuntyard_promises_total{{{JOB}, promise="kept"}}': "0+1x120",
         },
         labels=EXTENDER,
-        said="Promises of slots that were not kept in six hours: 1.",
+        summary="Promises of slots that were not kept in six hours: 1.",
     ),
     "ShuntyardMigrationStuck": Case(
         fires={
@@ -299,7 +299,7 @@ TRAINING: Final = {
             f'{_PHASES}{{{JOB}, phase="Resuming"}}': "0+1x180",
         },
         labels=EXTENDER,
-        said="Open migrations without progress for an hour: 1.",
+        summary="Open migrations without progress for an hour: 1.",
         at="170m",
     ),
 }
@@ -326,7 +326,7 @@ CERTIFICATES: Final = {
             **_certificate(100 * _DAY, 1825 * _DAY, "authority"),
         },
         labels=_LISTENERS,
-        said="The certificate agents of shuntyard-extender ends in 14d 0h 0m 0s.",
+        summary="The certificate agents of shuntyard-extender ends in 14d 0h 0m 0s.",
     ),
     "ShuntyardCertificateExpires": Case(
         fires=_certificate(_DAY - 60, 90 * _DAY),
@@ -335,13 +335,13 @@ CERTIFICATES: Final = {
             **_certificate(_DAY // 2, _DAY, "scheduler"),
         },
         labels=_LISTENERS,
-        said="The certificate agents of shuntyard-extender ends in 23h 59m 0s.",
+        summary="The certificate agents of shuntyard-extender ends in 23h 59m 0s.",
     ),
     "ShuntyardCertificatesNotIssued": Case(
         fires={f"shuntyard_certificate_failures_total{{{JOB}}}": "0+6x120"},
         quiet={f"shuntyard_certificate_failures_total{{{JOB}}}": "0x80 40x40"},
         labels={**EXTENDER, "instance": "a"},
-        said="a cannot make certificates, or cannot publish its CA.",
+        summary="a cannot make certificates, or cannot publish its CA.",
     ),
     "ShuntyardCertificateRefused": Case(
         fires={
@@ -358,13 +358,13 @@ CERTIFICATES: Final = {
             ),
         },
         labels={**EXTENDER, "instance": "a", "listener": "api"},
-        said="The listener api of a cannot use its new files.",
+        summary="The listener api of a cannot use its new files.",
     ),
     "ShuntyardHandshakesFail": Case(
         fires={f'shuntyard_tls_refusals_total{{{JOB}, listener="agents"}}': "0+6x120"},
         quiet={f'shuntyard_tls_refusals_total{{{JOB}, listener="agents"}}': "0+1x120"},
         labels={**EXTENDER, "listener": "agents"},
-        said="The listener agents of shuntyard-extender refuses 0.1 handshakes a second.",
+        summary="The listener agents of shuntyard-extender refuses 0.1 handshakes a second.",
     ),
 }
 CASES: Final = {**ALIVE, **SCHEDULING, **TRAINING, **CERTIFICATES}

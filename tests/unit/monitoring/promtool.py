@@ -1,4 +1,4 @@
-"""promtool, for tests that ask it; where it is not here they are skipped and say so."""
+"""promtool for tests; where it is missing, they are skipped with a reason."""
 
 import subprocess
 from pathlib import Path
@@ -14,9 +14,9 @@ needs_promtool = pytest.mark.skipif(
 
 
 def promtool(*words: str | Path, given: bytes = b"") -> str:
-    """Return all it says; it must be content."""
+    """Return its output; it must succeed."""
     assert TOOL is not None
     done = subprocess.run([TOOL, *words], input=given, capture_output=True, check=False)
-    said = (done.stdout + done.stderr).decode()
-    assert done.returncode == 0, said
-    return said
+    output = (done.stdout + done.stderr).decode()
+    assert done.returncode == 0, output
+    return output

@@ -20,7 +20,7 @@ def test_every_alert_has_its_case() -> None:
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda one: one.name)
-def test_an_alert_says_what_it_means(alert: Any) -> None:
+def test_an_alert_has_a_summary_and_a_description(alert: Any) -> None:
     assert alert.name.startswith("Shuntyard")
     assert alert.summary.endswith(".")
     assert alert.about.endswith(".")
@@ -48,7 +48,7 @@ def _expected(name: str) -> dict[str, Any]:
     return {
         "exp_labels": {"severity": alert.severity.value, **CASES[name].labels},
         "exp_annotations": {
-            "summary": CASES[name].said,
+            "summary": CASES[name].summary,
             "description": alert.about,
             "runbook_url": f"{printing.RUNBOOKS}/{name}.md",
         },
@@ -67,8 +67,8 @@ def _run(folder: Path, tests: dict[str, dict[str, Any]]) -> str:
 
 @needs_promtool
 def test_alerts_are_quiet_where_things_are_as_they_should(tmp_path: Path) -> None:
-    said = _run(tmp_path, {name: _test(name, case.quiet, []) for name, case in CASES.items()})
-    assert said.count("SUCCESS") == len(CASES)
+    output = _run(tmp_path, {name: _test(name, case.quiet, []) for name, case in CASES.items()})
+    assert output.count("SUCCESS") == len(CASES)
 
 
 @needs_promtool

@@ -1,4 +1,4 @@
-"""The rules of Grafana's dashboard-linter, held by our dashboards, and what our pages promise.
+"""Our dashboards keep the rules of Grafana's dashboard-linter, and our own.
 
 Source: github.com/grafana/dashboard-linter, docs/rules. Exceptions: `window` queries, see below.
 """
@@ -32,7 +32,7 @@ def variables(page: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_is_classic_json_that_nobody_edits_by_hand(page: dict[str, Any]) -> None:
+def test_a_page_is_classic_json_and_not_editable(page: dict[str, Any]) -> None:
     assert page["schemaVersion"] >= 39
     assert page["editable"] is False
     assert page["uid"].startswith("shuntyard-")
@@ -57,7 +57,7 @@ def test_data_source_job_and_instance_are_variables(page: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_panel_says_what_it_shows_and_in_which_unit(page: dict[str, Any]) -> None:
+def test_a_panel_has_a_description_and_a_unit(page: dict[str, Any]) -> None:
     for panel in panels(page):
         assert panel["title"], panel
         assert panel["description"].endswith("."), panel["title"]

@@ -1,4 +1,4 @@
-"""What is generated is current, and kustomize's file names what lies beside it."""
+"""The generated files are current, and kustomization.yaml lists them."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ def test_the_files_are_current() -> None:
     assert generate(ROOT, check=True) == 0
 
 
-def test_check_finds_what_changed_what_lacks_and_what_is_too_much(tmp_path: Path) -> None:
+def test_check_finds_changed_missing_and_extra_files(tmp_path: Path) -> None:
     assert main(["generate", "--check", "--root", str(tmp_path)]) == 1
     assert main(["generate", "--root", str(tmp_path)]) == 0
     assert main(["generate", "--check", "--root", str(tmp_path)]) == 0
@@ -28,16 +28,16 @@ def test_check_finds_what_changed_what_lacks_and_what_is_too_much(tmp_path: Path
     assert not old.exists()
 
 
-def test_kustomize_is_told_of_every_file_and_of_none_that_is_not_there() -> None:
-    said = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())
-    maps = said["configMapGenerator"]
+def test_kustomize_lists_every_file_and_no_missing_one() -> None:
+    kustomization = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())
+    maps = kustomization["configMapGenerator"]
     files = [file.partition("=")[2] for one in maps for file in one["files"]]
     assert files == [f"dashboards/{one.name}.json" for one in ALL]
-    assert all((FOLDER / name).is_file() for name in [*files, *said["resources"]])
+    assert all((FOLDER / name).is_file() for name in [*files, *kustomization["resources"]])
     assert all(one["options"]["labels"]["grafana_dashboard"] == "1" for one in maps)
 
 
-def test_monitors_select_what_the_base_labels() -> None:
+def test_monitors_select_the_labels_of_the_base() -> None:
     agents = yaml.safe_load_all((ROOT / "deploy/base/agent.yaml").read_text())
     (template,) = [one["spec"]["template"] for one in agents if one["kind"] == "DaemonSet"]
     monitor = yaml.safe_load((FOLDER / "pod-monitor.yaml").read_text())["spec"]

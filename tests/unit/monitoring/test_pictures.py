@@ -1,4 +1,4 @@
-"""Queries are asked as Grafana would ask them, and what comes back becomes a picture."""
+"""Queries are sent as Grafana would send them, and the answers become pictures."""
 
 from pathlib import Path
 
@@ -46,7 +46,7 @@ def answers() -> tuple[Result, ...]:
     return tuple(pictures.run(Server(), (BOARD,), SPAN))  # type: ignore[arg-type]
 
 
-def test_variables_are_what_is_chosen_first() -> None:
+def test_variables_have_their_default_values() -> None:
     server = Server()
     tuple(pictures.run(server, (BOARD,), SPAN))  # type: ignore[arg-type]
     all_of_them = '{job=~".+", instance=~".+"'
@@ -59,7 +59,7 @@ def test_a_variable_that_the_page_does_not_have_is_found_out() -> None:
         filled(Query("x{@} * $nobody", ""), BOARD, rate="1m", window="1h")
 
 
-def test_what_is_no_number_is_as_if_it_were_not_there() -> None:
+def test_samples_that_are_not_numbers_are_ignored() -> None:
     class Mute(Server):
         def between(self, query: str, begin: float, end: float, step: float) -> tuple[Line, ...]:
             return (Line({}, ((100.0, float("nan")), (101.0, float("inf")))),)
@@ -74,7 +74,7 @@ def test_reasons_are_given_for_panels_that_exist() -> None:
     assert all(WITHOUT_RESULT.values())
 
 
-def test_what_finds_nothing_is_named_unless_it_has_a_reason() -> None:
+def test_a_query_without_data_is_named_unless_it_has_a_reason() -> None:
     assert pictures.empty(answers(), {}) == (("board", "Empty", "nothing{@}"),)
     assert pictures.empty(answers(), {("board", "Empty"): "nobody waits"}) == ()
 

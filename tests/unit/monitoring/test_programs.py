@@ -1,4 +1,4 @@
-"""Where Prometheus and promtool come from, and what is said where they cannot be had."""
+"""Where Prometheus and promtool come from, and the errors where they are missing."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ def program(folder: Path, name: str) -> Path:
     return file
 
 
-def test_what_is_given_wins_over_the_path_and_that_over_the_cache(tmp_path: Path) -> None:
+def test_a_given_program_wins_over_the_path_and_the_path_over_the_cache(tmp_path: Path) -> None:
     environ = {"XDG_CACHE_HOME": str(tmp_path), "PATH": str(tmp_path / "bin")}
     environ[programs.ASSETS] = str(tmp_path / "assets")
     assert programs.find("promtool", environ) is None
@@ -29,7 +29,7 @@ def test_what_is_given_wins_over_the_path_and_that_over_the_cache(tmp_path: Path
     assert programs.find("promtool", environ) == given
 
 
-def test_what_is_not_here_says_which_command_gets_it(tmp_path: Path) -> None:
+def test_the_error_for_a_missing_program_names_the_command_that_fetches_it(tmp_path: Path) -> None:
     environ = {"XDG_CACHE_HOME": str(tmp_path), "PATH": str(tmp_path)}
     with pytest.raises(ProgramError, match="python -m monitoring programs"):
         programs.need("prometheus", environ)

@@ -1,4 +1,4 @@
-"""Every query can be read by Prometheus, and every metric it names is one that we have."""
+"""Prometheus can parse every query, and every metric in it exists."""
 
 import re
 from pathlib import Path

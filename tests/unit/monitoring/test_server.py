@@ -1,4 +1,4 @@
-"""What Prometheus is told to scrape, and what is said when it does not answer."""
+"""The scrape targets of Prometheus, and the errors when it does not answer."""
 
 import json
 import threading
@@ -56,15 +56,15 @@ def test_a_query_that_is_refused_is_shown_with_the_reason(prometheus: Prometheus
         prometheus.ask("bad(x)", at=5.0)
 
 
-def test_nobody_there_is_an_error_of_ours(tmp_path: Path) -> None:
+def test_an_unreachable_server_raises_our_error(tmp_path: Path) -> None:
     with pytest.raises(QueryError):
         Prometheus("http://127.0.0.1:9", tmp_path).ask("x", at=5.0)
 
 
 def test_targets_are_written_with_their_job_and_instance(tmp_path: Path) -> None:
     Prometheus("", tmp_path).watch({"agent": {"n1": "127.0.0.1:1"}, "extender": {}})
-    said = json.loads((tmp_path / "targets.json").read_text())
-    assert said == [{"targets": ["127.0.0.1:1"], "labels": {"job": "agent", "instance": "n1"}}]
+    targets = json.loads((tmp_path / "targets.json").read_text())
+    assert targets == [{"targets": ["127.0.0.1:1"], "labels": {"job": "agent", "instance": "n1"}}]
 
 
 def test_a_program_that_ends_at_once_is_an_error_that_names_its_log(

@@ -1,4 +1,4 @@
-"""Pods as tests of the process node make them."""
+"""Pods for tests of the process node."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Who shares a node's CPU budget."""
+"""The pods that share a node's CPU budget."""
 
 import msgspec
 import pytest

@@ -67,7 +67,7 @@ MISSING: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("variable", "words"), MISSING.values(), ids=MISSING)
-def test_what_is_missing_is_named(variable: dict[str, Any], words: str) -> None:
+def test_a_missing_reference_is_named(variable: dict[str, Any], words: str) -> None:
     one = pod(container(env=[variable]))
     with pytest.raises(ConfigError, match=words):
         environment(one, one.spec.containers[0], SOURCES, AROUND)

@@ -1,4 +1,4 @@
-"""The parts that touch this machine: addresses, cgroups, left-over processes, the new root."""
+"""Parts that use this machine: addresses, cgroups, leftover processes, the new root."""
 
 import subprocess
 from pathlib import Path

@@ -36,7 +36,7 @@ def test_a_container_without_command_is_refused() -> None:
     assert caught.value.reason == "ImageNotSupported"
 
 
-def test_what_is_left_out_is_named() -> None:
+def test_unsupported_fields_are_named() -> None:
     one = pod(container(livenessProbe={}, lifecycle={}), hostNetwork=True)
     refuse(one)
     assert left_out(one) == ("hostNetwork", "main.livenessProbe", "main.lifecycle")

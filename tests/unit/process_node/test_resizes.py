@@ -57,7 +57,7 @@ WEIGHTS: dict[str, tuple[PodObject, float]] = {
 
 
 @pytest.mark.parametrize(("what", "want"), WEIGHTS.values(), ids=WEIGHTS)
-def test_a_pod_counts_as_often_as_its_request_is_of_what_was_given(
+def test_the_weight_of_a_pod_is_its_request_relative_to_its_allocation(
     what: PodObject, want: float
 ) -> None:
     assert cpu_budget.weight(what) == pytest.approx(want)
@@ -161,6 +161,6 @@ def test_conditions_of_a_resize_are_taken_away() -> None:
     assert all("$patch" not in one for one in again)
 
 
-def test_resources_are_told_without_what_is_empty() -> None:
+def test_empty_resources_are_left_out() -> None:
     assert Resources().granted() == {}
     assert Resources(requests={"cpu": "1"}, limits={}).granted() == {"requests": {"cpu": "1"}}

@@ -53,7 +53,7 @@ def test_manifests_by_tag_are_not_made():
         images.kustomization(tagged, "../deploy/base")
 
 
-def test_the_lint_accepts_what_the_release_writes(tmp_path):
+def test_the_lint_accepts_the_output_of_the_release(tmp_path):
     text = images.kustomization(BY_DIGEST, "../deploy/base")
     (tmp_path / "kustomization.yaml").write_text(text)
     assert images.lint(tmp_path, f"python:3.11-slim@{DIGEST}") == ()
