@@ -68,7 +68,7 @@ def test_the_job_on_the_page_is_valid_and_may_be_moved():
     for one in objects:
         manifests.check_schema(one)
     (job,) = manifests.jobs_of(objects)
-    assert (job.key, job.problem, job.min_available) == ("team-a/job/mnist", "", 1)
+    assert (job.key, job.problem, job.min_available) == ("team-a/job/mnist", None, 1)
 
 
 def test_the_group_on_the_page_is_the_agents():
