@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from extender.core.elastic import proposals
+from extender.core.elastic.decision import ELASTIC
 from extender.core.records.rescale import Cause, Phase, Proposal
 from shared.kube import paths
 from shared.model import JobKey
@@ -46,7 +46,7 @@ async def fake(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeKube]:
 @pytest.fixture
 def plan(monkeypatch: pytest.MonkeyPatch) -> Plan:
     made = Plan()
-    monkeypatch.setattr(proposals, "proposals", made.proposals)
+    monkeypatch.setattr(ELASTIC, "_propose", made.proposals)
     return made
 
 

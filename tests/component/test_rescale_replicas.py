@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from extender.core.elastic import proposals
+from extender.core.elastic.decision import ELASTIC
 from extender.core.records.rescale import Cause, Phase, Proposal
 from shared.kube import paths
 from shared.model import JobKey
@@ -44,7 +44,7 @@ class Undisturbed(kube_faults.Fault):
 @pytest.fixture
 async def fake(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeKube]:
     plan = Proposal(JobKey(f"default/group/{NAME}"), AFTER, Cause.SLOT)
-    monkeypatch.setattr(proposals, "proposals", lambda *_: (plan,))
+    monkeypatch.setattr(ELASTIC, "_propose", lambda *_: (plan,))
     monkeypatch.setattr("shared.kube.lease.POLL_SECONDS", 0.05)  # two extenders a test
     async with FakeKube.running() as server, lease(server):
         yield server

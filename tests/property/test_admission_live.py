@@ -183,7 +183,7 @@ def test_another_life_decides_the_same(sizes, rows, within):
             world.memory = PricingState()
             others = world.look(apply=False)
             world.memory = remembered
-            assert others.memory.plans == ours.memory.plans
+            assert others.state.plans == ours.state.plans
             assert {k: s.reason for k, s in others.standings.items()} == {
                 k: s.reason for k, s in ours.standings.items()
             }

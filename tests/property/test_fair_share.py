@@ -15,7 +15,9 @@ CAPACITY = (60, 120)
 NAMES = string.ascii_lowercase[:4]
 names = st.sampled_from(NAMES)
 amounts = st.tuples(st.integers(1, 12), st.integers(1, 24))
-params = st.builds(FairShareParameters, st.just(True), st.sampled_from([0.0, 0.05, 0.3]))
+params = st.builds(
+    FairShareParameters, enabled=st.just(True), tolerance=st.sampled_from([0.0, 0.05, 0.3])
+)
 entitlements = st.builds(
     Entitlement,
     st.sampled_from([0.5, 1.0, 1.5, 4.0]),

@@ -30,7 +30,9 @@ def queues(draw, min_size=0):
 
 
 clusters = st.builds(Capacity, st.integers(0, 12), st.integers(0, 12))
-settings = st.builds(WeightingParameters, st.integers(0, 3), st.integers(0, 3))
+settings = st.builds(
+    WeightingParameters, class_weight=st.integers(0, 3), user_weight=st.integers(0, 3)
+)
 
 
 def order(jobs, capacity, params):
