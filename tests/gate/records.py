@@ -60,6 +60,12 @@ class Records:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[Any]:
         return (yield from self._within(item))
 
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self, nextitem: pytest.Item | None) -> Iterator[Any]:
+        if nextitem is None:  # it ends the session's fixtures too, which other modules share
+            self._module = ""
+        return (yield)
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._seconds[report.nodeid] += report.duration
 

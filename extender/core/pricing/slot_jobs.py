@@ -1,4 +1,4 @@
-"""TODO: say what this file is."""
+"""A job in the units of OASiS: time in slots, resources in those of the machines."""
 
 from dataclasses import dataclass, replace
 

@@ -58,6 +58,19 @@ def test_what_is_opened_between_tests_is_noted_for_none(notes):
     assert sent(running, output) == {}
 
 
+@pytest.mark.parametrize(("last", "noted"), [(True, {}), (False, {MODULE: ["docs/faq.md"]})])
+def test_the_last_teardown_is_noted_for_no_module(notes, last, noted):
+    """It ends fixtures of the session, which may have begun in another module."""
+    running, output = notes
+    protocol = running.pytest_runtest_protocol(SimpleNamespace(nodeid=f"{MODULE}::test_it"))
+    next(protocol)
+    next(running.pytest_runtest_teardown(nextitem=None if last else SimpleNamespace()))
+    running.note("open", ("docs/faq.md", "r", 0))
+    with pytest.raises(StopIteration):
+        protocol.send(None)
+    assert sent(running, output) == noted
+
+
 async def test_noting_blocks_no_event_loop(notes):
     running, output = notes
     with blockbuster_ctx():

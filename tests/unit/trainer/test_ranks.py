@@ -55,8 +55,18 @@ def _ask(agent: Agent, hold_seconds: float = 600.0) -> None:
 
 def _ask_and_end(agent: Agent, processes: list[subprocess.Popen[str]]) -> None:
     _ask(agent)
-    for process in processes:
-        process.send_signal(signal.SIGTERM)
+    _terminate_together(processes)
+
+
+def _terminate_together(processes: list[subprocess.Popen[str]]) -> None:
+    """Send SIGTERM to all ranks while none runs.
+
+    Otherwise a rank may learn of the end from another, leave, and get its own SIGTERM when its
+    interpreter has already restored the default handler.
+    """
+    for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGCONT):
+        for process in processes:
+            process.send_signal(number)
 
 
 @pytest.mark.parametrize("every", [1, 7])
@@ -117,8 +127,7 @@ def test_a_rank_that_cannot_save_makes_the_answer_a_failure(tmp_path: Path) -> N
         _ask(agent)
         at = _last(tmp_path, "step")[0]
         wait_for(lambda: min(_last(tmp_path, "step")) > at)
-        for process in processes:
-            process.send_signal(signal.SIGTERM)
+        _terminate_together(processes)
 
     assert _run(tmp_path, act, "all-save", "fail-rank=1") == [143] * WORLD
     answer = Agent(tmp_path).read("ack-r1.json")
