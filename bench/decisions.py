@@ -107,7 +107,7 @@ def world(servers: int, horizon: int, seed: int) -> tuple[SlotState, list[Traini
     bounds = price_bounds.price_bounds(
         [slots.in_units(j, by) for j in past], cluster, BoundsParameters()
     )
-    return admission.empty(cluster, bounds), [slots.in_units(job, by) for job in drawn.jobs]
+    return admission.empty_state(cluster, bounds), [slots.in_units(job, by) for job in drawn.jobs]
 
 
 def oasis(servers: int, horizon: int, many: int, compare: bool) -> Row:  # noqa: FBT001 - as ``Measure``

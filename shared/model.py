@@ -155,7 +155,7 @@ class PriorityClass(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class MigrationPhase(StrEnum):
-    """Where a migration is (``extender.core.migration.stepping`` has the transition table)."""
+    """Where a migration is (``extender.core.migration.state_machine`` has the transition table)."""
 
     REQUESTED = "Requested"
     TARGET_RESERVED = "TargetReserved"

@@ -20,10 +20,10 @@ from extender.core.cluster.snapshot import Snapshot
 from extender.core.explain import NOT_BY_PRICE, node_changes
 from extender.core.pricing.decision import PRICING, PricingDecision, PricingTrigger
 from extender.core.pricing.history import History
-from extender.core.pricing.outcome import PriceLedger, PricingOutcome, PricingState, Standing
-from extender.core.pricing.searching import GRACE
+from extender.core.pricing.outcome import JobStatus, PriceLedger, PricingOutcome, PricingState
+from extender.core.pricing.stable_schedule import GRACE
 from extender.core.queue.state import Priced
-from extender.core.records.slot_plan import planned
+from extender.core.records.slot_plan import plans_by_job
 from extender.writers.history import HistoryKeeper
 from extender.writers.owners import OwnerWriter
 from shared.model import JobKey
@@ -85,7 +85,7 @@ class PricingController(Controller[PricingState, PricingTrigger, PricingOutcome]
         if kept != history:
             self._remember(kept)
 
-    def standings(self) -> Mapping[JobKey, Standing]:
+    def standings(self) -> Mapping[JobKey, JobStatus]:
         """Return how jobs with a utility stood after the last pass."""
         return {} if self.last is None else self.last.standings
 
@@ -117,7 +117,7 @@ class PricingController(Controller[PricingState, PricingTrigger, PricingOutcome]
             recorder.fails(PRICING)
             raise
         recorder.ends(PRICING, session, trigger, outcome)
-        self.context.metrics.admission.observe(outcome, state, planned(snapshot))
+        self.context.metrics.admission.observe(outcome, state, plans_by_job(snapshot))
         self.take_over(session, outcome)
         self.last = outcome
         return outcome

@@ -12,11 +12,11 @@ import numpy as np
 
 from extender.core.cluster.reasons import Reason
 from extender.core.pricing.outcome import (
+    JobStatus,
     PriceLedger,
     PricingOutcome,
     PricingState,
     Promise,
-    Standing,
 )
 from extender.core.pricing.slots import FloatCube
 from extender.metrics.series import Series
@@ -146,13 +146,13 @@ class AdmissionMetrics:
         self._stand(())
         self._prices(None)
 
-    def _admitted(self, standing: Standing) -> None:
+    def _admitted(self, standing: JobStatus) -> None:
         self.offers.labels(outcome=Offered.ADMITTED.value).inc()
         self.payoff.inc(max(0.0, standing.payoff))
         if standing.utility:
             self.gain.observe(standing.payoff / standing.utility)
 
-    def _stand(self, standings: Iterable[Standing]) -> None:
+    def _stand(self, standings: Iterable[JobStatus]) -> None:
         jobs = list(standings)
         reasons = Counter(job.reason.value if job.reason else RUNS for job in jobs)
         promises = Counter(job.promise for job in jobs)

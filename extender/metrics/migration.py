@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Final
 
-from extender.core.records.migration_history import downtime_seconds, lost_steps
+from extender.core.records.migration_entries import downtime_seconds, lost_steps
 from extender.metrics.series import Series
 from shared.model import CLOSED_PHASES, Migration, MigrationPhase, Trigger
 

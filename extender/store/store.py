@@ -224,8 +224,8 @@ class ClusterStore:
     def _room(self) -> NodeTable:
         """The nodes' room, less what open migrations keep: few, so counted anew each time."""
         arrived = (self._pods.seats.frozen(), self._pods.bound.frozen())
-        places = [p for m in self._migrations.all() for p in migrations.kept(m, arrived)]
-        return migrations.with_kept(self._nodes.room(), places)
+        places = [p for m in self._migrations.all() for p in migrations.reservations(m, arrived)]
+        return migrations.with_reservations(self._nodes.room(), places)
 
     def export(self) -> Content:
         """Return everything the store holds, as one value, in order of kind and key."""

@@ -112,7 +112,9 @@ class Executor:
     def _releasing(self, command: ReleasePod) -> Awaitable[object]:
         if command.direct:
             body = {
-                "metadata": {"annotations": self._signed(command, annotations.of_release(command))}
+                "metadata": {
+                    "annotations": self._signed(command, annotations.release_annotations(command))
+                }
             }
             return writes.patch_pod(self.client, command.pod, command.uid, body)
         return writes.release(
@@ -120,7 +122,7 @@ class Executor:
             command.pod,
             command.uid,
             gates=command.gates,
-            annotations=self._signed(command, annotations.of_release(command)),
+            annotations=self._signed(command, annotations.release_annotations(command)),
             terms=command.terms,
             resource_version=command.resource_version,
         )
@@ -139,7 +141,11 @@ class Executor:
             self.client,
             command.pod,
             command.uid,
-            {"metadata": {"annotations": self._signed(command, annotations.of_rewrite(command))}},
+            {
+                "metadata": {
+                    "annotations": self._signed(command, annotations.rewrite_annotations(command))
+                }
+            },
             resource_version=command.resource_version,
         )
         # before the write, which wakes the pod: kube-scheduler may ask before we have the answer,

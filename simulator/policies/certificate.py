@@ -14,7 +14,7 @@ import numpy as np
 from extender.core.pricing import slot_offers
 from extender.core.pricing.admission import SlotState
 from extender.core.pricing.price_bounds import Bounds
-from extender.core.pricing.slots import FloatMatrix, FloatVector, Pool, Promised
+from extender.core.pricing.slots import Commitments, FloatMatrix, FloatVector, Pool
 from extender.core.pricing.training_job import ROUNDING, TrainingJob
 
 
@@ -85,7 +85,7 @@ def _marginals(job: TrainingJob, state: SlotState) -> FloatMatrix:
     rows = slice(job.arrival - 1, state.cluster.horizon)
     most = min(job.chunks, job.work)
     bounds, promised = state.bounds, state.promised
-    empty = Promised(state.cluster)
+    empty = Commitments(state.cluster)
     price = slot_offers.unit_prices(
         promised.workers, rows, job.worker, bounds.log_low_workers, bounds.log_high_workers
     )

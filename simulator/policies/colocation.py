@@ -14,8 +14,16 @@ from extender.core.pricing import admission, schedule, slot_offers, slot_search
 from extender.core.pricing.admission import OfferDecision, SlotState
 from extender.core.pricing.price_bounds import Bounds
 from extender.core.pricing.schedule import Steps
-from extender.core.pricing.slots import FloatMatrix, FloatVector, Promised, SlotCluster, offline
-from extender.core.pricing.timetable import IntVector, Schedule, Seats
+from extender.core.pricing.slots import (
+    Allocation,
+    Commitments,
+    FloatMatrix,
+    FloatVector,
+    IntVector,
+    Schedule,
+    SlotCluster,
+    offline,
+)
 from extender.core.pricing.training_job import ROUNDING, TrainingJob
 
 
@@ -61,7 +69,7 @@ def offer(
 def best_schedule(
     job: TrainingJob,
     cluster: SlotCluster,
-    promised: Promised,
+    promised: Commitments,
     bounds: Bounds,
     params: SlotParameters,
     *,
@@ -135,7 +143,7 @@ class _Table:
 
 
 def _table(
-    job: TrainingJob, promised: Promised, bounds: Bounds, steps: Steps, rows: slice
+    job: TrainingJob, promised: Commitments, bounds: Bounds, steps: Steps, rows: slice
 ) -> _Table:
     low, high = bounds.log_low_workers, bounds.log_high_workers
     worker = slot_offers.unit_prices(promised.workers, rows, job.worker, low, high)
@@ -154,7 +162,7 @@ def _table(
     return _Table(rows.start + 1, machines, costs)
 
 
-def _rooms(job: TrainingJob, promised: Promised, steps: Steps, rows: slice) -> IntVector:
+def _rooms(job: TrainingJob, promised: Commitments, steps: Steps, rows: slice) -> IntVector:
     """Return how many steps fit on each machine in each slot, (S, M)."""
     pool = promised.workers
     room = np.full(pool.used[0, rows].shape, len(steps.workers) - 1, dtype=np.int64)
@@ -189,8 +197,8 @@ def _schedule(
         utility=utility,
         bill=bill,
         completion_slot=end,
-        workers=Seats(slots[busy], machines[busy], counts[busy]),
-        servers=Seats(slots[serving], machines[serving], served[serving]),
+        workers=Allocation(slots[busy], machines[busy], counts[busy]),
+        servers=Allocation(slots[serving], machines[serving], served[serving]),
         colocated=True,
         unit=steps.unit,
     )

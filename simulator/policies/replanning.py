@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from extender.core.parameters.pricing import AdmissionParameters, Granularity, Replanning
 from extender.core.pricing import admission
 from extender.core.pricing.admission import OfferDecision, SlotState
-from extender.core.pricing.timetable import Schedule
+from extender.core.pricing.slots import Schedule
 from extender.core.pricing.training_job import ROUNDING, TrainingJob
 from simulator.policies import colocation
 
@@ -55,7 +55,7 @@ def replan(
     keep = params.replanning is Replanning.ADMITTED_FIRST
     jobs = [*left.values(), *(job for job in waiting if job.name not in left)]
     jobs.sort(key=_turn(now, left if keep else {}))
-    after = admission.empty(state.cluster, state.bounds)
+    after = admission.empty_state(state.cluster, state.bounds)
     decisions = {}
     for job in jobs:
         least = float("-inf") if keep and job.name in left else 0.0

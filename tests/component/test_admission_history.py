@@ -6,7 +6,7 @@ import pytest
 
 from extender.core.pricing import history
 from extender.core.pricing.history import History, PastJob
-from extender.core.records.slot_plan import Asked
+from extender.core.records.slot_plan import JobRequest
 from extender.writers.history import KEY, NAME, PAUSE_SECONDS, HistoryKeeper
 from shared.kube import paths
 from shared.kube.client import KubeClient
@@ -21,7 +21,7 @@ WARNINGS = "extender.writers.history"
 
 
 def known(*uids: str, **steps: float) -> History:
-    asked = Asked(utility="sigmoid:1,0,1h", training="epochs=1", worker=make_shape(cpu="1"))
+    asked = JobRequest(utility="sigmoid:1,0,1h", training="epochs=1", worker=make_shape(cpu="1"))
     return History(tuple(PastJob(Uid(uid), asked) for uid in uids), steps)
 
 

@@ -400,7 +400,7 @@ def _declined(running: Extender, job: str) -> str:
 
 def _kept(running: Extender) -> int:
     known = _snapshot(running).migrations.values()
-    return sum(len(records_migrations.kept(one, ())) for one in known)
+    return sum(len(records_migrations.reservations(one, ())) for one in known)
 
 
 def _reports(running: Extender) -> Mapping[str, object]:

@@ -19,7 +19,7 @@ from extender.core.cluster import job_views
 from extender.core.cluster.job_views import VIEWS
 from extender.core.explain import MOST_ENTRIES, Page
 from extender.core.parameters.combined import CoreParameters
-from extender.core.records import migration_history
+from extender.core.records import migration_entries
 from extender.metrics.extender import ExtenderMetrics
 from extender.servers.applications import create_api_app, create_runner, create_scheduler_app
 from extender.servers.auth import authorizer
@@ -123,7 +123,7 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[str]]:
     for name in ("what_if", "paused", "asked"):
         watch(explain, name)
     watch(explain, "ledger")
-    watch(migration_history, "ledger")
+    watch(migration_entries, "ledger")
     watch(manifests, "read")
     watch(manifests, "namespaces")
     return seen

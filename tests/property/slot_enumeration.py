@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from extender.core.cluster.utility import Sigmoid
 from extender.core.parameters.pricing import Granularity
 from extender.core.pricing.price_bounds import Bounds
-from extender.core.pricing.slots import Promised
+from extender.core.pricing.slots import Commitments
 from extender.core.pricing.training_job import TrainingJob
 from tests.unit.core.policies.slot_worlds import make_cluster, make_job, unit_bill
 
@@ -46,7 +46,7 @@ def worlds(draw, most_jobs=4, horizon=3):
 
 
 def best_payoff(
-    job: TrainingJob, promised: Promised, bounds: Bounds, granularity: Granularity
+    job: TrainingJob, promised: Commitments, bounds: Bounds, granularity: Granularity
 ) -> float:
     """Return the largest payoff of any integer y and z, at least 0."""
     horizon = promised.cluster.horizon

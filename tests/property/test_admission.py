@@ -25,7 +25,7 @@ params = st.sampled_from(list(Granularity)).map(
 
 def begin(world, rule):
     cluster, jobs = world
-    return admission.empty(cluster, price_bounds.price_bounds(jobs, cluster, rule)), jobs
+    return admission.empty_state(cluster, price_bounds.price_bounds(jobs, cluster, rule)), jobs
 
 
 @given(worlds(most_jobs=6, horizon=6), params, rules)

@@ -152,11 +152,11 @@ def test_in_an_empty_cluster_the_papers_rule_decides(sizes, row, share):
     world.add(job_of("a", row))
     look = world.look()
     snapshot, reading = world.store.snapshot(), Reading(world.now, world.now)
-    nodes = machines.machines(snapshot, world.params.slot_time)
+    nodes = machines.read_machines(snapshot, world.params.slot_time)
     seen = PricingSession(snapshot, reading, world.params, nodes, world.slot, boundary=True)
-    (one,) = candidates.candidates(snapshot, (), History(), world.params.slot_time).offered
+    (one,) = candidates.find_candidates(snapshot, (), History(), world.params.slot_time).offered
     bounds = learning.learned_bounds(History(), {one.owner.uid: one.asked}, seen)
-    state = admission.empty(nodes.cluster, bounds)
+    state = admission.empty_state(nodes.cluster, bounds)
     decision = admission.offer(one.wanted(seen).job, state, world.params.admission)
     assert decision.admitted == ("a" in world.plans())
     if decision.schedule is not None:

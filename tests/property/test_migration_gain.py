@@ -38,18 +38,18 @@ def test_the_sign_is_that_of_the_change_of_the_share(remaining, now, then):
 
 @given(st.none() | remaining, shares, shares, st.none() | costs, params, st.floats(0, 1e5))
 def test_more_to_gain_never_makes_it_less_worth(remaining, now, then, cost, params, more):
-    before = migration_gain.judge(remaining, now, then, cost, params)
-    wider = migration_gain.judge(remaining, now, then + more, cost, params)
+    before = migration_gain.expected_gain(remaining, now, then, cost, params)
+    wider = migration_gain.expected_gain(remaining, now, then + more, cost, params)
     assert wider.worth_it >= before.worth_it
     if remaining is not None:
-        longer = migration_gain.judge(remaining + more, now, then, cost, params)
+        longer = migration_gain.expected_gain(remaining + more, now, then, cost, params)
         assert longer.worth_it >= before.worth_it
 
 
 @given(st.none() | remaining, shares, shares, costs, params, costs)
 def test_a_higher_cost_never_makes_it_worth_more(remaining, now, then, cost, params, more):
-    before = migration_gain.judge(remaining, now, then, cost, params)
-    dearer = migration_gain.judge(remaining, now, then, cost + more, params)
+    before = migration_gain.expected_gain(remaining, now, then, cost, params)
+    dearer = migration_gain.expected_gain(remaining, now, then, cost + more, params)
     assert dearer.worth_it <= before.worth_it
 
 

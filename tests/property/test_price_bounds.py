@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from extender.core.parameters.pricing import BoundsParameters, PriceBoundRule, SlotParameters
 from extender.core.pricing import price_bounds, slot_offers
 from extender.core.pricing.schedule import best_schedule
-from extender.core.pricing.slots import Promised
+from extender.core.pricing.slots import Commitments
 from tests.property.slot_enumeration import worlds
 from tests.property.test_schedule import Scaled
 from tests.unit.core.policies.slot_worlds import discrete_alpha, dual
@@ -68,7 +68,7 @@ def test_printed_an_empty_cluster_admits_whatever_it_can_run(world):
     bounds = price_bounds.printed(jobs, cluster, EXACT)
     for job in jobs:
         possible = best_schedule(
-            job, cluster, Promised(cluster), bounds, SlotParameters(), least_payoff=-math.inf
+            job, cluster, Commitments(cluster), bounds, SlotParameters(), least_payoff=-math.inf
         )
         if possible is not None:
             assert possible.payoff >= possible.utility / 2 > 0
@@ -84,7 +84,7 @@ def test_printed_an_empty_cluster_is_worth_at_most_half_the_least_utility(world)
         for job in jobs
     )
     assume(least == least_floored)
-    assert dual([], Promised(cluster), bounds) <= least / 2 * (1 + 1e-9)
+    assert dual([], Commitments(cluster), bounds) <= least / 2 * (1 + 1e-9)
 
 
 @given(worlds(), st.sampled_from([PriceBoundRule.PRINTED, PriceBoundRule.KAPPA]))

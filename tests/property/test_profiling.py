@@ -80,7 +80,7 @@ def happen(world, event, seconds, steps):
         world.memory = PricingState()
     else:
         world.now += seconds
-        for key in sorted(profile.profiled(world.store.snapshot())):
+        for key in sorted(profile.profile_runs(world.store.snapshot())):
             name = key.rsplit("/", 1)[1]
             world.train(name, 0.0, steps=steps)
 
@@ -96,7 +96,7 @@ def test_no_run_holds_room_of_jobs_with_a_plan_and_nothing_is_lost(rows, events)
         world.place()
         check_others(world)
         check_room(world, SHARE)
-        runs = profile.profiled(world.store.snapshot())
+        runs = profile.profile_runs(world.store.snapshot())
         for key, run in known.items():
             assert key in runs
             if run.batch_seconds is not None:

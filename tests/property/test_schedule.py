@@ -17,7 +17,7 @@ from extender.core.parameters.pricing import (
 from extender.core.pricing import price_bounds
 from extender.core.pricing.price_bounds import Bounds
 from extender.core.pricing.schedule import best_schedule
-from extender.core.pricing.slots import Promised, SlotCluster
+from extender.core.pricing.slots import Commitments, SlotCluster
 from tests.property.slot_enumeration import best_payoff, worlds
 from tests.unit.core.policies.slot_worlds import check_room, check_schedule
 
@@ -42,7 +42,7 @@ class Scaled:
 def test_it_is_as_good_as_the_best_of_all_schedules(world, granularity, rule):
     cluster, jobs = world
     bounds = price_bounds.price_bounds(jobs, cluster, rule)
-    promised = Promised(cluster)
+    promised = Commitments(cluster)
     for job in jobs:
         found = best_schedule(
             job, cluster, promised, bounds, SlotParameters(granularity=granularity)
@@ -57,7 +57,7 @@ def test_it_is_as_good_as_the_best_of_all_schedules(world, granularity, rule):
 def test_it_keeps_to_all_constraints_and_costs_what_it_says(world, granularity, rule, start):
     cluster, jobs = world
     bounds = price_bounds.price_bounds(jobs, cluster, rule)
-    promised = Promised(cluster)
+    promised = Commitments(cluster)
     params = SlotParameters(granularity=granularity)
     for job in jobs:
         found = best_schedule(job, cluster, promised, bounds, params, start=start)
@@ -72,7 +72,7 @@ def test_it_keeps_to_all_constraints_and_costs_what_it_says(world, granularity, 
 def test_blocks_keep_to_all_constraints_and_gain_nothing(world, most_units, most_idle_share):
     cluster, jobs = world
     bounds = price_bounds.price_bounds(jobs, cluster, BoundsParameters(rule=PriceBoundRule.KAPPA))
-    promised = Promised(cluster)
+    promised = Commitments(cluster)
     blocks = SlotParameters(most_units=most_units, most_idle_share=most_idle_share)
     for job in jobs:
         exact = best_schedule(job, cluster, promised, bounds, SlotParameters())
@@ -92,7 +92,7 @@ def test_it_runs_with_as_many_as_it_needs_or_not_at_all(world, rule, least, serv
     bounds = price_bounds.price_bounds(jobs, cluster, rule)
     for job in jobs:
         needs = replace(job, least_workers=min(least, job.chunks), fixed_servers=servers)
-        found = best_schedule(needs, cluster, Promised(cluster), bounds, SlotParameters())
+        found = best_schedule(needs, cluster, Commitments(cluster), bounds, SlotParameters())
         if found:
             served = found.servers.by_slot()
             for slot, workers in found.workers.by_slot().items():
@@ -109,7 +109,7 @@ def test_a_factor_on_all_utilities_changes_no_decision(world, granularity, facto
     params = SlotParameters(granularity=granularity)
     bounds = price_bounds.price_bounds(jobs, cluster, BoundsParameters(rule=PriceBoundRule.PRINTED))
     scaled = price_bounds.price_bounds(more, cluster, BoundsParameters(rule=PriceBoundRule.PRINTED))
-    promised = Promised(cluster)
+    promised = Commitments(cluster)
     for job, dearer in zip(jobs, more, strict=True):
         found = best_schedule(job, cluster, promised, bounds, params)
         again = best_schedule(dearer, cluster, promised, scaled, params)
@@ -130,9 +130,9 @@ def test_the_order_of_the_machines_does_not_matter(world, granularity, data):
     other = SlotCluster(
         cluster.worker_capacity[turn], cluster.server_capacity[back], cluster.horizon
     )
-    promised = Promised(cluster)
+    promised = Commitments(cluster)
     for job in jobs:
-        mirror = Promised(other)
+        mirror = Commitments(other)
         mirror.workers.used[:] = promised.workers.used[:, :, turn]
         mirror.servers.used[:] = promised.servers.used[:, :, back]
         found = best_schedule(job, cluster, promised, bounds, params)
@@ -170,6 +170,6 @@ def test_what_nobody_asks_for_costs_nothing(world, granularity):
     params = SlotParameters(granularity=granularity)
     for job in jobs:
         wide = replace(job, worker=(*job.worker, 0.0), server=(*job.server, 0.0))
-        found = best_schedule(job, cluster, Promised(cluster), bounds, params)
-        again = best_schedule(wide, more, Promised(more), wider, params)
+        found = best_schedule(job, cluster, Commitments(cluster), bounds, params)
+        again = best_schedule(wide, more, Commitments(more), wider, params)
         assert (found.payoff if found else 0.0) == (again.payoff if again else 0.0)

@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from extender.core.cluster import job_views
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.records import rescale, workers
-from extender.core.records.rescale import Noted, Phase, Rescale
+from extender.core.records import elastic_workers, rescale
+from extender.core.records.rescale import OwnedRescale, Phase, Rescale
 from shared.model import Migration, MigrationMember, MigrationPhase, NodeName, Pod, PodKey, Uid
 from shared.progress import CheckpointPhase
 
@@ -136,7 +136,7 @@ def orders(snapshot: Snapshot, node: NodeName) -> Iterator[Order]:
             yield noted.rescale, pod.uid, _stands(noted.rescale, pod, surplus=surplus)
 
 
-def _alive(snapshot: Snapshot, noted: Noted, uids: list[Uid]) -> list[Pod]:
+def _alive(snapshot: Snapshot, noted: OwnedRescale, uids: list[Uid]) -> list[Pod]:
     """Return the pods that are asked; none where the owner has no pods in the job it names."""
     job = noted.rescale.job
     if not rescale.has_pods(snapshot, noted):
@@ -144,12 +144,12 @@ def _alive(snapshot: Snapshot, noted: Noted, uids: list[Uid]) -> list[Pod]:
     return [p for p in snapshot.jobs.get(job, ()) if p.uid in uids and not p.finished]
 
 
-def _surplus(snapshot: Snapshot, noted: Noted) -> bool:
+def _surplus(snapshot: Snapshot, noted: OwnedRescale) -> bool:
     """Return True if a worker that is to leave is not yet on its way out."""
     if noted.rescale.phase is not Phase.SHRINKING:
         return False
     job = job_views.view(snapshot, noted.rescale.job)
-    return len(workers.owner_workers(snapshot, job, noted.owner).live) > noted.rescale.to
+    return len(elastic_workers.owner_workers(snapshot, job, noted.owner).live) > noted.rescale.to
 
 
 def _stands(one: Rescale, pod: Pod, *, surplus: bool) -> bool:

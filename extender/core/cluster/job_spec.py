@@ -18,7 +18,7 @@ from typing import Final, Generic, TypeVar
 
 from extender.core.cluster import training_spec
 from extender.core.cluster.relations import Relations
-from extender.core.cluster.training_spec import Training, Worth
+from extender.core.cluster.training_spec import Training, UtilityCurve
 from extender.core.kinds import registry
 from extender.core.kinds.base import Owners
 from extender.core.kinds.problem import Problem
@@ -125,7 +125,7 @@ class JobSpec:
     workers: WorkerRange | None = None
     shrink: Shrink = Shrink.CHECKPOINT
     has_checkpoint: bool = False
-    utility: Stated[Worth] | None = None
+    utility: Stated[UtilityCurve] | None = None
     training: Stated[Training] | None = None
     problems: tuple[Problem, ...] = ()
 

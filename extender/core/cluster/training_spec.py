@@ -70,7 +70,7 @@ class Sigmoid:
         return utility.Sigmoid(self.priority, decay, self.target_seconds).of(duration)
 
 
-Worth = Sigmoid | utility.Steps
+UtilityCurve = Sigmoid | utility.Steps
 """What completing is worth, by seconds from creation to completion."""
 
 
@@ -119,7 +119,7 @@ def is_batch(seconds: float) -> bool:
 
 
 @lru_cache(_MOST_KNOWN)
-def utility_of(text: str) -> Worth:
+def utility_of(text: str) -> UtilityCurve:
     """Read ``shuntyard.io/utility``.
 
     Raises:
@@ -141,7 +141,7 @@ def utility_of(text: str) -> Worth:
     raise InputError(_UTILITY_FIELD, text, _UTILITY_EXPECTED)
 
 
-def utility_text(worth: Worth) -> str:
+def utility_text(worth: UtilityCurve) -> str:
     """Write it so that ``utility_of`` reads the same."""
     if isinstance(worth, Sigmoid):
         numbers = f"{_plain(worth.priority)},{_plain(worth.decay_per_hour)}"

@@ -116,7 +116,7 @@ class CpuSharesDecision(Decision[CpuSharesState, CpuSharesTrigger, CpuSharesOutc
         state = kept(state, every_pod, now)
         state, pending = followed_pending(state, every_pod, now)
         seen = {} if restoring else _observed(session, nodes, state)
-        moving = frozenset[Uid]() if restoring else migrations.moving(snapshot)
+        moving = frozenset[Uid]() if restoring else migrations.moving_pods(snapshot)
         state = _remembered(state, every_pod, seen, now)
         view = _View(session.reading, params, restoring, moving, seen)
         commands = [

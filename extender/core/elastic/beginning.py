@@ -21,10 +21,17 @@ from extender.core.elastic.stepping import recent
 from extender.core.kinds import registry
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.elastic import RescaleParameters
-from extender.core.records.elastic_owner import scaled
-from extender.core.records.rescale import Cause, Noted, Phase, Proposal, Records, Rescale, is_paused
+from extender.core.records.elastic_workers import OwnerWorkers, elastic_owner, owner_workers
+from extender.core.records.rescale import (
+    Cause,
+    OwnedRescale,
+    Phase,
+    Proposal,
+    Rescale,
+    RescaleRecords,
+    is_paused,
+)
 from extender.core.records.rescale_reasons import ScalingReason as R
-from extender.core.records.workers import OwnerWorkers, owner_workers
 from shared.model import JobKey, Owner, Uid
 
 
@@ -44,12 +51,12 @@ def missing_marks(workers: OwnerWorkers, to: int) -> tuple[MarkPod, ...]:
     return tuple(MarkPod(p.key, p.uid, wanted[p.key]) for p in going if p.key in wanted)
 
 
-def marks(snapshot: Snapshot, records: Records) -> tuple[MarkPod, ...]:
+def marks(snapshot: Snapshot, records: RescaleRecords) -> tuple[MarkPod, ...]:
     """Return the marks that are missing for changes under way."""
     return tuple(mark for noted in records.open for mark in marks_of_change(snapshot, noted))
 
 
-def marks_of_change(snapshot: Snapshot, noted: Noted) -> tuple[MarkPod, ...]:
+def marks_of_change(snapshot: Snapshot, noted: OwnedRescale) -> tuple[MarkPod, ...]:
     """Return those of one change: of one that is asked for, and that nobody has interfered with."""
     owner, one = noted.owner, noted.rescale
     if one.phase is not Phase.ASKED or one.to == 0 or stepping.worker_number(owner) != one.before:
@@ -91,7 +98,7 @@ class RequestedChange:
 
 def requested_change(
     snapshot: Snapshot,
-    records: Records,
+    records: RescaleRecords,
     proposal: Proposal,
     reading: Reading,
     params: CoreParameters,
@@ -154,7 +161,9 @@ def _unmarked(one: RequestedChange) -> bool:
     return one.to > 0 and bool(missing_marks(one.workers, one.to))
 
 
-def _subject(snapshot: Snapshot, records: Records, proposal: Proposal) -> RequestedChange | R:
+def _subject(
+    snapshot: Snapshot, records: RescaleRecords, proposal: Proposal
+) -> RequestedChange | R:
     job = job_views.view(snapshot, proposal.job) if proposal.job in snapshot.jobs else None
     paused = _paused(records, proposal.job)
     owner = paused.owner if paused else _owner(snapshot, job)
@@ -177,19 +186,19 @@ def _subject(snapshot: Snapshot, records: Records, proposal: Proposal) -> Reques
     )
 
 
-def _mistake(records: Records, owner: Owner, job: Job | None) -> R | None:
+def _mistake(records: RescaleRecords, owner: Owner, job: Job | None) -> R | None:
     if owner.uid in records.unreadable:
         return R.RESCALE_UNREADABLE
     return R.MISCONFIGURED if job is not None and job.problem else None
 
 
-def _paused(records: Records, key: JobKey) -> Noted | None:
+def _paused(records: RescaleRecords, key: JobKey) -> OwnedRescale | None:
     noted = records.by_job.get(key)
     return noted if noted is not None and is_paused(noted) else None
 
 
 def _owner(snapshot: Snapshot, job: Job | None) -> Owner | None:
-    found = scaled(snapshot, job) if job is not None else None
+    found = elastic_owner(snapshot, job) if job is not None else None
     return found.owner if found is not None else None
 
 

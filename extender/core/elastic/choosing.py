@@ -16,8 +16,8 @@ from extender.core.cluster.snapshot import Snapshot
 from extender.core.elastic import beginning
 from extender.core.elastic.beginning import RequestedChange
 from extender.core.parameters.combined import CoreParameters
-from extender.core.records.elastic_owner import ranged, scaled
-from extender.core.records.rescale import Cause, Proposal, Records
+from extender.core.records.elastic_workers import elastic_owner, jobs_with_range
+from extender.core.records.rescale import Cause, Proposal, RescaleRecords
 from extender.core.records.rescale_reasons import ScalingReason as R
 from shared.ledgers import Declined
 from shared.model import JobKey
@@ -33,7 +33,7 @@ class Chosen:
 
 def choose(
     snapshot: Snapshot,
-    records: Records,
+    records: RescaleRecords,
     proposals: Iterable[Proposal],
     reading: Reading,
     params: CoreParameters,
@@ -60,7 +60,7 @@ def choose(
 
 def _requested_changes(
     snapshot: Snapshot,
-    records: Records,
+    records: RescaleRecords,
     group: Sequence[Proposal],
     reading: Reading,
     params: CoreParameters,
@@ -98,7 +98,7 @@ def _is_enabled(proposal: Proposal, params: CoreParameters) -> bool:
     return params.rescaling.enabled or proposal.cause is Cause.SLOT
 
 
-def _unreadable(snapshot: Snapshot, records: Records) -> Iterable[tuple[JobKey, R]]:
+def _unreadable(snapshot: Snapshot, records: RescaleRecords) -> Iterable[tuple[JobKey, R]]:
     """Yield the jobs of owners whose annotation is not ours: their workers are never changed."""
     if not records.unreadable:
         return
@@ -109,9 +109,9 @@ def _unreadable(snapshot: Snapshot, records: Records) -> Iterable[tuple[JobKey, 
 
 def _unscalable(snapshot: Snapshot) -> Iterable[tuple[JobKey, R]]:
     """Yield the jobs that run and state a range, but whose owner is of no supported kind."""
-    for key in ranged(snapshot):
+    for key in jobs_with_range(snapshot):
         job = job_views.view(snapshot, key)
-        if job.placed and not job.problem and scaled(snapshot, job) is None:
+        if job.placed and not job.problem and elastic_owner(snapshot, job) is None:
             yield key, R.OWNER_NOT_SUPPORTED
 
 

@@ -27,8 +27,8 @@ from extender.core.elastic.stepping import StepInputs
 from extender.core.parameters.combined import CoreParameters
 from extender.core.queue.decision import QUEUE
 from extender.core.queue.state import QueueState
-from extender.core.records import rescale, workers
-from extender.core.records.rescale import Noted, Proposal, Records, Rescale
+from extender.core.records import elastic_workers, rescale
+from extender.core.records.rescale import OwnedRescale, Proposal, Rescale, RescaleRecords
 from shared.model import JobKey
 
 Propose = Callable[
@@ -107,7 +107,11 @@ ELASTIC: Final = ElasticDecision()
 
 
 def _step(
-    snapshot: Snapshot, records: Records, noted: Noted, reading: Reading, params: CoreParameters
+    snapshot: Snapshot,
+    records: RescaleRecords,
+    noted: OwnedRescale,
+    reading: Reading,
+    params: CoreParameters,
 ) -> ChangeOwner | None:
     owner, one = noted.owner, noted.rescale
     job = job_views.view(snapshot, one.job) if one.job in snapshot.jobs else None
@@ -119,7 +123,7 @@ def _step(
             owner=owner,
             rescale=one,
             job=job,
-            workers=workers.owner_workers(snapshot, job, owner),
+            workers=elastic_workers.owner_workers(snapshot, job, owner),
             beside=records.beside(one),
             unmarked=_unmarked(snapshot, records, one),
             migrating=any(m.open and m.job == one.job for m in snapshot.migrations.values()),
@@ -127,6 +131,6 @@ def _step(
     )
 
 
-def _unmarked(snapshot: Snapshot, records: Records, one: Rescale) -> frozenset[JobKey]:
+def _unmarked(snapshot: Snapshot, records: RescaleRecords, one: Rescale) -> frozenset[JobKey]:
     found = (records.by_job.get(beside.job) for beside in records.beside(one))
     return frozenset(n.rescale.job for n in found if n and beginning.marks_of_change(snapshot, n))

@@ -20,7 +20,7 @@ from extender.core.elastic.speed import Speed
 from extender.core.parameters.combined import CoreParameters
 from extender.core.queue import order, weighting
 from extender.core.queue.weighting import Weight
-from extender.core.records.elastic_owner import scaled
+from extender.core.records.elastic_workers import elastic_owner
 from shared.model import JobKey, NodeName, Pod, PodShape, Uid
 
 _ON_THE_WAY: Final = (State.SEATED, State.LOOSE)
@@ -70,7 +70,7 @@ def elastic_job(snapshot: Snapshot, key: JobKey) -> ElasticJob | None:
     Workers that wait for room must be those that leave first, or nobody knows who would leave.
     """
     job = job_views.view(snapshot, key)
-    found = scaled(snapshot, job)
+    found = elastic_owner(snapshot, job)
     wished = job.spec.workers
     if found is None or wished is None or found.count.count != len(found.workers):
         return None

@@ -19,7 +19,7 @@ from extender.core.queue import slot_gate
 from extender.core.queue.decision import QUEUE, QueueOutcome
 from extender.core.queue.state import QueueState, QueueTrigger
 from extender.core.queue.weighting import Weight
-from extender.core.records import elastic_owner, profile, rescale, slot_plan
+from extender.core.records import elastic_workers, profile, rescale, slot_plan
 from extender.core.records.rescale import Cause, Proposal
 from shared.model import JobKey
 
@@ -92,12 +92,12 @@ def elastic_session(
 
 
 def _elastic_jobs(snapshot: Snapshot) -> dict[JobKey, ElasticJob]:
-    keys = elastic_owner.ranged(snapshot)
+    keys = elastic_workers.jobs_with_range(snapshot)
     if not keys:
         return {}
     busy = set(rescale.rescale_records(snapshot).busy)
     busy |= {migration.job for migration in snapshot.migrations.values() if migration.open}
-    busy |= slot_plan.planned(snapshot).keys() | profile.unmeasured(snapshot)
+    busy |= slot_plan.plans_by_job(snapshot).keys() | profile.unmeasured(snapshot)
     found = {key: elastic_jobs.elastic_job(snapshot, key) for key in keys if key not in busy}
     return {key: one for key, one in found.items() if one is not None}
 

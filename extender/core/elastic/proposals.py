@@ -41,10 +41,9 @@ from extender.core.queue import backfill, namespace_shares
 from extender.core.queue.namespace_shares import Shares
 from extender.core.queue.state import QueueState
 from extender.core.records import slot_plan
-from extender.core.records.elastic_owner import scaled
+from extender.core.records.elastic_workers import elastic_owner, starters
 from extender.core.records.rescale import Cause, Proposal
-from extender.core.records.slot_plan import Planned, planned
-from extender.core.records.workers import starters
+from extender.core.records.slot_plan import OwnedPlan, plans_by_job
 from shared.model import JobKey, Uid
 
 _PLACED = (State.BOUND, State.SEATED, State.LOOSE)
@@ -62,7 +61,7 @@ def slot_plan_proposals(
         return ()
     slot = slot_plan.slot_at(reading.now, params.slot_time.slot_seconds)
     found = []
-    for key, one in sorted(planned(snapshot).items()):
+    for key, one in sorted(plans_by_job(snapshot).items()):
         if one.plan.slot_seconds != params.slot_time.slot_seconds:
             continue
         to = _target_workers(snapshot, one, slot)
@@ -71,7 +70,7 @@ def slot_plan_proposals(
     return tuple(found)
 
 
-def _target_workers(snapshot: Snapshot, one: Planned, slot: int) -> int | None:
+def _target_workers(snapshot: Snapshot, one: OwnedPlan, slot: int) -> int | None:
     """Return the number of workers that a job should get; None if it is to stay as it is."""
     plan, key = one.plan, one.plan.job
     if not plan.spans or slot > plan.completion:
@@ -89,12 +88,12 @@ def _target_workers(snapshot: Snapshot, one: Planned, slot: int) -> int | None:
     return None if wanted < now and placed and not plan.asked.shrinks else wanted
 
 
-def _workers(snapshot: Snapshot, one: Planned) -> int | None:
+def _workers(snapshot: Snapshot, one: OwnedPlan) -> int | None:
     """Return how many workers the job has been told to have; None if it is not known."""
     job = job_views.view(snapshot, one.plan.job) if one.plan.job in snapshot.jobs else None
     if one.owner.suspended:
         return 0
-    found = None if job is None else scaled(snapshot, job)
+    found = None if job is None else elastic_owner(snapshot, job)
     count = worker_count(one.owner) if found is None else found.count
     return None if count is None else count.count
 

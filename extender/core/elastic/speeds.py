@@ -25,7 +25,7 @@ from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.elastic import SpeedParameters
 from extender.core.queue import running_jobs
 from extender.core.records import rescale
-from extender.core.records.elastic_owner import ranged, scaled
+from extender.core.records.elastic_workers import elastic_owner, jobs_with_range
 from shared.model import JobKey, Uid
 from shared.progress import CheckpointPhase, PodReport, Progress
 
@@ -156,7 +156,7 @@ def learned(
     """Return the memory with what has been reported since; once in every look."""
     marks: dict[JobKey, Mark] = {}
     samples = dict(memory.samples)
-    for key in ranged(snapshot) if snapshot.reports else ():
+    for key in jobs_with_range(snapshot) if snapshot.reports else ():
         seen = _observation(snapshot, job_views.view(snapshot, key), reading, stale_seconds)
         if seen is None:
             continue
@@ -205,7 +205,7 @@ def _observation(
     snapshot: Snapshot, job: Job, reading: Reading, stale_seconds: float
 ) -> _Observation | None:
     said = last_progress(snapshot, job, reading, stale_seconds)
-    found = scaled(snapshot, job)
+    found = elastic_owner(snapshot, job)
     if said is None or found is None:
         return None
     uid, progress = said

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from extender.core.elastic.speeds import SpeedMemory
 from extender.core.queue import running_jobs
-from extender.core.records.rescale import Cause, Phase, Records, Rescale
+from extender.core.records.rescale import Cause, Phase, Rescale, RescaleRecords
 from extender.core.records.rescale_reasons import ScalingReason
 from shared.ledgers import Declined
 from shared.model import JobKey, Uid
@@ -61,7 +61,7 @@ class ElasticState(Struct, frozen=True):
 
 
 def followed(
-    memory: ElasticState, records: Records, now: float
+    memory: ElasticState, records: RescaleRecords, now: float
 ) -> tuple[ElasticState, tuple[Ended, ...]]:
     """Return the memory after what the owners say now, and which changes ended since it was made.
 
@@ -96,7 +96,7 @@ def _measured(one: Ended, speeds: SpeedMemory) -> Ended:
     )
 
 
-def _news(known: Mapping[Uid, Rescale], records: Records, now: float) -> Iterable[Ended]:
+def _news(known: Mapping[Uid, Rescale], records: RescaleRecords, now: float) -> Iterable[Ended]:
     for uid, before in sorted(known.items()):
         noted = records.by_owner.get(uid)
         if noted is None:
@@ -111,7 +111,7 @@ def _news(known: Mapping[Uid, Rescale], records: Records, now: float) -> Iterabl
             yield _of(noted.rescale)
 
 
-def _history(records: Records) -> tuple[Ended, ...]:
+def _history(records: RescaleRecords) -> tuple[Ended, ...]:
     closed = [n.rescale for n in records.by_owner.values() if not n.rescale.open]
     return tuple(_of(one) for one in sorted(closed, key=lambda one: (one.since, one.id)))
 

@@ -35,10 +35,10 @@ from extender.core.cluster.snapshot import Snapshot
 from extender.core.cluster.worker_gang import worker_count
 from extender.core.parameters.combined import CoreParameters
 from extender.core.records import rescale as records_rescale
+from extender.core.records.elastic_workers import ENDED, NO_WORKERS, OwnerWorkers
 from extender.core.records.rescale import Cause, Phase, Rescale
 from extender.core.records.rescale_reasons import ScalingReason
 from extender.core.records.rescale_reasons import ScalingReason as R
-from extender.core.records.workers import ENDED, NO_WORKERS, OwnerWorkers
 from shared import labels
 from shared.errors import InputError
 from shared.model import JobKey, Owner, OwnerReference, Uid, WorkerCount

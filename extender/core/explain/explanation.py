@@ -260,13 +260,13 @@ def _foreign(asked: Asked, pod: Pod, key: JobKey) -> _Why:
 def _situation(asked: Asked, seen: Job) -> Situation:
     """Return the job before the room that the cycle would give it."""
     snapshot = asked.snapshot
-    arrivals = migrations.arrivals(snapshot).get(seen.key, migrations.NO_ARRIVALS)
+    arrivals = migrations.replacements_by_job(snapshot).get(seen.key, migrations.NO_REPLACEMENTS)
     room = snapshot.room
     if arrivals.targets:
-        room = migrations.without_kept(room, arrivals.kept)
+        room = migrations.without_reservations(room, arrivals.kept)
     if (head := _head(asked, seen)) is not None:
         room = backfill.open_nodes(head, room)
-    queued = as_queued(migrations.holding(seen, arrivals.held))
+    queued = as_queued(migrations.with_held(seen, arrivals.held))
     return Situation(snapshot, queued, room, asked.params, arrivals.targets)
 
 

@@ -21,7 +21,7 @@ from extender.core.parameters.pricing import Unmeasured
 from extender.core.pricing import notices
 from extender.core.pricing.history import History
 from extender.core.pricing.outcome import PriceLedger, Promise
-from extender.core.pricing.timetable import Schedule, Seats
+from extender.core.pricing.slots import Allocation, Schedule
 from extender.core.queue import slot_requests
 from extender.core.queue.forecast import BY_PLAN
 from extender.core.records import slot_plan
@@ -80,7 +80,7 @@ def _held(answer: api.WhatIfResponse, one: Bid) -> api.WhatIfResponse:
         return answer
     message, told = notices.NO_ROOM, AdmissionEntry(admitted=False)
     if best is not None:
-        message, told = notices.too_dear(best.utility, best.bill), _entry(best)
+        message, told = notices.too_expensive(best.utility, best.bill), _entry(best)
     reason = Reason.PAYOFF_TOO_LOW.value
     obstacles = changed(
         obstacles, reason=reason, message=message, cause="price", tried=(), short={}, needs=0,
@@ -136,5 +136,5 @@ def _seated(members: Sequence[Member], nodes: Iterator[NodeName]) -> Iterator[Pl
         yield Place(pod=member.pod.name, role=member.role, node=node)
 
 
-def _nodes(seats: Seats, names: Sequence[NodeName]) -> Iterator[NodeName]:
+def _nodes(seats: Allocation, names: Sequence[NodeName]) -> Iterator[NodeName]:
     return (names[row] for row, count in sorted(seats.at(1).items()) for _ in range(count))

@@ -26,13 +26,13 @@ from extender.core.parameters.agents import AgentReportParameters
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import node_prices
 from extender.core.placement.node_prices import FloatVector
-from extender.core.pricing.outcome import Standing
+from extender.core.pricing.outcome import JobStatus
 from extender.core.queue.decision import QueueOutcome
 from extender.core.queue.forecast import UNKNOWN, Estimate
 from extender.core.queue.notices import QueueEntry
 from extender.core.queue.state import QueueState
 from extender.core.queue.weighting import Weight
-from extender.core.records.slot_plan import planned
+from extender.core.records.slot_plan import plans_by_job
 from shared import api
 from shared.ledgers import WorkersEntry
 from shared.model import JobKey, Node
@@ -143,7 +143,7 @@ def all_jobs(
     freshness: Freshness,
     *,
     now: float,
-    standings: Mapping[JobKey, Standing] = MappingProxyType({}),
+    standings: Mapping[JobKey, JobStatus] = MappingProxyType({}),
     memory: QueueState | None = None,
     page: Page = WHOLE,
 ) -> api.JobsResponse:
@@ -255,7 +255,7 @@ def _paused(bargains: Bargains, key: JobKey) -> api.JobEntry | None:
     if standing.plan is None or bargains.snapshot is None or key in bargains.snapshot.jobs:
         return None
     namespace, kind, name = key.split("/", 2)
-    noted = planned(bargains.snapshot).get(key)
+    noted = plans_by_job(bargains.snapshot).get(key)
     asked = standing.plan.asked
     return api.JobEntry(
         job=name,

@@ -9,17 +9,16 @@ import numpy as np
 from msgspec.structs import replace as changed
 
 from extender.core.cluster import training_spec
-from extender.core.cluster.training_spec import Sigmoid, Worth
+from extender.core.cluster.training_spec import Sigmoid, UtilityCurve
 from extender.core.cluster.utility import Steps
 from extender.core.explain.explanation import Asked
-from extender.core.pricing import candidates, machines, searching, slot_offers
+from extender.core.pricing import candidates, machines, slot_offers, stable_schedule
 from extender.core.pricing.admission import SlotState
 from extender.core.pricing.candidates import Candidate
 from extender.core.pricing.history import History
 from extender.core.pricing.inputs import PricingSession
 from extender.core.pricing.outcome import PriceLedger
-from extender.core.pricing.slots import FloatVector, Pool, Promised
-from extender.core.pricing.timetable import Schedule, Seats
+from extender.core.pricing.slots import Allocation, Commitments, FloatVector, Pool, Schedule
 from extender.core.records import slot_plan
 from shared import labels
 from shared.errors import InputError
@@ -72,10 +71,10 @@ class Bid:
 
 def bid(asked: Asked, key: JobKey, book: PriceLedger, history: History) -> Bid | None:
     """Return the bid of a job without a plan; None if it cannot be offered, or not as of now."""
-    nodes = machines.machines(asked.snapshot, asked.params.slot_time)
+    nodes = machines.read_machines(asked.snapshot, asked.params.slot_time)
     if nodes is None or (nodes.names, nodes.resources) != (book.nodes, book.resources):
         return None
-    found = candidates.candidates(asked.snapshot, (), history, asked.params.slot_time)
+    found = candidates.find_candidates(asked.snapshot, (), history, asked.params.slot_time)
     candidate = next((one for one in found.offered if one.job.key == key), None)
     seen = PricingSession(
         asked.snapshot, asked.reading, asked.params, nodes, book.first, boundary=False
@@ -84,7 +83,9 @@ def bid(asked: Asked, key: JobKey, book: PriceLedger, history: History) -> Bid |
     if candidate is None or wanted is None:
         return None
     params = asked.params.admission
-    best = searching.best(wanted, book.state, params, elapsed=seen.elapsed, least_payoff=_ANY)
+    best = stable_schedule.best_stable_schedule(
+        wanted, book.state, params, elapsed=seen.elapsed, least_payoff=_ANY
+    )
     return Bid(candidate, seen, book, best)
 
 
@@ -111,7 +112,7 @@ def parts(one: Bid) -> tuple[PricePart, ...]:
 
 def _of_side(
     one: Bid,
-    seats: Seats,
+    seats: Allocation,
     demand: tuple[float, ...],
     pool: Pool,
     lows: FloatVector,
@@ -147,12 +148,12 @@ def _pays(candidate: Candidate, seen: PricingSession, state: SlotState) -> bool:
     if wanted is None:
         return False
     params, elapsed = seen.params.admission, seen.elapsed
-    return searching.best(wanted, state, params, elapsed=elapsed) is not None
+    return stable_schedule.best_stable_schedule(wanted, state, params, elapsed=elapsed) is not None
 
 
 def _after(state: SlotState, slots: int) -> SlotState:
     """Return the state so many slots later: as many come in sight in which nothing is promised."""
-    promised = Promised(state.cluster)
+    promised = Commitments(state.cluster)
     pools = {id(promised.workers): (promised.workers, state.promised.workers)}
     pools[id(promised.servers)] = (promised.servers, state.promised.servers)
     for new, old in pools.values():
@@ -255,14 +256,14 @@ def _two_digits(value: float) -> float:
     return float(f"{value:.2g}")
 
 
-def _delayed(worth: Worth, seconds: float) -> Worth:
+def _delayed(worth: UtilityCurve, seconds: float) -> UtilityCurve:
     if isinstance(worth, Sigmoid):
         late = worth.target_seconds + seconds
         return Sigmoid(worth.priority, worth.decay_per_hour, late)
     return Steps(tuple((at + seconds, value) for at, value in worth.steps))
 
 
-def _times(worth: Worth, factor: float) -> Worth:
+def _times(worth: UtilityCurve, factor: float) -> UtilityCurve:
     if isinstance(worth, Sigmoid):
         return Sigmoid(worth.priority * factor, worth.decay_per_hour, worth.target_seconds)
     return Steps(tuple((at, value * factor) for at, value in worth.steps))

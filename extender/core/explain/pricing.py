@@ -13,7 +13,7 @@ from extender.core.explain import price_offers, slot_plans
 from extender.core.explain.explanation import Asked
 from extender.core.explain.workers import of_job, workers
 from extender.core.pricing.history import History
-from extender.core.pricing.outcome import PriceLedger, Standing
+from extender.core.pricing.outcome import JobStatus, PriceLedger
 from extender.core.records import slot_plan
 from extender.core.records.slot_plan import SlotPlan
 from shared import api
@@ -36,7 +36,7 @@ class Bargaining:
         declined: Jobs whose workers were not changed.
     """
 
-    standings: Mapping[JobKey, Standing] = field(default_factory=dict)
+    standings: Mapping[JobKey, JobStatus] = field(default_factory=dict)
     book: PriceLedger | None = None
     history: History = field(default_factory=History)
     rescales: Sequence[RescaleEntry] = ()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from extender.core.cluster.jobs import Job
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.explain.workers import workers
-from extender.core.pricing.outcome import Standing
+from extender.core.pricing.outcome import JobStatus
 from extender.core.records import slot_plan
 from extender.core.records.slot_plan import SlotPlan
 from shared.ledgers import WorkersEntry
@@ -35,7 +35,7 @@ class Bargains:
     """
 
     snapshot: Snapshot | None = None
-    standings: Mapping[JobKey, Standing] = field(default_factory=dict)
+    standings: Mapping[JobKey, JobStatus] = field(default_factory=dict)
     now: float = 0.0
 
     def of(self, job: Job) -> More:
@@ -49,7 +49,7 @@ class Bargains:
 UNKNOWN = Bargains()
 
 
-def admission(standing: Standing | None, *, now: float) -> AdmissionEntry | None:
+def admission(standing: JobStatus | None, *, now: float) -> AdmissionEntry | None:
     """Return how a job stands; None for one that is not admitted by price."""
     if standing is None:
         return None

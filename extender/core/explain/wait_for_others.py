@@ -14,7 +14,7 @@ from extender.core.placement.planner import Plan
 from extender.core.queue import backfill, running_jobs
 from extender.core.queue.backfill import HeadReservation, RunningJob
 from extender.core.queue.state import QueueState
-from extender.core.records import rescale, workers
+from extender.core.records import elastic_workers, rescale
 from shared import labels
 from shared.explanation import Step, StepKind
 from shared.model import JobKey
@@ -142,7 +142,7 @@ def wait_for_workers(s: Situation, trials: Trials) -> Iterator[Offer]:
 
 def _leaving(s: Situation, key: JobKey) -> RunningJob:
     """Return the workers of a job that leave, as a tenant of their own."""
-    going = workers.leaving(s.snapshot)
+    going = elastic_workers.leaving_pods(s.snapshot)
     members = job_views.view(s.snapshot, key).members if key in s.snapshot.jobs else ()
     index = s.room.index
     seats = [

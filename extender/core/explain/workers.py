@@ -10,7 +10,7 @@ from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.elastic.state import Ended
 from extender.core.records import rescale
-from extender.core.records.elastic_owner import scaled
+from extender.core.records.elastic_workers import elastic_owner
 from extender.core.records.rescale import Rescale
 from extender.core.records.rescale_reasons import ScalingReason
 from shared.ledgers import RescaleEntry, WorkersEntry
@@ -24,7 +24,7 @@ def workers(snapshot: Snapshot, job: Job) -> WorkersEntry | None:
     wished = job.spec.workers
     if wished is None:
         return None
-    found = scaled(snapshot, job)
+    found = elastic_owner(snapshot, job)
     noted = rescale.rescale_records(snapshot).by_job.get(job.key)
     is_open = noted is not None and noted.rescale.open
     return WorkersEntry(

@@ -20,7 +20,7 @@ from extender.core.cluster.commands import EmitEvent
 from extender.core.cluster.decision import Decision, Outcome
 from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.migration import converging, hosts, ledger, rebalancing
+from extender.core.migration import balance_proposals, converged_proposals, hosts, migration_history
 from extender.core.migration.commands import (
     CommandResult,
     MigrationCommand,
@@ -29,11 +29,11 @@ from extender.core.migration.commands import (
     ResumeJob,
     WriteStatus,
 )
-from extender.core.migration.ledger import Ledger
+from extender.core.migration.migration_history import MigrationHistory
 from extender.core.migration.proposals import Proposals
-from extender.core.migration.stepping import Advance, Attempt, StepInputs, advance
+from extender.core.migration.state_machine import Advance, Attempt, StepInputs, advance
 from extender.core.parameters.migration import MigrationParameters, MigrationPolicy
-from extender.core.records.migrations import replacement
+from extender.core.records.migrations import recorded_replacement
 from shared import labels
 from shared.ledgers import Declined
 from shared.model import Migration, MigrationPhase, OwnerReference, PodKey, Uid
@@ -56,7 +56,7 @@ class Choice:
 
 def choose(
     snapshot: Snapshot,
-    book: Ledger,
+    book: MigrationHistory,
     stayed: Mapping[Uid, float],
     declined: Mapping[str, Declined],
     reading: Reading,
@@ -66,17 +66,17 @@ def choose(
 ) -> Choice:
     """Return the migrations that should begin now; ``stayed`` and ``declined`` as of before."""
     known = stayed if params.target.stay_counts_as_move else {}
-    seen = hosts.hosts_of(
+    seen = hosts.read_hosts(
         snapshot, book, reading, params.agent_reports.stale_seconds, known, params.topology
     )
     proposals = Proposals(
         snapshot, book, reading, params, seen, dict(stayed), dict(declined), installed
     )
     if params.policy is MigrationPolicy.SPECON:
-        converging.propose(proposals)
-        rebalancing.fill(proposals)
+        converged_proposals.propose(proposals)
+        balance_proposals.propose_rebalance(proposals)
     elif params.policy is MigrationPolicy.COUNT:
-        rebalancing.even_out(proposals)
+        balance_proposals.propose_count_balance(proposals)
     return Choice(tuple(proposals.commands), proposals.stayed, proposals.declined)
 
 
@@ -139,7 +139,7 @@ class MigrationDecision(Decision[MigrationState, MigrationTrigger, MigrationOutc
         self, session: Session, state: MigrationState, trigger: MigrationTrigger
     ) -> MigrationOutcome:
         snapshot, reading = session.snapshot, session.reading
-        params, book = session.parameters.migration, ledger.read_ledger(snapshot)
+        params, book = session.parameters.migration, migration_history.read_history(snapshot)
         state = _kept(_learned(state, trigger, reading), snapshot, book)
         steps = [_step(snapshot, state, reading, params, one) for one in book.open]
         commands = [command for one in steps for command in one]
@@ -211,7 +211,7 @@ def _step(
 def _event(snapshot: Snapshot, taken: Advance) -> EmitEvent:
     one = taken.migration
     lead = one.members[0]
-    pod = replacement(snapshot, one, lead)
+    pod = recorded_replacement(snapshot, one, lead)
     name, uid = (pod.name, pod.uid) if pod else (lead.pod, lead.uid)
     about = one.owner or OwnerReference("v1", "Pod", name, uid)
     places = f"{lead.source} to {lead.node or lead.target}"
@@ -221,7 +221,7 @@ def _event(snapshot: Snapshot, taken: Advance) -> EmitEvent:
     return EmitEvent(one.namespace, about, ENDS[one.phase], message, warning, action="Migrate")
 
 
-def _orphans(snapshot: Snapshot, book: Ledger) -> Iterator[ResumeJob]:
+def _orphans(snapshot: Snapshot, book: MigrationHistory) -> Iterator[ResumeJob]:
     """A Migration that was deleted by hand, or failed, must not leave its Job suspended."""
     open_keys = {migration.key for migration in book.open}
     for owner in snapshot.owners.annotated(labels.MIGRATION):
@@ -232,7 +232,7 @@ def _orphans(snapshot: Snapshot, book: Ledger) -> Iterator[ResumeJob]:
 
 
 def _outdated(
-    snapshot: Snapshot, book: Ledger, now: float, params: MigrationParameters
+    snapshot: Snapshot, book: MigrationHistory, now: float, params: MigrationParameters
 ) -> Iterator[RemoveMigration]:
     """Aborted ones, and those of bare pods, when their time is over and no pod needs them.
 
@@ -252,7 +252,7 @@ def _is_past(snapshot: Snapshot, one: Migration) -> bool:
     return not any(PodKey(f"{one.namespace}/{name}") in snapshot.pods for name in names)
 
 
-def _kept(memory: MigrationState, snapshot: Snapshot, book: Ledger) -> MigrationState:
+def _kept(memory: MigrationState, snapshot: Snapshot, book: MigrationHistory) -> MigrationState:
     open_keys = {migration.key for migration in book.open}
     return MigrationState(
         attempts={k: a for k, a in memory.attempts.items() if k in open_keys},

@@ -18,14 +18,14 @@ from extender.core.cluster.pod_shape import unpinned
 from extender.core.cluster.session import Reading
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.migration import migration_gain
-from extender.core.migration.ledger import Ledger
+from extender.core.migration.migration_history import MigrationHistory
 from extender.core.migration.migration_target import Host, counted
-from extender.core.migration.movable import Unit
+from extender.core.migration.move_unit import MoveUnit
 from extender.core.nodes.node_table import BoolVector, NodeTable, conflicts
 from extender.core.parameters.migration import TargetParameters
 from extender.core.parameters.placement import TopologyParameters
 from extender.core.placement import topology_demand
-from extender.core.records.migrations import old, with_kept
+from extender.core.records.migrations import old_pod, with_reservations
 from shared.model import CPU, JobKey, Migration, NodeName, Pod, PodShape, Uid
 from shared.progress import Category, NodeReport
 
@@ -90,7 +90,7 @@ class Hosts:
         allocatable = self.room.nodes[self.room.index[node]].allocatable
         return allocatable.get(CPU, 0) / 1000.0
 
-    def fitting(self, unit: Unit) -> frozenset[NodeName]:
+    def fitting(self, unit: MoveUnit) -> frozenset[NodeName]:
         """Return the hosts that could hold the whole unit beside what they hold now.
 
         Where its job requires a domain of the topology, they are in that of the members that stay.
@@ -126,7 +126,7 @@ class Hosts:
             found.setdefault(container.node, []).append(container)
         return {node: tuple(here) for node, here in found.items()}
 
-    def shares(self, unit: Unit, target: NodeName) -> tuple[float, float]:
+    def shares(self, unit: MoveUnit, target: NodeName) -> tuple[float, float]:
         """Return the cores the slowest pod of a unit has now, and would have on the target.
 
         Where a node has CPU to spare its containers take what they need: they gain nothing by
@@ -139,12 +139,12 @@ class Hosts:
         then = migration_gain.share_cores(self.cores(target), there + size, most)
         return share_now, then
 
-    def without(self, unit: Unit) -> "Hosts":
+    def without(self, unit: MoveUnit) -> "Hosts":
         """Return how it would be if the unit were nowhere."""
         rest = {uid: c for uid, c in self.containers.items() if uid not in unit.shapes}
         return replace(self, containers=rest)
 
-    def after(self, unit: Unit, target: NodeName) -> "Hosts":
+    def after(self, unit: MoveUnit, target: NodeName) -> "Hosts":
         """Return how it is when the unit is on its way to the target."""
         places = [(target, shape) for shape in unit.shapes.values()]
         moved = dict(self.containers)
@@ -152,7 +152,7 @@ class Hosts:
             uid = member.pod.uid
             if uid in moved:
                 moved[uid] = replace(moved[uid], node=target, moved=True)
-        return replace(self, room=with_kept(self.room, places), containers=moved)
+        return replace(self, room=with_reservations(self.room, places), containers=moved)
 
     def _share_now(self, uid: Uid, node: NodeName | None) -> tuple[float, float | None]:
         if node is None or node not in self.reports:
@@ -179,9 +179,9 @@ class Hosts:
         return sum(known) if known else None
 
 
-def hosts_of(
+def read_hosts(
     snapshot: Snapshot,
-    ledger: Ledger,
+    ledger: MigrationHistory,
     reading: Reading,
     stale_seconds: float,
     stayed: Iterable[Uid] = (),
@@ -234,7 +234,7 @@ def _ahead(snapshot: Snapshot, migrations: Iterable[Migration]) -> Mapping[Uid, 
         member.uid: member.target
         for migration in migrations
         for member in migration.members
-        if old(snapshot, migration, member) is not None
+        if old_pod(snapshot, migration, member) is not None
     }
 
 

@@ -57,7 +57,7 @@ def share_cores(cores: float, containers: int, most_cores: float | None = None) 
     return share if most_cores is None else min(share, most_cores)
 
 
-def judge(
+def expected_gain(
     remaining_seconds: float | None,
     share_now: float,
     share_then: float,

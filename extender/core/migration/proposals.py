@@ -16,12 +16,12 @@ from extender.core.cluster.commands import EmitEvent
 from extender.core.cluster.owners import above
 from extender.core.cluster.session import Reading
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.migration import migration_gain, movable
+from extender.core.migration import migration_gain, move_unit
 from extender.core.migration.commands import CreateMigration, MigrationCommand
 from extender.core.migration.hosts import Hosts
-from extender.core.migration.ledger import Ledger
 from extender.core.migration.migration_gain import Gain
-from extender.core.migration.movable import Declined, Unit
+from extender.core.migration.migration_history import MigrationHistory
+from extender.core.migration.move_unit import MoveRefusal, MoveUnit
 from extender.core.parameters.migration import MigrationParameters
 from extender.core.queue import running_jobs
 from extender.core.records.migration_reasons import MigrationReason as R
@@ -40,7 +40,7 @@ _ASKED_BY: Final = {
 
 
 def migration(
-    snapshot: Snapshot, unit: Unit, target: NodeName, trigger: Trigger, gain: Gain
+    snapshot: Snapshot, unit: MoveUnit, target: NodeName, trigger: Trigger, gain: Gain
 ) -> Migration:
     """Return the Migration of a unit to one target; it has no uid until it is made."""
     namespace = unit.job.namespace
@@ -70,7 +70,7 @@ def migration(
     )
 
 
-def _name(snapshot: Snapshot, unit: Unit) -> str:
+def _name(snapshot: Snapshot, unit: MoveUnit) -> str:
     """Pod's or job's name and a mark of its pods; another mark where that name is taken.
 
     The same pods give the same name until it is there, so that a creation whose answer was lost
@@ -103,7 +103,7 @@ class Proposals:
     """
 
     snapshot: Snapshot
-    book: Ledger
+    book: MigrationHistory
     reading: Reading
     params: MigrationParameters
     hosts: Hosts
@@ -114,20 +114,20 @@ class Proposals:
     moving: set[Uid] = field(init=False)
     _open: int = field(init=False)
     _busy: Counter[NodeName] = field(init=False)
-    _units: dict[Uid, Unit | Declined] = field(default_factory=dict)
+    _units: dict[Uid, MoveUnit | MoveRefusal] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.moving = set(self.book.moving)
         self._open = len(self.book.open)
         self._busy = Counter(self.book.busy)
 
-    def unit(self, uid: Uid) -> Unit | Declined:
+    def unit(self, uid: Uid) -> MoveUnit | MoveRefusal:
         """Return what would move with a pod, or why it cannot."""
         if uid not in self._units:
             pod = self.hosts.containers[uid].pod
             job = job_views.view(self.snapshot, self.hosts.containers[uid].job)
-            found = movable.unit(self.snapshot, job, pod, self.reading, self.params)
-            together = [m.pod.uid for m in found.members] if isinstance(found, Unit) else [uid]
+            found = move_unit.find_unit(self.snapshot, job, pod, self.reading, self.params)
+            together = [m.pod.uid for m in found.members] if isinstance(found, MoveUnit) else [uid]
             self._units.update(dict.fromkeys(together, found))
         return self._units[uid]
 
@@ -140,31 +140,31 @@ class Proposals:
         known = self.declined.get(job)
         return known.at if known else 0.0
 
-    def decline(self, job: JobKey, why: Declined) -> None:
+    def decline(self, job: JobKey, why: MoveRefusal) -> None:
         """Remember why a job is not moved."""
         self.declined[job] = api.Declined(
             job=job, reason=why.reason.value, message=why.message, at=self.reading.now
         )
 
-    def allowed(self, unit: Unit, trigger: Trigger) -> Declined | None:
+    def allowed(self, unit: MoveUnit, trigger: Trigger) -> MoveRefusal | None:
         """Return what keeps a unit where it is whatever the target; None if nothing does."""
         if not self._has_moves_left(unit, trigger):
-            return Declined(R.MOVES_USED_UP)
+            return MoveRefusal(R.MOVES_USED_UP)
         until = self.book.rests_until(unit, self.params)
         if self.reading.now < until:
-            return Declined(R.COOLING_DOWN, f"for {until - self.reading.now:.0f} s more")
+            return MoveRefusal(R.COOLING_DOWN, f"for {until - self.reading.now:.0f} s more")
         if self._open >= self.params.most_open:
-            return Declined(R.BUDGET_USED_UP)
-        return None if self.installed else Declined(R.CRD_MISSING)
+            return MoveRefusal(R.BUDGET_USED_UP)
+        return None if self.installed else MoveRefusal(R.CRD_MISSING)
 
-    def begin(self, unit: Unit, target: NodeName, trigger: Trigger) -> Declined | None:
+    def begin(self, unit: MoveUnit, target: NodeName, trigger: Trigger) -> MoveRefusal | None:
         """Propose a move, or return why it is not worth it or not possible now."""
         nodes = {*unit.sources, target}
         if any(self._busy[node] >= self.params.most_open_per_node for node in nodes):
-            return Declined(R.NODE_BUDGET_USED_UP)
+            return MoveRefusal(R.NODE_BUDGET_USED_UP)
         gain = self._gain(unit, target)
         if not gain.worth_it:
-            return Declined(R.GAIN_TOO_SMALL, gain.why)
+            return MoveRefusal(R.GAIN_TOO_SMALL, gain.why)
         made = migration(self.snapshot, unit, target, trigger, gain)
         places = f"{', '.join(unit.sources)} to {target}"
         message = f"{places}: {made.why}"
@@ -173,7 +173,7 @@ class Proposals:
         self._count(unit, made, target)
         return None
 
-    def _has_moves_left(self, unit: Unit, trigger: Trigger) -> bool:
+    def _has_moves_left(self, unit: MoveUnit, trigger: Trigger) -> bool:
         moves, params = self.book.moves(unit), self.params
         if trigger is Trigger.COUNT:
             return sum(moves.values()) < params.count.most_moves
@@ -182,14 +182,14 @@ class Proposals:
         stays = params.target.stay_counts_as_move and unit.lead.pod.uid in self.stayed
         return moves.get(trigger, 0) + stays < params.most_moves_per_job
 
-    def _gain(self, unit: Unit, target: NodeName) -> Gain:
+    def _gain(self, unit: MoveUnit, target: NodeName) -> Gain:
         known = [report.progress for report in unit.reports.values() if report.progress]
         spans = [progress.remaining_seconds for progress in known if progress.remaining_seconds]
         left = max((span.value for span in spans), default=None)
         if left is None:  # agents first: what is left on this node, at the speed it has here
             left = running_jobs.left_by_status(self.snapshot, unit.key, self.reading.now)
         now, then = self.hosts.shares(unit, target)
-        return migration_gain.judge(
+        return migration_gain.expected_gain(
             left,
             now,
             then,
@@ -197,7 +197,7 @@ class Proposals:
             self.params.gain,
         )
 
-    def _count(self, unit: Unit, made: Migration, target: NodeName) -> None:
+    def _count(self, unit: MoveUnit, made: Migration, target: NodeName) -> None:
         self._open += 1
         self._busy.update({*unit.sources, target})
         self.moving.update(member.uid for member in made.members)

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from extender.core.parameters.pricing import AdmissionParameters
 from extender.core.pricing import schedule
 from extender.core.pricing.price_bounds import Bounds
-from extender.core.pricing.slots import Promised, SlotCluster
-from extender.core.pricing.timetable import Schedule
+from extender.core.pricing.slots import Commitments, Schedule, SlotCluster
 from extender.core.pricing.training_job import TrainingJob
 
 
@@ -43,7 +42,7 @@ class SlotState:
 
     cluster: SlotCluster
     bounds: Bounds
-    promised: Promised
+    promised: Commitments
     admitted: dict[str, tuple[TrainingJob, Schedule]] = field(default_factory=dict)
 
     def accept(self, job: TrainingJob, decision: OfferDecision) -> None:
@@ -53,9 +52,9 @@ class SlotState:
             self.admitted[job.name] = (job, decision.schedule)
 
 
-def empty(cluster: SlotCluster, bounds: Bounds) -> SlotState:
+def empty_state(cluster: SlotCluster, bounds: Bounds) -> SlotState:
     """Return the state before the first job."""
-    return SlotState(cluster, bounds, Promised(cluster))
+    return SlotState(cluster, bounds, Commitments(cluster))
 
 
 def offer(

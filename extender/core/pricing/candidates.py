@@ -8,15 +8,15 @@ from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.parameters.pricing import SlotTimeParameters, Unmeasured
-from extender.core.pricing.facts import Facts
 from extender.core.pricing.history import History
 from extender.core.pricing.inputs import PricingSession, with_current_nodes
-from extender.core.pricing.outcome import Standing
-from extender.core.pricing.searching import SearchedJob
+from extender.core.pricing.observed_job import ObservedJob
+from extender.core.pricing.outcome import JobStatus
+from extender.core.pricing.stable_schedule import ScheduleRequest
 from extender.core.queue import running_jobs, slot_requests
 from extender.core.records import profile, slot_plan
-from extender.core.records.profile import Profiled
-from extender.core.records.slot_plan import Asked
+from extender.core.records.profile import OwnedProfile
+from extender.core.records.slot_plan import JobRequest
 from shared.errors import InputError
 from shared.model import JobKey, Owner
 
@@ -27,8 +27,8 @@ class Candidate:
 
     job: Job
     owner: Owner
-    asked: Asked
-    stands: Facts | None = None
+    asked: JobRequest
+    stands: ObservedJob | None = None
 
     def arrival(self, seen: PricingSession) -> tuple[int, float]:
         """Return the slot in which it came, and how many seconds after its beginning."""
@@ -36,7 +36,7 @@ class Candidate:
         slot = slot_plan.slot_at(created_at, seen.slot_seconds)
         return slot, created_at - slot_plan.begins_at(slot, seen.slot_seconds)
 
-    def wanted(self, seen: PricingSession) -> SearchedJob | None:
+    def wanted(self, seen: PricingSession) -> ScheduleRequest | None:
         """Return it as it is searched for; None if no node has what its pods ask for."""
         done = 0.0 if self.stands is None else self.stands.done or 0.0
         found = seen.wanted(self.job.key, self.asked, *self.arrival(seen), done)
@@ -46,7 +46,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Found:
+class Candidates:
     """Jobs that wait without a plan.
 
     Attributes:
@@ -58,15 +58,15 @@ class Found:
 
     offered: list[Candidate] = field(default_factory=list)
     unmeasured: list[tuple[Job, Owner]] = field(default_factory=list)
-    problems: dict[JobKey, Standing] = field(default_factory=dict)
+    problems: dict[JobKey, JobStatus] = field(default_factory=dict)
 
 
-def candidates(
+def find_candidates(
     snapshot: Snapshot,
     known: Collection[JobKey],
     history: History,
     params: SlotTimeParameters,
-) -> Found:
+) -> Candidates:
     """Return who is to be offered, in order of arrival, and who cannot be.
 
     A gang that is not whole yet is not offered: how many workers it has is not known.
@@ -77,8 +77,8 @@ def candidates(
         history: For step times that were measured.
         params: What becomes of a job that was not.
     """
-    found = Found()
-    runs = profile.profiled(snapshot)
+    found = Candidates()
+    runs = profile.profile_runs(snapshot)
     for key in sorted(snapshot.waiting):
         if key in known:
             continue
@@ -90,12 +90,12 @@ def candidates(
         try:
             _sort(job, snapshot, steps_of(job, runs.get(key), history), params, found)
         except InputError as error:
-            found.problems[key] = Standing(key, reason=Reason.MISCONFIGURED, message=str(error))
+            found.problems[key] = JobStatus(key, reason=Reason.MISCONFIGURED, message=str(error))
     found.offered.sort(key=lambda c: (c.job.created_at, c.job.key))
     return found
 
 
-def steps_of(job: Job, one: Profiled | None, history: History) -> Mapping[str, float]:
+def steps_of(job: Job, one: OwnedProfile | None, history: History) -> Mapping[str, float]:
     """Return measured times of a mini-batch by run name: the job's own before those of others."""
     own = None if one is None else one.run.batch_seconds
     return history.step_seconds if own is None else {running_jobs.run_name(job.key): own}
@@ -106,7 +106,7 @@ def _sort(
     snapshot: Snapshot,
     steps: Mapping[str, float],
     params: SlotTimeParameters,
-    found: Found,
+    found: Candidates,
 ) -> None:
     """Put the job where it belongs.
 

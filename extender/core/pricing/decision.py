@@ -30,33 +30,33 @@ from extender.core.pricing import (
     learning,
     machines,
     notices,
+    plan_schedule,
     profiling,
-    promised,
     review,
-    searching,
+    stable_schedule,
 )
 from extender.core.pricing import history as histories
 from extender.core.pricing.admission import OfferDecision
-from extender.core.pricing.candidates import Candidate, Found
-from extender.core.pricing.facts import facts
+from extender.core.pricing.candidates import Candidate, Candidates
 from extender.core.pricing.history import History, PastJob
 from extender.core.pricing.inputs import PricingSession
+from extender.core.pricing.observed_job import observe_planned
 from extender.core.pricing.outcome import (
-    Ended,
+    EndedJob,
+    JobStatus,
     Pending,
     PriceLedger,
     PricingOutcome,
     PricingState,
     Promise,
     Refused,
-    Standing,
 )
 from extender.core.pricing.price_bounds import Bounds
-from extender.core.pricing.profiling import Profiling
+from extender.core.pricing.profiling import ProfileRuns
 from extender.core.pricing.review import PlanReview, Revision
 from extender.core.queue import slot_requests
 from extender.core.records import slot_plan
-from extender.core.records.slot_plan import Asked, Planned, SlotPlan, planned
+from extender.core.records.slot_plan import JobRequest, OwnedPlan, SlotPlan, plans_by_job
 from shared.model import JobKey, Owner, Uid
 
 WRITE_SECONDS: Final = 30.0
@@ -70,25 +70,25 @@ class _Pass:
     seen: PricingSession
     memory: PricingState
     commands: list[ChangeOwner] = field(default_factory=list)
-    standings: dict[JobKey, Standing] = field(default_factory=dict)
+    standings: dict[JobKey, JobStatus] = field(default_factory=dict)
     pending: dict[Uid, Pending] = field(default_factory=dict)
     refused: dict[JobKey, Refused] = field(default_factory=dict)
     measured: dict[str, float] = field(default_factory=dict)
 
-    def take(self, found: Found, profiled: Profiling) -> None:
+    def take(self, found: Candidates, profiled: ProfileRuns) -> None:
         """Take over what is known before the first offer."""
         self.standings |= found.problems | profiled.standings
         self.commands += profiled.commands
         self.measured |= profiled.measured
 
-    def told(self, profiled: Profiling) -> dict[JobKey, Standing]:
+    def told(self, profiled: ProfileRuns) -> dict[JobKey, JobStatus]:
         """Return the standings, with what is measured."""
         entries = profiled.entries
         return {k: replace(s, profile=entries.get(k)) for k, s in self.standings.items()}
 
     def write(self, owner: Owner, plan: SlotPlan, before: SlotPlan | None) -> None:
         """Have the plan written on its owner, and count it as written."""
-        self.commands.append(notices.change(owner, plan, before, self.seen))
+        self.commands.append(notices.plan_change(owner, plan, before, self.seen))
         until = self.seen.reading.monotonic + WRITE_SECONDS
         self.pending[owner.uid] = Pending(plan, owner.resource_version, until)
 
@@ -127,15 +127,15 @@ def _decided(session: Session, memory: PricingState) -> PricingOutcome:
     history = memory.history
     slot = slot_plan.slot_at(reading.now, params.slot_time.slot_seconds)
     wake_at = slot_plan.begins_at(slot + 1, params.slot_time.slot_seconds)
-    nodes = machines.machines(snapshot, params.slot_time)
+    nodes = machines.read_machines(snapshot, params.slot_time)
     if not params.slot_time.enabled or nodes is None:
         return PricingOutcome(state=memory, standings={}, book=None, ended=(), wake_at=wake_at)
     boundary = _begins(memory, slot, reading, params)
     seen = PricingSession(snapshot, reading, params, nodes, slot, boundary)
     one = _Pass(seen, memory, pending=_pending(snapshot, memory, reading))
     known = _known(snapshot, one.pending)
-    found = candidates.candidates(snapshot, known, history, params.slot_time)
-    profiled = profiling.profiling(found, known, history, memory.timings, seen)
+    found = candidates.find_candidates(snapshot, known, history, params.slot_time)
+    profiled = profiling.review_profile_runs(found, known, history, memory.timings, seen)
     one.take(found, profiled)
     new = sorted([*found.offered, *profiled.runners], key=_came)
     present = {c.owner.uid: c.asked for c in new}
@@ -164,27 +164,27 @@ def _decided(session: Session, memory: PricingState) -> PricingOutcome:
     )
 
 
-def _revised(known: Mapping[JobKey, Planned], prices: Bounds, one: _Pass) -> Revision:
+def _revised(known: Mapping[JobKey, OwnedPlan], prices: Bounds, one: _Pass) -> Revision:
     """Return the plans of all who have one and have not ended; write down those that changed."""
     seen = one.seen
     cases: list[PlanReview] = []
     stale = seen.params.agent_reports.stale_seconds
     for each in sorted(known.values(), key=_arrival):
-        stands = facts(seen.snapshot, each, seen.first, seen.reading, stale)
+        stands = observe_planned(seen.snapshot, each, seen.first, seen.reading, stale)
         if not stands.ended:
             cases.append(review.plan_review(each, stands, seen))
         elif each.plan.job in one.memory.plans:  # it ended since the last pass
             one.measured |= learning.measured_step_seconds(each.plan, stands, seen.reading.now)
-    revision = review.revised(cases, prices, seen)
+    revision = review.revise_plans(cases, prices, seen)
     for one_case in cases:
         plan, before = revision.plans[one_case.key], known[one_case.key]
         if plan != before.plan:
             one.write(before.owner, plan, before.plan)
-        one.standings[one_case.key] = notices.standing(plan, seen, runs=one_case.runs)
+        one.standings[one_case.key] = notices.planned_status(plan, seen, runs=one_case.runs)
     return revision
 
 
-def _arrival(one: Planned) -> tuple[int, float, JobKey]:
+def _arrival(one: OwnedPlan) -> tuple[int, float, JobKey]:
     return (one.plan.arrival, one.owner.created_at, one.plan.job)
 
 
@@ -205,7 +205,7 @@ def _begins(memory: PricingState, slot: int, reading: Reading, params: CoreParam
     if memory.slot:
         return memory.slot != slot
     seconds = params.slot_time.slot_seconds
-    return reading.now - slot_plan.begins_at(slot, seconds) <= searching.GRACE * seconds
+    return reading.now - slot_plan.begins_at(slot, seconds) <= stable_schedule.GRACE * seconds
 
 
 def _pending(snapshot: Snapshot, memory: PricingState, reading: Reading) -> dict[Uid, Pending]:
@@ -224,12 +224,12 @@ def _carrier(snapshot: Snapshot, uid: Uid, one: Pending) -> Owner | None:
     return snapshot.owners.remembered(namespace, uid)
 
 
-def _known(snapshot: Snapshot, pending: Mapping[Uid, Pending]) -> Mapping[JobKey, Planned]:
-    found = dict(planned(snapshot))
+def _known(snapshot: Snapshot, pending: Mapping[Uid, Pending]) -> Mapping[JobKey, OwnedPlan]:
+    found = dict(plans_by_job(snapshot))
     for uid, one in pending.items():
         owner = _carrier(snapshot, uid, one)
         if one.plan is not None and owner is not None:
-            found[one.plan.job] = Planned(owner, one.plan)
+            found[one.plan.job] = OwnedPlan(owner, one.plan)
     return found
 
 
@@ -257,7 +257,7 @@ def _offer_all(new: Sequence[Candidate], revision: Revision, one: _Pass, era: in
             refused = _offer(candidate, job, revision, one, era)
         if refused is not None:
             one.refused[key] = refused
-            one.standings[key] = Standing(
+            one.standings[key] = JobStatus(
                 key,
                 payoff=refused.payoff,
                 utility=refused.utility,
@@ -271,14 +271,16 @@ def _and_runs(message: str) -> str:
     return f"{message}; it runs on without a plan"
 
 
-def _density(candidate: Candidate, wanted: searching.SearchedJob | None) -> tuple[float, JobKey]:
+def _density(
+    candidate: Candidate, wanted: stable_schedule.ScheduleRequest | None
+) -> tuple[float, JobKey]:
     worth = 0.0 if wanted is None else admission.density(wanted.job, 1)
     return (-worth, candidate.job.key)
 
 
 def _offer(
     candidate: Candidate,
-    wanted: searching.SearchedJob | None,
+    wanted: stable_schedule.ScheduleRequest | None,
     revision: Revision,
     one: _Pass,
     era: int,
@@ -290,7 +292,9 @@ def _offer(
     if candidate.stands is not None and not wanted.here:
         return Refused(era, Reason.PAYOFF_TOO_LOW, notices.ELSEWHERE)
     params = seen.params.admission
-    schedule = searching.best(wanted, revision.state, params, elapsed=seen.elapsed)
+    schedule = stable_schedule.best_stable_schedule(
+        wanted, revision.state, params, elapsed=seen.elapsed
+    )
     if schedule is None:
         return _refusal(wanted, revision, seen, era)
     arrival, late = candidate.arrival(seen)
@@ -304,7 +308,7 @@ def _offer(
         completion=completion,
         utility=schedule.utility,
         bill=schedule.bill,
-        spans=promised.spans_of(schedule, seen.machines, seen.first),
+        spans=plan_schedule.spans_of(schedule, seen.machines, seen.first),
         done=wanted.job.done,
         since=seen.first,
         late_seconds=late,
@@ -313,12 +317,12 @@ def _offer(
     revision.state.accept(wanted.job, OfferDecision(True, schedule.payoff, schedule))
     revision.plans[key] = plan
     one.write(candidate.owner, plan, None)
-    one.standings[key] = notices.standing(plan, seen, runs=candidate.stands is not None)
+    one.standings[key] = notices.planned_status(plan, seen, runs=candidate.stands is not None)
     return None
 
 
 def _refusal(
-    wanted: searching.SearchedJob, revision: Revision, seen: PricingSession, era: int
+    wanted: stable_schedule.ScheduleRequest, revision: Revision, seen: PricingSession, era: int
 ) -> Refused:
     job = wanted.job
     soonest = max(job.arrival, 1) + job.least_slots - 1 - job.arrival
@@ -327,23 +331,23 @@ def _refusal(
         reason = Reason.UTILITY_GONE
         return Refused(era, reason, reason.message, utility=utility)
     reason = Reason.PAYOFF_TOO_LOW
-    best = searching.best(
+    best = stable_schedule.best_stable_schedule(
         wanted, revision.state, seen.params.admission, elapsed=seen.elapsed, least_payoff=-1e300
     )
     if best is None:
         return Refused(era, reason, notices.NO_ROOM, utility=utility)
-    message = notices.too_dear(best.utility, best.bill)
+    message = notices.too_expensive(best.utility, best.bill)
     return Refused(era, reason, message, best.payoff, best.utility, best.bill)
 
 
-def _offered(present: Mapping[Uid, Asked], history: History) -> tuple[PastJob, ...]:
+def _offered(present: Mapping[Uid, JobRequest], history: History) -> tuple[PastJob, ...]:
     known = {job.uid for job in history.jobs}
     return tuple(PastJob(uid, asked) for uid, asked in present.items() if uid not in known)
 
 
-def _ended(memory: PricingState, revision: Revision, seen: PricingSession) -> tuple[Ended, ...]:
+def _ended(memory: PricingState, revision: Revision, seen: PricingSession) -> tuple[EndedJob, ...]:
     over = (plan for key, plan in sorted(memory.plans.items()) if key not in revision.plans)
     return tuple(
-        Ended(plan, Promise.BROKEN if notices.is_over(plan, seen) else Promise.KEPT)
+        EndedJob(plan, Promise.BROKEN if notices.is_over(plan, seen) else Promise.KEPT)
         for plan in over
     )

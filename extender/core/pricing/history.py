@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from extender.core.cluster import training_spec
-from extender.core.records.slot_plan import Asked
+from extender.core.records.slot_plan import JobRequest
 from shared.errors import InputError
 from shared.model import Uid
 
@@ -34,7 +34,7 @@ class PastJob(Struct, frozen=True):
     """
 
     uid: Uid
-    asked: Asked
+    asked: JobRequest
 
 
 class History(Struct, frozen=True, omit_defaults=True):

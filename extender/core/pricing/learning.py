@@ -9,23 +9,23 @@ import numpy as np
 from extender.core.cluster import training_spec
 from extender.core.cluster.jobs import State
 from extender.core.parameters.pricing import PriceBoundRule
-from extender.core.pricing import price_bounds, review, slot_jobs
-from extender.core.pricing.facts import Facts
+from extender.core.pricing import inputs, price_bounds, review
 from extender.core.pricing.history import History
 from extender.core.pricing.inputs import PricingSession
 from extender.core.pricing.machines import Machines
+from extender.core.pricing.observed_job import ObservedJob
 from extender.core.pricing.price_bounds import Bounds
 from extender.core.pricing.training_job import TrainingJob
 from extender.core.queue import running_jobs
 from extender.core.records import slot_plan
-from extender.core.records.slot_plan import Asked, SlotPlan
+from extender.core.records.slot_plan import JobRequest, SlotPlan
 from shared.model import Uid
 
 _LEAST_SHARE: Final = 0.1
 """Of a smaller part of a training that was watched nothing is concluded."""
 
 
-def measured_step_seconds(plan: SlotPlan, facts: Facts, now: float) -> dict[str, float]:
+def measured_step_seconds(plan: SlotPlan, facts: ObservedJob, now: float) -> dict[str, float]:
     """Return run name → measured seconds, by the workers it had; empty if nothing can be said.
 
     Args:
@@ -51,7 +51,7 @@ LEAST_PAST: Final = 8
 
 
 def learned_bounds(
-    history: History, present: Mapping[Uid, Asked], session: PricingSession
+    history: History, present: Mapping[Uid, JobRequest], session: PricingSession
 ) -> Bounds:
     """Return the bounds by past jobs and those that are there now; each counts once.
 
@@ -73,9 +73,9 @@ def learned_bounds(
 
 
 def _training_jobs(
-    asked: Iterable[Asked], machines: Machines, slot_seconds: float
+    asked: Iterable[JobRequest], machines: Machines, slot_seconds: float
 ) -> Iterable[TrainingJob]:
     for one in asked:
-        job = slot_jobs.training_job("past", one, machines, slot_seconds)
+        job = inputs.training_job("past", one, machines, slot_seconds)
         if job is not None:
             yield job

@@ -78,7 +78,7 @@ class Machines:
         )
 
 
-def machines(snapshot: Snapshot, params: SlotTimeParameters) -> Machines | None:
+def read_machines(snapshot: Snapshot, params: SlotTimeParameters) -> Machines | None:
     """Return the machines; None if no node can hold a worker."""
     room = snapshot.room
     theirs = priced_share(snapshot, params.share)

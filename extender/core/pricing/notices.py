@@ -8,8 +8,8 @@ from extender.core.cluster.owner_changes import ChangeOwner, namespace_of
 from extender.core.cluster.reason_record import Severity
 from extender.core.cluster.reasons import Reason
 from extender.core.pricing.inputs import PricingSession
-from extender.core.pricing.outcome import Promise, Standing
-from extender.core.pricing.searching import GRACE
+from extender.core.pricing.outcome import JobStatus, Promise
+from extender.core.pricing.stable_schedule import GRACE
 from extender.core.records import profile, slot_plan
 from extender.core.records.profile import Profile
 from extender.core.records.slot_plan import SlotPlan
@@ -23,7 +23,7 @@ ELSEWHERE: Final = "it runs on nodes of which plans say nothing"
 NO_ROOM: Final = "what is promised leaves no room for it in all slots that are planned"
 
 
-def change(
+def plan_change(
     owner: Owner, plan: SlotPlan, before: SlotPlan | None, session: PricingSession
 ) -> ChangeOwner:
     """Return what writes the plan on its owner; an Event only where its finish is another one."""
@@ -61,7 +61,7 @@ class ProfileNotice:
         return cls(reason.value, text, reason.severity)
 
 
-def profiled(owner: Owner, run: Profile, notice: ProfileNotice | None) -> ChangeOwner:
+def profile_change(owner: Owner, run: Profile, notice: ProfileNotice | None) -> ChangeOwner:
     """Return what writes a profile run on its owner, with its Event if there is one."""
     event = None if notice is None else _profile_event(owner, notice)
     return ChangeOwner(
@@ -81,11 +81,11 @@ def _profile_event(owner: Owner, notice: ProfileNotice) -> EmitEvent:
     )
 
 
-def standing(plan: SlotPlan, session: PricingSession, *, runs: bool) -> Standing:
+def planned_status(plan: SlotPlan, session: PricingSession, *, runs: bool) -> JobStatus:
     """Return how a job with a plan stands now."""
     slot = session.first
     waits = None if plan.workers_at(slot) or runs else Reason.AWAITING_SLOT
-    return Standing(
+    return JobStatus(
         job=plan.job,
         plan=plan,
         payoff=plan.payoff,
@@ -110,7 +110,7 @@ def is_over(plan: SlotPlan, session: PricingSession) -> bool:
     return last > plan.promise
 
 
-def too_dear(utility: float, bill: float) -> str:
+def too_expensive(utility: float, bill: float) -> str:
     """Return why an offer was turned away."""
     return (
         f"the best plan would be worth {utility:.4g}, and the resources that others may need "

@@ -30,7 +30,7 @@ class Promise(StrEnum):
 
 
 @dataclass(frozen=True)
-class Standing:
+class JobStatus:
     """One job with a utility. Slots are counted since the epoch.
 
     Attributes:
@@ -58,7 +58,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Ended:
+class EndedJob:
     """An admitted job that ended since the last pass, and whether in time."""
 
     plan: SlotPlan
@@ -146,9 +146,9 @@ class PricingOutcome(Outcome[PricingState, ChangeOwner]):
         wake_at: When the next slot begins, seconds since the epoch.
     """
 
-    standings: Mapping[JobKey, Standing]
+    standings: Mapping[JobKey, JobStatus]
     book: PriceLedger | None
-    ended: tuple[Ended, ...]
+    ended: tuple[EndedJob, ...]
     wake_at: float
 
     @property

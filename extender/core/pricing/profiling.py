@@ -23,23 +23,23 @@ from extender.core.cluster.reason_record import Severity
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.worker_gang import worker_roles
 from extender.core.parameters.pricing import SlotTimeParameters
-from extender.core.pricing import facts, notices, timing
-from extender.core.pricing.candidates import Candidate, Found, steps_of
+from extender.core.pricing import notices, observed_job, timing
+from extender.core.pricing.candidates import Candidate, Candidates, steps_of
 from extender.core.pricing.history import History
 from extender.core.pricing.inputs import PricingSession
 from extender.core.pricing.notices import ProfileNotice
-from extender.core.pricing.outcome import Standing
+from extender.core.pricing.outcome import JobStatus
 from extender.core.pricing.timing import StepReading, Timing
 from extender.core.queue import running_jobs, slot_requests
 from extender.core.records import profile
-from extender.core.records.profile import Profile, Profiled
+from extender.core.records.profile import OwnedProfile, Profile
 from shared.errors import InputError
 from shared.model import JobKey, Owner
 from shared.pricing import ProfileEntry
 
 
 @dataclass
-class Profiling:
+class ProfileRuns:
     """What a look finds of profile runs; owned by that look.
 
     Attributes:
@@ -55,17 +55,17 @@ class Profiling:
     runners: list[Candidate] = field(default_factory=list)
     timings: dict[JobKey, Timing] = field(default_factory=dict)
     measured: dict[str, float] = field(default_factory=dict)
-    standings: dict[JobKey, Standing] = field(default_factory=dict)
+    standings: dict[JobKey, JobStatus] = field(default_factory=dict)
     entries: dict[JobKey, ProfileEntry] = field(default_factory=dict)
 
 
-def profiling(
-    waiting: Found,
+def review_profile_runs(
+    waiting: Candidates,
     known: Collection[JobKey],
     history: History,
     timings: Mapping[JobKey, Timing],
     seen: PricingSession,
-) -> Profiling:
+) -> ProfileRuns:
     """Return what becomes of all profile runs.
 
     Args:
@@ -75,8 +75,8 @@ def profiling(
         timings: Of the last look.
         seen: The cluster and the time.
     """
-    found = Profiling()
-    runs = profile.profiled(seen.snapshot)
+    found = ProfileRuns()
+    runs = profile.profile_runs(seen.snapshot)
     for job, owner in waiting.unmeasured:
         one = runs.get(job.key) or _begun(job, owner, seen, found)
         _rest(job, one, seen, found)
@@ -90,31 +90,31 @@ def profiling(
     return found
 
 
-def _begun(job: Job, owner: Owner, seen: PricingSession, found: Profiling) -> Profiled:
+def _begun(job: Job, owner: Owner, seen: PricingSession, found: ProfileRuns) -> OwnedProfile:
     """Let the job in."""
     run = Profile(job.key, owner.uid)
     notice = ProfileNotice.of(Reason.PROFILING, _begins(seen))
-    found.commands.append(notices.profiled(owner, run, notice))
-    return Profiled(owner, run)
+    found.commands.append(notices.profile_change(owner, run, notice))
+    return OwnedProfile(owner, run)
 
 
-def _rest(job: Job, one: Profiled, seen: PricingSession, found: Profiling) -> None:
+def _rest(job: Job, one: OwnedProfile, seen: PricingSession, found: ProfileRuns) -> None:
     """A job that waits: one whose pods were lost begins anew when they run again."""
     run = one.run
     if run.since is not None:
         run = replace(run, since=None, told=False)
-        found.commands.append(notices.profiled(one.owner, run, None))
+        found.commands.append(notices.profile_change(one.owner, run, None))
     found.entries[job.key] = entry(run, None, seen)
     found.standings[job.key] = _standing(job.key, run, found.entries[job.key])
 
 
 def _review(
     job: Job,
-    one: Profiled,
+    one: OwnedProfile,
     history: History,
     before: Timing | None,
     seen: PricingSession,
-    found: Profiling,
+    found: ProfileRuns,
 ) -> None:
     """A job that runs: offer it if it can be priced; time it until a result of its own is written.
 
@@ -132,7 +132,7 @@ def _review(
             return
         batches = slot_requests.batches(job)
     except InputError as error:
-        found.standings[job.key] = Standing(
+        found.standings[job.key] = JobStatus(
             job.key, reason=Reason.MISCONFIGURED, message=str(error)
         )
         return
@@ -146,26 +146,28 @@ def _review(
         _judge(job, one, timed, batches, seen, found)
 
 
-def _show(key: JobKey, run: Profile, seen: PricingSession, found: Profiling) -> None:
+def _show(key: JobKey, run: Profile, seen: PricingSession, found: ProfileRuns) -> None:
     """Say what was measured; of what was not there is nothing to say here."""
     if run.batch_seconds is not None:
         found.entries[key] = entry(run, None, seen)
 
 
-def _runner(job: Job, one: Profiled, steps: Mapping[str, float], seen: PricingSession) -> Candidate:
+def _runner(
+    job: Job, one: OwnedProfile, steps: Mapping[str, float], seen: PricingSession
+) -> Candidate:
     asked = slot_requests.asked(seen.snapshot, job, steps)
     stale_seconds = seen.params.agent_reports.stale_seconds
-    stands = facts.facts_of_job(seen.snapshot, job, seen.reading, stale_seconds)
+    stands = observed_job.observe(seen.snapshot, job, seen.reading, stale_seconds)
     return Candidate(job, one.owner, asked, stands)
 
 
 def _judge(
     job: Job,
-    one: Profiled,
+    one: OwnedProfile,
     timed: Timing | None,
     batches: int,
     seen: PricingSession,
-    found: Profiling,
+    found: ProfileRuns,
 ) -> None:
     """Write what has come of it."""
     now, params = seen.reading.now, seen.params.slot_time
@@ -188,7 +190,7 @@ def _judge(
         text = _in_vain(lacks, params.profile_seconds)
         notice = ProfileNotice.of(Reason.PROFILE_INCONCLUSIVE, text)
     if run != before:
-        found.commands.append(notices.profiled(one.owner, run, notice))
+        found.commands.append(notices.profile_change(one.owner, run, notice))
     found.entries[job.key] = entry(run, timed, seen, lacks)
     found.standings[job.key] = _standing(job.key, run, found.entries[job.key])
 
@@ -215,12 +217,12 @@ def entry(
 _WAITS = "it does not run yet"
 
 
-def _standing(key: JobKey, run: Profile, said: ProfileEntry) -> Standing:
+def _standing(key: JobKey, run: Profile, said: ProfileEntry) -> JobStatus:
     if run.batch_seconds is not None:
         reason = Reason.AWAITING_PRICE
-        return Standing(key, reason=reason, message=f"{reason.message}: {notices.AT_NEXT_SLOT}")
+        return JobStatus(key, reason=reason, message=f"{reason.message}: {notices.AT_NEXT_SLOT}")
     reason = Reason.PROFILE_INCONCLUSIVE if run.told else Reason.PROFILING
-    return Standing(key, reason=reason, message=f"{reason.message}; missing: {said.lacks}")
+    return JobStatus(key, reason=reason, message=f"{reason.message}; missing: {said.lacks}")
 
 
 def _runs(job: Job) -> bool:

@@ -14,16 +14,16 @@ from typing import Final
 from msgspec.structs import replace as changed
 
 from extender.core.parameters.pricing import Replanning
-from extender.core.pricing import admission, inputs, promised, searching
+from extender.core.pricing import admission, inputs, plan_schedule, stable_schedule
 from extender.core.pricing.admission import SlotState
-from extender.core.pricing.facts import Facts
 from extender.core.pricing.inputs import PricingSession
+from extender.core.pricing.observed_job import ObservedJob
+from extender.core.pricing.plan_schedule import UnkeepablePlan
 from extender.core.pricing.price_bounds import Bounds
-from extender.core.pricing.promised import UnkeepablePlan
-from extender.core.pricing.searching import SearchedJob
-from extender.core.pricing.timetable import Schedule
+from extender.core.pricing.slots import Schedule
+from extender.core.pricing.stable_schedule import ScheduleRequest
 from extender.core.records import slot_plan
-from extender.core.records.slot_plan import Planned, SlotPlan
+from extender.core.records.slot_plan import OwnedPlan, SlotPlan
 from shared.model import JobKey
 
 SLACK: Final = 0.1
@@ -42,9 +42,9 @@ class PlanReview:
         left: Worker-slots that are left of the training.
     """
 
-    planned: Planned
-    facts: Facts
-    wanted: SearchedJob | None
+    planned: OwnedPlan
+    facts: ObservedJob
+    wanted: ScheduleRequest | None
     schedule: Schedule | UnkeepablePlan
     left: float
 
@@ -59,23 +59,23 @@ class PlanReview:
         return bool(self.wanted is not None and self.wanted.here)
 
 
-def plan_review(one: Planned, facts: Facts, seen: PricingSession) -> PlanReview:
+def plan_review(one: OwnedPlan, facts: ObservedJob, seen: PricingSession) -> PlanReview:
     """Return the case of a plan."""
-    plan = inputs.rescaled(one.plan, seen.slot_seconds)
-    schedule = promised.schedule_of(plan, seen.machines, seen.first)
+    plan = inputs.with_slot_length(one.plan, seen.slot_seconds)
+    schedule = plan_schedule.schedule_of(plan, seen.machines, seen.first)
     wanted = seen.wanted(plan.job, plan.asked, plan.arrival, plan.late_seconds, plan.done)
     if wanted is None:
-        return PlanReview(Planned(one.owner, plan), facts, None, UnkeepablePlan(), 0.0)
+        return PlanReview(OwnedPlan(one.owner, plan), facts, None, UnkeepablePlan(), 0.0)
     whole = wanted.job.whole_work
     left = _left(one.plan, whole, facts, seen)
     if left <= 0.0:  # its plan is over and it is not: one slot more, and another look
         left = float(max(plan.workers_at(plan.completion), plan.asked.least))
     job = replace(wanted.job, done=1.0 - left / whole)
     wanted = inputs.with_current_nodes(replace(wanted, job=job), facts, seen.machines)
-    return PlanReview(Planned(one.owner, plan), facts, wanted, schedule, left)
+    return PlanReview(OwnedPlan(one.owner, plan), facts, wanted, schedule, left)
 
 
-def _left(plan: SlotPlan, whole: float, facts: Facts, seen: PricingSession) -> float:
+def _left(plan: SlotPlan, whole: float, facts: ObservedJob, seen: PricingSession) -> float:
     """Return the worker-slots that are left: measured, else as the plan has it."""
     if facts.done is not None:
         return whole * (1.0 - facts.done)
@@ -154,7 +154,7 @@ class Revision:
         self.plans[one.key] = plan
 
 
-def revised(cases: Sequence[PlanReview], bounds: Bounds, seen: PricingSession) -> Revision:
+def revise_plans(cases: Sequence[PlanReview], bounds: Bounds, seen: PricingSession) -> Revision:
     """Return all plans, those that had to be made anew among them.
 
     Args:
@@ -162,7 +162,7 @@ def revised(cases: Sequence[PlanReview], bounds: Bounds, seen: PricingSession) -
         bounds: Between which prices machines cost.
         seen: The cluster and the time.
     """
-    found = Revision(admission.empty(seen.machines.cluster, bounds))
+    found = Revision(admission.empty_state(seen.machines.cluster, bounds))
     moved: list[PlanReview] = []
     kept: list[PlanReview] = []
     anew = seen.boundary and seen.params.admission.replanning is not Replanning.NEVER
@@ -185,7 +185,7 @@ def _keeps(one: PlanReview, found: Revision, seen: PricingSession) -> bool:
     wanted, schedule, plan = one.wanted, one.schedule, one.planned.plan
     if wanted is None or not isinstance(schedule, Schedule):
         return False
-    if not promised.fits(wanted.job, schedule, found.state.promised):
+    if not plan_schedule.fits(wanted.job, schedule, found.state.promised):
         return False
     if not plan.spans or plan.completion < seen.first or not schedule.workers.total:
         return False
@@ -194,7 +194,7 @@ def _keeps(one: PlanReview, found: Revision, seen: PricingSession) -> bool:
             return False
         shorter = trimmed(one, seen)
         if shorter is not plan:
-            again = promised.schedule_of(shorter, seen.machines, seen.first)
+            again = plan_schedule.schedule_of(shorter, seen.machines, seen.first)
             if isinstance(again, Schedule):
                 schedule, plan = again, _worth(shorter, one, seen)
     found.keep(one, plan, schedule)
@@ -214,7 +214,7 @@ def _planned_anew(one: PlanReview, found: Revision, seen: PricingSession) -> boo
     """Give the job the best plan for what is left of it, whatever it costs; say whether."""
     if one.wanted is None:
         return False
-    schedule = searching.best(
+    schedule = stable_schedule.best_stable_schedule(
         one.wanted,
         found.state,
         seen.params.admission,
@@ -228,7 +228,7 @@ def _planned_anew(one: PlanReview, found: Revision, seen: PricingSession) -> boo
         completion=schedule.completion_slot + seen.first - 1,
         utility=schedule.utility,
         bill=schedule.bill,
-        spans=promised.spans_of(schedule, seen.machines, seen.first),
+        spans=plan_schedule.spans_of(schedule, seen.machines, seen.first),
         done=one.wanted.job.done,
         since=seen.first,
     )
@@ -240,7 +240,7 @@ def _planned_anew(one: PlanReview, found: Revision, seen: PricingSession) -> boo
 def _without(late: Sequence[PlanReview], cases: Sequence[PlanReview], found: Revision) -> Revision:
     """Return the plans without those of jobs that do not run yet."""
     shut = {one.key for one in late}
-    again = Revision(admission.empty(found.state.cluster, found.state.bounds))
+    again = Revision(admission.empty_state(found.state.cluster, found.state.bounds))
     for one in cases:
         entered = found.state.admitted.get(one.key)
         if entered is not None and one.key not in shut:

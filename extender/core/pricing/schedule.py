@@ -12,8 +12,14 @@ from extender.core.parameters.pricing import Granularity, SlotParameters
 from extender.core.pricing import slot_offers, slot_search
 from extender.core.pricing.price_bounds import Bounds
 from extender.core.pricing.slot_offers import Offers
-from extender.core.pricing.slots import FloatMatrix, FloatVector, Promised, SlotCluster
-from extender.core.pricing.timetable import IntVector, Schedule
+from extender.core.pricing.slots import (
+    Commitments,
+    FloatMatrix,
+    FloatVector,
+    IntVector,
+    Schedule,
+    SlotCluster,
+)
 from extender.core.pricing.training_job import ROUNDING, TrainingJob
 
 
@@ -82,7 +88,7 @@ def _servers(job: TrainingJob, workers: IntVector) -> IntVector:
 def best_schedule(
     job: TrainingJob,
     cluster: SlotCluster,
-    promised: Promised,
+    promised: Commitments,
     bounds: Bounds,
     params: SlotParameters,
     *,
@@ -145,7 +151,7 @@ class _Table:
 
 
 def _table(
-    job: TrainingJob, promised: Promised, bounds: Bounds, steps: Steps, rows: slice
+    job: TrainingJob, promised: Commitments, bounds: Bounds, steps: Steps, rows: slice
 ) -> _Table:
     low, high = bounds.log_low_workers, bounds.log_high_workers
     most = int(steps.workers[-1])
@@ -183,8 +189,8 @@ def _schedule(job: TrainingJob, steps: Steps, tables: list[_Table], found: list[
         utility=utility,
         bill=bill,
         completion_slot=end,
-        workers=slot_offers.seats([table.workers for table in tables], counts),
-        servers=slot_offers.seats([table.servers for table in tables], served),
+        workers=slot_offers.cheapest_allocation([table.workers for table in tables], counts),
+        servers=slot_offers.cheapest_allocation([table.servers for table in tables], served),
         unit=steps.unit,
     )
 

@@ -6,8 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.core.pricing.slots import FloatMatrix, FloatVector, Pool
-from extender.core.pricing.timetable import IntVector, Seats
+from extender.core.pricing.slots import Allocation, FloatMatrix, FloatVector, IntVector, Pool
 from extender.core.pricing.training_job import ROUNDING
 
 IntMatrix = NDArray[np.int64]
@@ -112,7 +111,7 @@ def arranged(first: int, price: FloatMatrix, room: FloatMatrix, most: int) -> Of
     return Offers(first, order, times[:, 1:-1], marginal.cumsum(axis=1))
 
 
-def seats(offers: list[Offers], wanted: IntVector) -> Seats:
+def cheapest_allocation(offers: list[Offers], wanted: IntVector) -> Allocation:
     """Return the cheapest seats, ``wanted`` of them in each slot from the first offer's on."""
     slots, machines, each = [_NONE], [_NONE], [_NONE]
     left = iter(wanted.tolist())
@@ -123,4 +122,4 @@ def seats(offers: list[Offers], wanted: IntVector) -> Seats:
                 slots.append(np.full(len(there), offer.first + row, dtype=np.int64))
                 machines.append(there)
                 each.append(taken)
-    return Seats(np.concatenate(slots), np.concatenate(machines), np.concatenate(each))
+    return Allocation(np.concatenate(slots), np.concatenate(machines), np.concatenate(each))

@@ -1,7 +1,7 @@
-"""Machines over time slots, and what of them is promised (docs/policies/schedule.md).
+"""Machines over time slots: their capacity, committed amounts, and schedules on them.
 
 Amounts are divided by the largest machine's, resource by resource, so that prices add like with
-like: ``units`` says by what, for machines and jobs alike.
+like: ``units`` returns the divisors, for machines and jobs alike (docs/policies/schedule.md).
 """
 
 from dataclasses import dataclass, replace
@@ -9,12 +9,84 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.core.pricing.timetable import Schedule, Seats
 from extender.core.pricing.training_job import TrainingJob
 
+IntVector = NDArray[np.int64]
 FloatVector = NDArray[np.float64]
 FloatMatrix = NDArray[np.float64]
 FloatCube = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Allocation:
+    """Workers, or parameter servers, of one job: one entry for each machine and slot it uses.
+
+    Attributes:
+        slots: Slot of the entry, from 1; never falls.
+        machines: Row of the machine in its pool; no machine twice in a slot.
+        counts: How many there, at least 1.
+    """
+
+    slots: IntVector
+    machines: IntVector
+    counts: IntVector
+
+    @property
+    def total(self) -> int:
+        """Worker-slots, or server-slots, of all entries."""
+        return int(self.counts.sum())
+
+    def at(self, slot: int) -> dict[int, int]:
+        """Return machine → count in one slot."""
+        there = self.slots == slot
+        pairs = zip(self.machines[there].tolist(), self.counts[there].tolist(), strict=True)
+        return dict(pairs)
+
+    def by_slot(self) -> dict[int, int]:
+        """Return slot → count on all machines, for the slots in use."""
+        slots, first = np.unique(self.slots, return_index=True)
+        sums = np.add.reduceat(self.counts, first) if slots.size else self.counts
+        return dict(zip(slots.tolist(), sums.tolist(), strict=True))
+
+    def before(self, slot: int) -> "Allocation":
+        """Return the entries of earlier slots."""
+        return self._only(self.slots < slot)
+
+    def since(self, slot: int) -> "Allocation":
+        """Return the entries of this slot and later ones."""
+        return self._only(self.slots >= slot)
+
+    def _only(self, wanted: NDArray[np.bool_]) -> "Allocation":
+        return Allocation(self.slots[wanted], self.machines[wanted], self.counts[wanted])
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """A schedule l of one job.
+
+    Attributes:
+        payoff: Utility minus bill, the right side of (20).
+        utility: f(completion - arrival).
+        bill: What its resources cost at the prices of the moment, over all slots.
+        completion_slot: Last slot with a worker.
+        workers: y, on worker machines.
+        servers: z, on server machines; on worker machines where ``colocated``.
+        colocated: Whether workers and servers share one worker machine in each slot, and use no
+            network.
+        unit: Worker-slots that one step of the search counted (``coarsening``); 1: exact.
+
+    Source:
+        Bao, Peng, Wu, Li, INFOCOM 2018, Sect. III; co-location: PD-ORS.
+    """
+
+    payoff: float
+    utility: float
+    bill: float
+    completion_slot: int
+    workers: Allocation
+    servers: Allocation
+    colocated: bool = False
+    unit: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +149,7 @@ class Pool:
         resources, machines = self.capacity.shape
         self.used: FloatCube = np.zeros((resources, horizon, machines))
 
-    def take(self, seats: Seats, demand: tuple[float, ...], sign: float = 1.0) -> None:
+    def take(self, seats: Allocation, demand: tuple[float, ...], sign: float = 1.0) -> None:
         """Promise ``demand`` for each of the seats; ``sign`` -1 gives it back."""
         for resource, amount in enumerate(demand):
             if amount:
@@ -87,7 +159,7 @@ class Pool:
                     np.maximum(used, 0.0, out=used)
 
 
-class Promised:
+class Commitments:
     """g and v: what of every machine is promised in every slot.
 
     Owned by the one who made it: ``take`` and ``give_back`` change it in place, because a copy of
@@ -121,9 +193,9 @@ class Promised:
         """Free what the schedule uses."""
         self._add(job, schedule, -1.0)
 
-    def copy(self) -> "Promised":
+    def copy(self) -> "Commitments":
         """Return an equal one that shares nothing that changes."""
-        twin = Promised(self.cluster)
+        twin = Commitments(self.cluster)
         twin.workers.used[:] = self.workers.used
         twin.servers.used[:] = self.servers.used
         return twin

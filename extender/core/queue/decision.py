@@ -50,8 +50,8 @@ from extender.core.queue.order import Ranked
 from extender.core.queue.scheduling_pass import SchedulingPass
 from extender.core.queue.slot_gate import Gate, Part
 from extender.core.queue.state import QueueState, QueueTrigger, Told, price, refuse, turn_away
-from extender.core.records import migrations, workers
-from extender.core.records.migrations import NO_ARRIVALS, Arrivals
+from extender.core.records import elastic_workers, migrations
+from extender.core.records.migrations import NO_REPLACEMENTS, Replacements
 from shared.model import JobKey, Uid
 
 
@@ -93,7 +93,7 @@ class _QueuePass:
         self.dissolved: set[JobKey] = set()
         self.whole: set[JobKey] = set()
         self.inferred: set[JobKey] = set()
-        self.arrivals: Mapping[JobKey, Arrivals] = {}
+        self.arrivals: Mapping[JobKey, Replacements] = {}
         self.shares: Shares = namespace_shares.shares(self.snapshot, self.params)
         self.gate: Gate | None = slot_gate.gate(session, state)
 
@@ -101,7 +101,7 @@ class _QueuePass:
         """Do the seven steps of the module, with a pause after each job."""
         jobs = yield from self._view()
         self._find_whole_gangs(jobs)
-        self.arrivals = migrations.arrivals(self.snapshot)
+        self.arrivals = migrations.replacements_by_job(self.snapshot)
         self.commands += replacements.unfinished(self.snapshot)
 
         self._repair(jobs)
@@ -192,7 +192,7 @@ class _QueuePass:
             lasts=self._lasts,
             owed={key for key, arrivals in self.arrivals.items() if arrivals.targets},
             shares=self.shares,
-            awaited=workers.starters(self.snapshot, self.session.now),
+            awaited=elastic_workers.starters(self.snapshot, self.session.now),
         )
 
     def _running_jobs(self) -> tuple[RunningJob, ...]:
@@ -206,10 +206,12 @@ class _QueuePass:
         backoff = self.backoff.get(job.key)
         if backoff and self.session.monotonic < backoff.until:
             return Refusal.of(Reason.BACKING_OFF)
-        arrivals = self.arrivals.get(job.key, NO_ARRIVALS)
-        held = migrations.holding(job, arrivals.held)
+        arrivals = self.arrivals.get(job.key, NO_REPLACEMENTS)
+        held = migrations.with_held(job, arrivals.held)
         if arrivals.targets:
-            part = Part(held, migrations.without_kept(table, arrivals.kept), arrivals.targets)
+            part = Part(
+                held, migrations.without_reservations(table, arrivals.kept), arrivals.targets
+            )
             result = self._plan(part, value, planner.MIGRATION)
         else:
             within = self.shares.within(held)
@@ -244,7 +246,7 @@ class _QueuePass:
             rule=rule,
         )
 
-    def _explained(self, refusal: Refusal, job: Job, arrivals: Arrivals) -> Refusal:
+    def _explained(self, refusal: Refusal, job: Job, arrivals: Replacements) -> Refusal:
         """Return the refusal, or the move or replacement that holds members back."""
         if arrivals.held:
             return Refusal.of(Reason.MIGRATING)

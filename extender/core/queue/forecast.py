@@ -29,7 +29,7 @@ from extender.core.queue.running_jobs import End, Ending, Unknown
 from extender.core.queue.scheduling_pass import Result, SchedulingPass
 from extender.core.queue.state import QueueState
 from extender.core.records import slot_plan
-from extender.core.records.slot_plan import planned
+from extender.core.records.slot_plan import plans_by_job
 from shared.model import JobKey
 
 MOST_PLANS: Final = 1000
@@ -264,7 +264,7 @@ def _by_plan(session: Session, outcome: QueueOutcome) -> Mapping[JobKey, Estimat
     """Return the starts of admitted jobs that wait for their slot; they are not projected."""
     answers: dict[JobKey, Estimate] = {}
     waiting = [e.job.key for e in outcome.entries if e.reason is Reason.AWAITING_SLOT]
-    plans = planned(session.snapshot) if waiting else {}
+    plans = plans_by_job(session.snapshot) if waiting else {}
     for key in waiting:
         plan = plans[key].plan if key in plans else None
         slot = slot_plan.slot_at(session.now, plan.slot_seconds) if plan else 0

@@ -23,7 +23,7 @@ from extender.core.cluster.snapshot import Snapshot
 from extender.core.kinds import registry
 from extender.core.queue.backfill import RunningJob
 from extender.core.queue.state import QueueState
-from extender.core.records import workers
+from extender.core.records import elastic_workers
 from shared.model import JobKey, Pod, PodShape, Uid
 
 MOST_NAMES: Final = 1000
@@ -222,7 +222,7 @@ def running(session: Session, state: QueueState) -> tuple[Ending, ...]:
     """
     snapshot, now = session.snapshot, session.now
     jobs: list[Ending] = []
-    surplus = workers.leaving(snapshot)
+    surplus = elastic_workers.leaving_pods(snapshot)
     for key, pods in sorted(snapshot.jobs.items()):
         staying, leaving = _placed_pods(snapshot, pods, surplus)
         staying += _placeholders(snapshot, key)

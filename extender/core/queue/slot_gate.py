@@ -29,7 +29,7 @@ from extender.core.queue import slot_requests
 from extender.core.queue.slot_requests import staying
 from extender.core.queue.state import Priced, QueueState
 from extender.core.records import migrations, profile, slot_plan
-from extender.core.records.slot_plan import Planned, SlotPlan, Span, planned
+from extender.core.records.slot_plan import OwnedPlan, SlotPlan, Span, plans_by_job
 from shared.errors import InputError
 from shared.model import JobKey, NodeName, Pod, Uid
 
@@ -166,7 +166,7 @@ class Gate:
 
     session: Session
     slot: int
-    plans: Mapping[JobKey, Planned]
+    plans: Mapping[JobKey, OwnedPlan]
     profiled: Collection[JobKey]
     priced: Mapping[JobKey, Priced]
     share: IntMatrix
@@ -262,7 +262,7 @@ def others(room: NodeTable, snapshot: Snapshot, params: CoreParameters) -> NodeT
     known = kept.get(_OTHERS, source)
     if known is None:
         theirs = priced_share(snapshot, params.slot_time.share)
-        unused = np.maximum(theirs - _used(snapshot, planned(snapshot)), 0)
+        unused = np.maximum(theirs - _used(snapshot, plans_by_job(snapshot)), 0)
         known = (_filled(snapshot.room, unused), unused)
         kept.put(_OTHERS, source, known)
     return known[0] if room is snapshot.room else _filled(room, known[1])
@@ -279,7 +279,7 @@ def gate(session: Session, state: QueueState) -> Gate | None:
     snapshot, times = session.snapshot, session.parameters.slot_time
     if not times.enabled:
         return None
-    plans, profiles = planned(snapshot), times.unmeasured is Unmeasured.PROFILE
+    plans, profiles = plans_by_job(snapshot), times.unmeasured is Unmeasured.PROFILE
     return Gate(
         session=session,
         slot=slot_plan.slot_at(session.now, times.slot_seconds),
@@ -291,7 +291,7 @@ def gate(session: Session, state: QueueState) -> Gate | None:
     )
 
 
-def _used(snapshot: Snapshot, plans: Mapping[JobKey, Planned]) -> IntMatrix:
+def _used(snapshot: Snapshot, plans: Mapping[JobKey, OwnedPlan]) -> IntMatrix:
     """Return what pods of admitted jobs use, those on their way counted."""
     room = snapshot.room
     used = np.zeros_like(room.allocatable)
@@ -318,7 +318,7 @@ def _members(job: Job, plan: SlotPlan, slot: int) -> tuple[Job, Nodes]:
     serving = [m for m in live if m.pod.uid not in known]
     held = {m.pod.uid for m in workers[len(nodes) :]}
     found = _seats(workers[: len(nodes)], nodes) | _seats(serving, server_nodes(plan, slot))
-    return migrations.holding(job, held), found
+    return migrations.with_held(job, held), found
 
 
 def _seats(members: list[Member], nodes: tuple[NodeName, ...]) -> dict[Uid, NodeName]:

@@ -10,12 +10,12 @@ from extender.core.cluster import training_spec
 from extender.core.cluster.job_spec import Shrink
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.cluster.training_spec import Training, Worth
+from extender.core.cluster.training_spec import Training, UtilityCurve
 from extender.core.cluster.worker_gang import worker_roles
 from extender.core.kinds import registry
 from extender.core.queue import running_jobs
-from extender.core.records.elastic_owner import Scaled, scaled
-from extender.core.records.slot_plan import Asked
+from extender.core.records.elastic_workers import ElasticOwner, elastic_owner
+from extender.core.records.slot_plan import JobRequest
 from shared import labels
 from shared.errors import InputError
 from shared.model import Owner, Pod, PodShape
@@ -94,7 +94,7 @@ def owner_of(job: Job) -> Owner | None:
     return job.deciding_owners[-1] if job.deciding_owners else None
 
 
-def asked(snapshot: Snapshot, job: Job, step_seconds: Mapping[str, float]) -> Asked:
+def asked(snapshot: Snapshot, job: Job, step_seconds: Mapping[str, float]) -> JobRequest:
     """Return what the job is, as its plan will say it.
 
     Args:
@@ -115,11 +115,11 @@ def asked(snapshot: Snapshot, job: Job, step_seconds: Mapping[str, float]) -> As
     live = _live(job)
     workers = _workers(live)
     others = [m for m in live if m not in workers]
-    owned = scaled(snapshot, job)
+    owned = elastic_owner(snapshot, job)
     wished = job.spec.workers if owned is not None else None
     saves = job.spec.shrink is Shrink.TERMINATE or job.spec.has_checkpoint
     least, most = (len(workers),) * 2 if wished is None else (wished.least, wished.most)
-    return Asked(
+    return JobRequest(
         utility=training_spec.utility_text(worth),
         training=training_spec.training_text(training),
         worker=_shape(m.shape for m in workers),
@@ -132,11 +132,11 @@ def asked(snapshot: Snapshot, job: Job, step_seconds: Mapping[str, float]) -> As
     )
 
 
-def _can_be_none(owned: Scaled) -> bool:
+def _can_be_none(owned: ElasticOwner) -> bool:
     return bool(owned.owner.suspend_field) or owned.count.least == 0
 
 
-def _stated_worth(job: Job) -> Worth:
+def _stated_worth(job: Job) -> UtilityCurve:
     stated = job.spec.utility
     return training_spec.utility_of("") if stated is None else stated.get()
 

@@ -18,7 +18,7 @@ from shared.errors import InputError
 from shared.model import JobKey, Owner, Uid
 
 
-class OfOwner(Protocol):
+class OwnerRecord(Protocol):
     """A word that says whose it is; empty: of the owner that carries it."""
 
     @property
@@ -32,13 +32,13 @@ class OfOwner(Protocol):
         ...
 
 
-Word = TypeVar("Word", bound=OfOwner)
+RecordT = TypeVar("RecordT", bound=OwnerRecord)
 
 
 _EXPECTED = "one line of JSON that we wrote"
 
 
-def read(owner: Owner, key: str, decoder: "msgspec.json.Decoder[Word]") -> Word | None:
+def read(owner: Owner, key: str, decoder: "msgspec.json.Decoder[RecordT]") -> RecordT | None:
     """Return what an annotation says; None if the owner has none, or a copy of another's.
 
     Raises:
@@ -56,7 +56,7 @@ def read(owner: Owner, key: str, decoder: "msgspec.json.Decoder[Word]") -> Word 
     return word if word.owner in {"", owner.uid} else None
 
 
-def of_release(command: ReleasePod) -> Mapping[str, str | None]:
+def release_annotations(command: ReleasePod) -> Mapping[str, str | None]:
     """Return what a release writes; None takes an annotation away."""
     return {
         **_seat(command.node, command.plan, command.plan_size, direct=command.direct),
@@ -64,7 +64,7 @@ def of_release(command: ReleasePod) -> Mapping[str, str | None]:
     }
 
 
-def of_rewrite(command: RewriteSeat) -> Mapping[str, str | None]:
+def rewrite_annotations(command: RewriteSeat) -> Mapping[str, str | None]:
     """Return what names another node; a promised seat becomes a written one thereby."""
     return _seat(command.node, command.plan, command.plan_size, direct=command.direct)
 

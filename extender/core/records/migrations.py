@@ -44,7 +44,7 @@ SECOND: float = 1.0
 """Creation times are whole seconds, rounded down."""
 
 
-def old(snapshot: Snapshot, migration: Migration, member: MigrationMember) -> Pod | None:
+def old_pod(snapshot: Snapshot, migration: Migration, member: MigrationMember) -> Pod | None:
     """Return the pod that moves, for as long as its object is there."""
     pod = snapshot.pods.get(PodKey(f"{migration.namespace}/{member.pod}"))
     return pod if pod is not None and pod.uid == member.uid else None
@@ -52,17 +52,19 @@ def old(snapshot: Snapshot, migration: Migration, member: MigrationMember) -> Po
 
 def has_left(snapshot: Snapshot, migration: Migration, member: MigrationMember) -> bool:
     """Return True if nothing of the old pod can run: its object is gone, or it ended undeleted."""
-    pod = old(snapshot, migration, member)
+    pod = old_pod(snapshot, migration, member)
     return pod is None or (pod.finished and not pod.deleting)
 
 
 def is_leaving(snapshot: Snapshot, migration: Migration, member: MigrationMember) -> bool:
     """Return True if the old pod is on its way out, or out."""
-    pod = old(snapshot, migration, member)
+    pod = old_pod(snapshot, migration, member)
     return pod is None or pod.deleting or pod.finished
 
 
-def replacement(snapshot: Snapshot, migration: Migration, member: MigrationMember) -> Pod | None:
+def recorded_replacement(
+    snapshot: Snapshot, migration: Migration, member: MigrationMember
+) -> Pod | None:
     """Return the recorded replacement of a member, if it is still there."""
     if not member.replacement_uid:
         return None
@@ -70,13 +72,13 @@ def replacement(snapshot: Snapshot, migration: Migration, member: MigrationMembe
     return pod if pod is not None and pod.uid == member.replacement_uid else None
 
 
-def place(snapshot: Snapshot, pod: Pod) -> NodeName | None:
+def node_of(snapshot: Snapshot, pod: Pod) -> NodeName | None:
     """Return the node a pod is bound to or has a seat on."""
     seat = snapshot.seats.get(pod.uid)
     return snapshot.bound.get(pod.uid) or pod.node_name or (seat.node if seat else None)
 
 
-def found(snapshot: Snapshot, migration: Migration) -> Mapping[Uid, Pod]:
+def current_replacements(snapshot: Snapshot, migration: Migration) -> Mapping[Uid, Pod]:
     """Return the replacement of each member that has one by the rule of the module, by old uid."""
     pods: dict[Uid, Pod] = {}
     if migration.mover is Mover.RECREATE:
@@ -88,7 +90,9 @@ def found(snapshot: Snapshot, migration: Migration) -> Mapping[Uid, Pod]:
         return pods
     taken = {member.uid for member in migration.members}
     for member in migration.members:
-        pod = replacement(snapshot, migration, member) or _find(snapshot, migration, member, taken)
+        pod = recorded_replacement(snapshot, migration, member) or _find(
+            snapshot, migration, member, taken
+        )
         if pod is not None:
             pods[member.uid] = pod
             taken.add(pod.uid)
@@ -106,7 +110,7 @@ def _find(
     if member.index is not None:
         return next((p for p in others if _index(snapshot, p) == member.index), None)
     since = migration.created_at - SECOND
-    new = (p for p in others if p.created_at >= since and place(snapshot, p) is None)
+    new = (p for p in others if p.created_at >= since and node_of(snapshot, p) is None)
     return next(new, None)
 
 
@@ -126,7 +130,7 @@ def _may_replace(pod: Pod, taken: Collection[Uid]) -> bool:
     return pod.uid not in taken and not pod.finished and not pod.deleting
 
 
-Kept = tuple[NodeName, PodShape]
+TargetReservation = tuple[NodeName, PodShape]
 """A place that is kept: the node, and what is to fit there."""
 
 
@@ -148,7 +152,9 @@ REPLACING: Final = frozenset(
 """Phases in which new pods come."""
 
 
-def kept(migration: Migration, arrived: Iterable[Mapping[Uid, object]]) -> tuple[Kept, ...]:
+def reservations(
+    migration: Migration, arrived: Iterable[Mapping[Uid, object]]
+) -> tuple[TargetReservation, ...]:
     """Return the places a migration keeps.
 
     Args:
@@ -165,17 +171,17 @@ def kept(migration: Migration, arrived: Iterable[Mapping[Uid, object]]) -> tuple
     )
 
 
-def with_kept(room: NodeTable, places: Iterable[Kept]) -> NodeTable:
+def with_reservations(room: NodeTable, places: Iterable[TargetReservation]) -> NodeTable:
     """Return the room with these places taken; one on a node that is not there takes nothing."""
     return _changed(room, tuple(places), sign=1)
 
 
-def without_kept(room: NodeTable, places: Iterable[Kept]) -> NodeTable:
+def without_reservations(room: NodeTable, places: Iterable[TargetReservation]) -> NodeTable:
     """Return the room with these places given back."""
     return _changed(room, tuple(places), sign=-1)
 
 
-def _changed(room: NodeTable, places: tuple[Kept, ...], *, sign: int) -> NodeTable:
+def _changed(room: NodeTable, places: tuple[TargetReservation, ...], *, sign: int) -> NodeTable:
     if not any(node in room.index for node, _ in places):
         return room
     used, ports = room.used.copy(), list(room.ports)
@@ -195,7 +201,7 @@ def _changed(room: NodeTable, places: tuple[Kept, ...], *, sign: int) -> NodeTab
 
 
 @dataclass(frozen=True)
-class Arrivals:
+class Replacements:
     """The gated pods that replace members of migrations.
 
     Attributes:
@@ -206,14 +212,14 @@ class Arrivals:
 
     held: frozenset[Uid] = frozenset()
     targets: Mapping[Uid, NodeName] = field(default_factory=dict)
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[TargetReservation, ...] = ()
 
 
-NO_ARRIVALS: Final = Arrivals()
+NO_REPLACEMENTS: Final = Replacements()
 """A job that no migration concerns."""
 
 
-def holding(job: Job, held: Collection[Uid]) -> Job:
+def with_held(job: Job, held: Collection[Uid]) -> Job:
     """Return the job with these gated members held back, as by a gate of somebody else."""
     if not held:
         return job
@@ -224,14 +230,14 @@ def holding(job: Job, held: Collection[Uid]) -> Job:
     return replace(job, members=members)
 
 
-def arrivals(snapshot: Snapshot) -> Mapping[JobKey, Arrivals]:
+def replacements_by_job(snapshot: Snapshot) -> Mapping[JobKey, Replacements]:
     """Return who waits and who goes where, by job of the new pods."""
-    by_job: dict[JobKey, Arrivals] = {}
+    by_job: dict[JobKey, Replacements] = {}
     for _, migration in sorted(snapshot.migrations.items()):
         if _concerns(snapshot, migration):
             one = _of(snapshot, migration)
             key = _job_of_new(snapshot, migration)
-            by_job[key] = _joined(by_job.get(key, Arrivals()), one)
+            by_job[key] = _joined(by_job.get(key, Replacements()), one)
     return by_job
 
 
@@ -241,10 +247,10 @@ def _concerns(snapshot: Snapshot, migration: Migration) -> bool:
     return migration.phase is MigrationPhase.FAILED and not _all_left(snapshot, migration)
 
 
-def _of(snapshot: Snapshot, migration: Migration) -> Arrivals:
+def _of(snapshot: Snapshot, migration: Migration) -> Replacements:
     held: set[Uid] = set()
     targets: dict[Uid, NodeName] = {}
-    new = found(snapshot, migration)
+    new = current_replacements(snapshot, migration)
     for member in migration.members:
         pod = new.get(member.uid)
         if pod is None or labels.GATE not in pod.gates:
@@ -253,8 +259,8 @@ def _of(snapshot: Snapshot, migration: Migration) -> Arrivals:
             held.add(pod.uid)
         else:
             targets[pod.uid] = member.target
-    places = kept(migration, (snapshot.seats, snapshot.bound))
-    return Arrivals(frozenset(held), targets, places)
+    places = reservations(migration, (snapshot.seats, snapshot.bound))
+    return Replacements(frozenset(held), targets, places)
 
 
 def _must_wait(snapshot: Snapshot, migration: Migration, member: MigrationMember, pod: Pod) -> bool:
@@ -274,19 +280,19 @@ def _job_of_new(snapshot: Snapshot, migration: Migration) -> JobKey:
     """A bare pod's replacement has a name, and so perhaps a job, of its own."""
     if migration.mover is not Mover.RECREATE:
         return migration.job
-    new = found(snapshot, migration)
+    new = current_replacements(snapshot, migration)
     keys = [registry.job_key(pod) for pod in new.values()]
     return keys[0] if keys else migration.job
 
 
-def _joined(one: Arrivals, other: Arrivals) -> Arrivals:
+def _joined(one: Replacements, other: Replacements) -> Replacements:
     """A pod that any migration holds is held."""
     held = one.held | other.held
     targets = {u: n for u, n in {**one.targets, **other.targets}.items() if u not in held}
-    return Arrivals(held, targets, (*one.kept, *other.kept))
+    return Replacements(held, targets, (*one.kept, *other.kept))
 
 
-def moving(snapshot: Snapshot) -> frozenset[Uid]:
+def moving_pods(snapshot: Snapshot) -> frozenset[Uid]:
     """Return the uids of pods of open migrations, old and new."""
     members = (
         m for migration in snapshot.migrations.values() if migration.open for m in migration.members

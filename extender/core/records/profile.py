@@ -47,7 +47,7 @@ _DECODER = msgspec.json.Decoder(Profile)
 
 
 @dataclass(frozen=True)
-class Profiled:
+class OwnedProfile:
     """An owner, and the profile run that it carries."""
 
     owner: Owner
@@ -75,9 +75,9 @@ def text(run: Profile) -> str:
     return msgspec.json.encode(run).decode()
 
 
-def profiled(snapshot: Snapshot) -> Mapping[JobKey, Profiled]:
+def profile_runs(snapshot: Snapshot) -> Mapping[JobKey, OwnedProfile]:
     """Return the profile runs by job, in order of the owners' age; what cannot be read is none."""
-    found: dict[JobKey, Profiled] = {}
+    found: dict[JobKey, OwnedProfile] = {}
     noted = snapshot.owners.annotated(labels.PROFILE)
     for owner in sorted(noted, key=lambda one: (one.created_at, one.key)):
         try:
@@ -85,7 +85,7 @@ def profiled(snapshot: Snapshot) -> Mapping[JobKey, Profiled]:
         except InputError:
             continue
         if run is not None and _counts(snapshot, owner, run):
-            found.setdefault(run.job, Profiled(owner, run))
+            found.setdefault(run.job, OwnedProfile(owner, run))
     return found
 
 
@@ -98,5 +98,5 @@ def _counts(snapshot: Snapshot, owner: Owner, run: Profile) -> bool:
 
 def unmeasured(snapshot: Snapshot) -> frozenset[JobKey]:
     """Return the jobs whose profile run has no result yet."""
-    runs = profiled(snapshot).items()
+    runs = profile_runs(snapshot).items()
     return frozenset(job for job, one in runs if one.run.batch_seconds is None)

@@ -151,7 +151,7 @@ _BY_JOB: Final = "by job"
 
 
 @dataclass(frozen=True)
-class Noted:
+class OwnedRescale:
     """An owner, and what its annotation says."""
 
     owner: Owner
@@ -159,7 +159,7 @@ class Noted:
 
 
 @dataclass(frozen=True)
-class Records:
+class RescaleRecords:
     """See the module.
 
     Attributes:
@@ -169,8 +169,8 @@ class Records:
         unreadable: What is wrong with an owner's annotation, by the owner's uid.
     """
 
-    by_owner: Mapping[Uid, Noted]
-    by_job: Mapping[JobKey, Noted]
+    by_owner: Mapping[Uid, OwnedRescale]
+    by_job: Mapping[JobKey, OwnedRescale]
     unreadable: Mapping[Uid, str]
 
     @property
@@ -179,7 +179,7 @@ class Records:
         return frozenset(key for key, noted in self.by_job.items() if noted.rescale.open)
 
     @property
-    def open(self) -> tuple[Noted, ...]:
+    def open(self) -> tuple[OwnedRescale, ...]:
         """Changes under way."""
         return tuple(noted for noted in self.by_owner.values() if noted.rescale.open)
 
@@ -191,10 +191,10 @@ class Records:
         return tuple(r for r in found if (r.starts, r.at) == (one.starts, one.at))
 
 
-_RECORDS: Final[Slot[Kept[str, Records]]] = Slot(Kept)
+_RECORDS: Final[Slot[Kept[str, RescaleRecords]]] = Slot(Kept)
 
 
-def rescale_records(snapshot: Snapshot) -> Records:
+def rescale_records(snapshot: Snapshot) -> RescaleRecords:
     """Read the annotations of all owners."""
     source = (snapshot.owners,)
     kept = snapshot.cache.of(_RECORDS)
@@ -205,8 +205,8 @@ def rescale_records(snapshot: Snapshot) -> Records:
     return _of_their_jobs(snapshot, held) if held.by_owner else held
 
 
-def _read(snapshot: Snapshot) -> Records:
-    by_owner: dict[Uid, Noted] = {}
+def _read(snapshot: Snapshot) -> RescaleRecords:
+    by_owner: dict[Uid, OwnedRescale] = {}
     unreadable: dict[Uid, str] = {}
     for owner in snapshot.owners.annotated(labels.RESCALE):
         try:
@@ -215,11 +215,11 @@ def _read(snapshot: Snapshot) -> Records:
             unreadable[owner.uid] = str(error)
             continue
         if rescale is not None:
-            by_owner[owner.uid] = Noted(owner, rescale)
-    return Records(by_owner, {}, unreadable)
+            by_owner[owner.uid] = OwnedRescale(owner, rescale)
+    return RescaleRecords(by_owner, {}, unreadable)
 
 
-def _of_their_jobs(snapshot: Snapshot, read: Records) -> Records:
+def _of_their_jobs(snapshot: Snapshot, read: RescaleRecords) -> RescaleRecords:
     """Add which record is about which job: an owner says nothing of a job that has no pod of it."""
     source = (read, snapshot.jobs)
     kept = snapshot.cache.of(_RECORDS)
@@ -232,7 +232,7 @@ def _of_their_jobs(snapshot: Snapshot, read: Records) -> Records:
     return held
 
 
-def has_pods(snapshot: Snapshot, noted: Noted) -> bool:
+def has_pods(snapshot: Snapshot, noted: OwnedRescale) -> bool:
     """Return True if an owner has pods in the job that its record names, or the job has none."""
     pods = snapshot.jobs.get(noted.rescale.job, ())
     return not pods or any(is_of(over, noted.owner) for over in above_each(snapshot, pods))
@@ -243,7 +243,7 @@ def is_of(over: Owners, owner: Owner) -> bool:
     return any(one.uid == owner.uid for one in over.owners)
 
 
-def is_paused(noted: Noted) -> bool:
+def is_paused(noted: OwnedRescale) -> bool:
     """Return True if the job has no workers because its slot plan says so."""
     one = noted.rescale
     return one.phase is Phase.DONE and one.to == 0 and has_no_workers(noted.owner)

@@ -16,7 +16,7 @@ from msgspec import Struct
 from extender.core.cluster import job_views, training_spec
 from extender.core.cluster.owners import from_owner
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.cluster.training_spec import Training, Worth
+from extender.core.cluster.training_spec import Training, UtilityCurve
 from extender.core.parameters.pricing import SlotTimeParameters
 from extender.core.records import annotations, rescale
 from shared import labels
@@ -41,7 +41,7 @@ class Span(Struct, frozen=True, array_like=True):
     servers: Mapping[NodeName, int] = {}
 
 
-class Asked(Struct, frozen=True, omit_defaults=True, dict=True):
+class JobRequest(Struct, frozen=True, omit_defaults=True, dict=True):
     """What a job is, as it was understood when it was admitted.
 
     Attributes:
@@ -67,7 +67,7 @@ class Asked(Struct, frozen=True, omit_defaults=True, dict=True):
     pauses: bool = False
 
     @cached_property
-    def worth(self) -> Worth:
+    def worth(self) -> UtilityCurve:
         """The utility as a value.
 
         Raises:
@@ -106,7 +106,7 @@ class SlotPlan(Struct, frozen=True, omit_defaults=True):
     """
 
     job: JobKey
-    asked: Asked
+    asked: JobRequest
     slot_seconds: float
     arrival: int
     promise: int
@@ -135,20 +135,20 @@ class SlotPlan(Struct, frozen=True, omit_defaults=True):
 
 
 @dataclass(frozen=True)
-class Planned:
+class OwnedPlan:
     """An owner, and the plan that it carries."""
 
     owner: Owner
     plan: SlotPlan
 
 
-def planned(snapshot: Snapshot) -> Mapping[JobKey, Planned]:
+def plans_by_job(snapshot: Snapshot) -> Mapping[JobKey, OwnedPlan]:
     """Return the plans by job, those of suspended jobs too, in order of arrival.
 
     What cannot be read is not there, nor what another owner carries than one of the job's own; of
     two that carry one the older counts.
     """
-    found: dict[JobKey, Planned] = {}
+    found: dict[JobKey, OwnedPlan] = {}
     noted = snapshot.owners.annotated(labels.SLOT_PLAN)
     for owner in sorted(noted, key=lambda one: (one.created_at, one.key)):
         try:
@@ -156,7 +156,7 @@ def planned(snapshot: Snapshot) -> Mapping[JobKey, Planned]:
         except InputError:
             continue
         if plan is not None and _counts(snapshot, owner, plan):
-            found.setdefault(plan.job, Planned(owner, plan))
+            found.setdefault(plan.job, OwnedPlan(owner, plan))
     return found
 
 

@@ -219,7 +219,9 @@ def _plannable(job: Job, here: Sequence[Member]) -> bool:
 def _without_open(snapshot: Snapshot, key: JobKey) -> NodeTable:
     kept = snapshot.placeholders.get(key)
     seats = kept.seats if kept else ()
-    return migrations.without_kept(snapshot.room, [(seat.node, seat.shape) for seat in seats])
+    return migrations.without_reservations(
+        snapshot.room, [(seat.node, seat.shape) for seat in seats]
+    )
 
 
 def _to_come(like: Member, job: Job, lacking: int) -> Iterator[Member]:

@@ -22,9 +22,9 @@ from extender.core.elastic.state import Ended
 from extender.core.explain import Page
 from extender.core.parameters.combined import CoreParameters
 from extender.core.pricing.history import History
-from extender.core.pricing.outcome import PriceLedger, Standing
+from extender.core.pricing.outcome import JobStatus, PriceLedger
 from extender.core.queue.decision import QueueOutcome
-from extender.core.records import migration_history
+from extender.core.records import migration_entries
 from extender.servers.readapi import manifests, paging
 from extender.servers.readapi.forecasts import Foresight
 from extender.servers.readapi.rest import Rest
@@ -49,7 +49,7 @@ Rescales = tuple[Sequence[Ended], Sequence[Declined]]
 class Offers(Protocol):
     """Knows admission by price."""
 
-    def standings(self) -> Mapping[JobKey, Standing]:
+    def standings(self) -> Mapping[JobKey, JobStatus]:
         """Return how jobs with a utility stand."""
         ...
 
@@ -65,7 +65,7 @@ class Offers(Protocol):
 class NoOffers:
     """No job is admitted by price."""
 
-    def standings(self) -> Mapping[JobKey, Standing]:
+    def standings(self) -> Mapping[JobKey, JobStatus]:
         """Return nothing."""
         return {}
 
@@ -205,7 +205,8 @@ class ReadAnswers:
         now, acting = self.clock.now(), self.acting()
         return await self.lists.run(
             lambda: paging.part(
-                migration_history.ledger(snapshot, declined, now=now, acting=acting), page
+                migration_entries.migrations_response(snapshot, declined, now=now, acting=acting),
+                page,
             )
         )
 
@@ -328,7 +329,7 @@ class ReadAnswers:
         params, cycle = self.parameters, self.last_cycle()
         return lambda check: core_explain.asked(snapshot, params, cycle, reading, check)
 
-    def _seen(self) -> tuple[Snapshot, QueueOutcome | None, Mapping[JobKey, Standing]]:
+    def _seen(self) -> tuple[Snapshot, QueueOutcome | None, Mapping[JobKey, JobStatus]]:
         return self.store.snapshot(), self.last_cycle(), self.offers.standings()
 
     def _with_cache(self, snapshot: Snapshot) -> Snapshot:

@@ -77,7 +77,7 @@ class Gathering:
         now, then = rate_on(job, placement_of(job)), rate_on(job, target)
         left = self.estimates.left(job, self.machines) / now if now > 0 else math.inf
         pause = truth_of(job).pause_seconds
-        return migration_gain.judge(left, now, then, pause, self.gain).worth_it
+        return migration_gain.expected_gain(left, now, then, pause, self.gain).worth_it
 
     def _beside(self, free: FreeNodes, target: Target) -> Iterator[Placement]:
         """Yield the placement with one worker more, two more, and so on while they fit."""

@@ -14,8 +14,7 @@ import numpy as np
 from extender.core.parameters.pricing import AdmissionParameters, BoundsParameters
 from extender.core.pricing import admission, price_bounds, slots
 from extender.core.pricing.admission import SlotState
-from extender.core.pricing.slots import SlotCluster
-from extender.core.pricing.timetable import Schedule
+from extender.core.pricing.slots import Schedule, SlotCluster
 from extender.core.pricing.training_job import TrainingJob
 from simulator.baselines.estimates import Estimates
 from simulator.baselines.free_nodes import FreeNodes
@@ -94,7 +93,7 @@ class Slotted:
             if job.worth is not None
         ]  # fmt: skip
         bounds = price_bounds.quantile_reserve(past, BoundsParameters())
-        self._state = admission.empty(cluster, bounds)
+        self._state = admission.empty_state(cluster, bounds)
         return self._state
 
     def _training(

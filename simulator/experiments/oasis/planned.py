@@ -9,8 +9,7 @@ import numpy as np
 from extender.core.parameters.pricing import AdmissionParameters, Replanning
 from extender.core.pricing import admission, slots
 from extender.core.pricing.price_bounds import Bounds
-from extender.core.pricing.slots import FloatVector, SlotCluster
-from extender.core.pricing.timetable import Schedule, Seats
+from extender.core.pricing.slots import Allocation, FloatVector, Schedule, SlotCluster
 from extender.core.pricing.training_job import TrainingJob
 from simulator.models.slot_placement import IntVector, Placement
 from simulator.models.slot_world import SlotWorkload, Unfinished, best_worth
@@ -42,7 +41,7 @@ class Planned:
         self._index = {job.name: index for index, job in enumerate(self._jobs)}
         self._offered = 0
         self._by_slot: dict[int, dict[int, Placement]] = {}
-        self.state = admission.empty(slots.normalised(workload.cluster), bounds)
+        self.state = admission.empty_state(slots.normalised(workload.cluster), bounds)
 
     def allocate(
         self, slot: int, unfinished: Sequence[Unfinished], *, changed: bool
@@ -112,7 +111,7 @@ def placements(
     }
 
 
-def _by_slot(seats: Seats, machines: int) -> dict[int, IntVector]:
+def _by_slot(seats: Allocation, machines: int) -> dict[int, IntVector]:
     """Return slot → count on each machine, for the slots in use."""
     by_slot: dict[int, IntVector] = {}
     for slot, machine, count in zip(seats.slots, seats.machines, seats.counts, strict=True):

@@ -106,7 +106,7 @@ def test_a_job_that_was_admitted_alone_is_never_lost(world, rule, now):
 def test_on_one_machine_workers_and_servers_share_it_in_each_slot(world, rule):
     cluster, jobs = world
     cluster = replace(cluster, network=1)
-    state = admission.empty(cluster, price_bounds.price_bounds(jobs, cluster, rule))
+    state = admission.empty_state(cluster, price_bounds.price_bounds(jobs, cluster, rule))
     together = AdmissionParameters(colocation_bandwidth=10.0)
     for job in jobs:
         job = replace(job, exchange_slots=job.batch_slots / 2)  # noqa: PLW2901 - the same, with an exchange to save

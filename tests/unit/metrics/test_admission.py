@@ -10,15 +10,15 @@ from extender.core.cluster.utility import Steps
 from extender.core.parameters.pricing import AdmissionParameters
 from extender.core.pricing import admission
 from extender.core.pricing.outcome import (
-    Ended,
+    EndedJob,
+    JobStatus,
     PriceLedger,
     PricingOutcome,
     PricingState,
     Promise,
     Refused,
-    Standing,
 )
-from extender.core.records.slot_plan import Asked, SlotPlan
+from extender.core.records.slot_plan import JobRequest, SlotPlan
 from extender.metrics.extender import ExtenderMetrics
 from shared.model import JobKey
 from tests.fakes.builders import make_shape
@@ -27,7 +27,7 @@ from tests.unit.core.policies.slot_worlds import make_bounds, make_cluster, make
 JOB, OTHER = JobKey("a/job/x"), JobKey("a/job/y")
 PLAN = SlotPlan(
     job=JOB,
-    asked=Asked("steps:1h=10", "epochs=1", make_shape()),
+    asked=JobRequest("steps:1h=10", "epochs=1", make_shape()),
     slot_seconds=600.0,
     arrival=1,
     promise=4,
@@ -36,8 +36,8 @@ PLAN = SlotPlan(
     bill=2.0,
     spans=(),
 )
-TAKEN = Standing(JOB, PLAN, payoff=8.0, utility=10.0, bill=2.0, promise=Promise.KEPT)
-WAITS = Standing(JOB, reason=Reason.GANG_DOES_NOT_FIT)
+TAKEN = JobStatus(JOB, PLAN, payoff=8.0, utility=10.0, bill=2.0, promise=Promise.KEPT)
+WAITS = JobStatus(JOB, reason=Reason.GANG_DOES_NOT_FIT)
 EMPTY = PricingState()
 REFUSED = Refused(era=0, reason=Reason.GANG_DOES_NOT_FIT, message="")
 NOTHING = PricingOutcome(state=EMPTY, standings={}, book=None, ended=(), wake_at=0.0)
@@ -85,7 +85,7 @@ def test_a_job_that_loses_its_place_is_lost_and_not_turned_away(metrics: Extende
 
 def test_promises_are_counted_as_they_stand_and_when_they_end(metrics: ExtenderMetrics) -> None:
     late = replace(TAKEN, job=OTHER, plan=changed(PLAN, job=OTHER), promise=Promise.SLIPPED)
-    ended = (Ended(PLAN, Promise.BROKEN),)
+    ended = (EndedJob(PLAN, Promise.BROKEN),)
     outcome = replace(NOTHING, standings={JOB: TAKEN, OTHER: late}, ended=ended)
     metrics.admission.observe(outcome, EMPTY, ())
     standing = [value(metrics, "promised_jobs", promise=p.value) for p in Promise]
@@ -97,7 +97,7 @@ def test_promises_are_counted_as_they_stand_and_when_they_end(metrics: ExtenderM
 def test_prices_are_those_of_the_present_slot_and_what_is_promised_of_all(
     metrics: ExtenderMetrics,
 ) -> None:
-    state = admission.empty(make_cluster([[4.0], [4.0]], [[4.0]], 2), make_bounds(1.0, 16.0))
+    state = admission.empty_state(make_cluster([[4.0], [4.0]], [[4.0]], 2), make_bounds(1.0, 16.0))
     job = make_job(chunks=2, worker_bandwidth=0.0, utility=Steps(((0.0, 90.0),)))
     state.accept(job, admission.offer(job, state, AdmissionParameters()))
     taken = float(state.promised.g[0].sum())
@@ -116,7 +116,9 @@ def test_prices_are_those_of_the_present_slot_and_what_is_promised_of_all(
 
 
 def test_gpus_of_every_maker_are_one_resource(metrics: ExtenderMetrics) -> None:
-    state = admission.empty(make_cluster([[2.0, 0.0]], [[4.0, 0.0]], 1), make_bounds(1.0, 16.0, 2))
+    state = admission.empty_state(
+        make_cluster([[2.0, 0.0]], [[4.0, 0.0]], 1), make_bounds(1.0, 16.0, 2)
+    )
     job = make_job(
         worker=(1.0, 0.0),
         server=(0.0, 0.0),

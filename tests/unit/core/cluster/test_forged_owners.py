@@ -270,7 +270,7 @@ def test_a_record_of_an_owner_without_pods_in_the_job_asks_nobody() -> None:
 
 
 def plan(owner: Owner, job: str) -> str:
-    asked = slot_plan.Asked(
+    asked = slot_plan.JobRequest(
         utility=KEYS[labels.UTILITY], training=KEYS[labels.TRAINING],
         worker=make_pod().shape, least=1, most=5, shrinks=True, pauses=True,
     )  # fmt: skip
@@ -290,7 +290,7 @@ def test_a_slot_plan_counts_on_an_owner_of_the_job_alone() -> None:
     mine = replace(mine, annotations={labels.SLOT_PLAN: plan(mine, "prod/job/db")})
     forged = cluster(owner, honest(pods(owner)), mine)
     assert (
-        slot_plan.planned(forged),
+        slot_plan.plans_by_job(forged),
         elastic_proposals.slot_plan_proposals(forged, NOW, PARAMS),
     ) == ({}, ())
     asks = replace(owner, annotations={labels.SLOT_PLAN: plan(owner, "prod/job/db")})
@@ -303,18 +303,20 @@ def test_a_slot_plan_for_a_paused_job_counts_on_the_owner_that_was_paused_alone(
     paused = replace(forging.job(), suspended=True, annotations={labels.RESCALE: done})
     mine = make_owner("mine", namespace="prod")
     mine = replace(mine, annotations={labels.SLOT_PLAN: plan(mine, "prod/job/db")})
-    assert slot_plan.planned(cluster(paused, mine)) == {}
+    assert slot_plan.plans_by_job(cluster(paused, mine)) == {}
     notes = {**paused.annotations, labels.SLOT_PLAN: plan(paused, "prod/job/db")}
-    assert set(slot_plan.planned(cluster(replace(paused, annotations=notes)))) == {"prod/job/db"}
+    assert set(slot_plan.plans_by_job(cluster(replace(paused, annotations=notes)))) == {
+        "prod/job/db"
+    }
 
 
 def test_a_profile_run_counts_on_an_owner_of_the_job_alone() -> None:
     owner = forging.job(template=KEYS)
     text = profile.text(Profile(job=JobKey("prod/job/db")))
     mine = make_owner("mine", namespace="prod", annotations={labels.PROFILE: text})
-    assert profile.profiled(cluster(owner, honest(pods(owner)), mine)) == {}
+    assert profile.profile_runs(cluster(owner, honest(pods(owner)), mine)) == {}
     asks = replace(owner, annotations={labels.PROFILE: text})
-    assert set(profile.profiled(cluster(asks, honest(pods(asks))))) == {"prod/job/db"}
+    assert set(profile.profile_runs(cluster(asks, honest(pods(asks))))) == {"prod/job/db"}
 
 
 def test_an_owner_that_joins_a_job_of_several_says_nothing_of_the_workers_of_another() -> None:

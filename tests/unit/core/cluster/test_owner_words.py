@@ -40,7 +40,7 @@ def test_a_copied_plan_is_nobody_s() -> None:
     yard.look()
     owner = yard.owner("j")
     assert labels.SLOT_PLAN in owner.annotations
-    found = slot_plan.planned(snapshot_of(copied(owner), owner))
+    found = slot_plan.plans_by_job(snapshot_of(copied(owner), owner))
     assert [one.owner.uid for one in found.values()] == [owner.uid]
 
 
@@ -49,7 +49,7 @@ def test_what_somebody_else_wrote_is_unreadable_and_ends_nothing(text: str) -> N
     written_by_them = {labels.RESCALE: text, labels.SLOT_PLAN: text}
     owner = make_owner("j", annotations=written_by_them)
     assert rescale.rescale_records(snapshot_of(owner)).unreadable
-    assert not slot_plan.planned(snapshot_of(owner))
+    assert not slot_plan.plans_by_job(snapshot_of(owner))
 
 
 def test_what_was_written_before_words_named_their_owner_stands() -> None:
@@ -115,5 +115,5 @@ def test_nobody_says_anything_about_jobs_of_another_namespace() -> None:
         slot_plan.read(elsewhere)
     notes = {labels.PROFILE: '{"job":"y/job/j"}', labels.SLOT_PLAN: theirs}
     seen = snapshot_of(replace(elsewhere, annotations=notes))
-    assert not profile.profiled(seen)
-    assert not slot_plan.planned(seen)
+    assert not profile.profile_runs(seen)
+    assert not slot_plan.plans_by_job(seen)

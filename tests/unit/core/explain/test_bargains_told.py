@@ -9,11 +9,11 @@ from extender.core.cluster.session import Reading
 from extender.core.elastic.state import Ended, Ending
 from extender.core.explain import Bargains, slot_plans, workers
 from extender.core.parameters.combined import CoreParameters
-from extender.core.pricing.outcome import Promise, Standing
+from extender.core.pricing.outcome import JobStatus, Promise
 from extender.core.queue.state import QueueState
 from extender.core.records import rescale, slot_plan
 from extender.core.records.rescale import Cause, Phase, Rescale
-from extender.core.records.slot_plan import Asked, SlotPlan, Span
+from extender.core.records.slot_plan import JobRequest, SlotPlan, Span
 from shared import labels
 from shared.model import JobKey, NodeName
 from tests.fakes.builders import make_node, make_owner, make_shape
@@ -29,7 +29,7 @@ JOB = JobKey("default/job/big")
 TRAINING = "epochs=1,chunks=1,batches=1,step=1s"
 PLAN = SlotPlan(
     job=JOB,
-    asked=Asked("steps:1h=10", TRAINING, make_shape(), least=1, most=4, servers=2),
+    asked=JobRequest("steps:1h=10", TRAINING, make_shape(), least=1, most=4, servers=2),
     slot_seconds=10.0,
     arrival=1,
     promise=5,
@@ -38,7 +38,7 @@ PLAN = SlotPlan(
     bill=2.5,
     spans=(Span(2, 3, {A: 2}), Span(6, 6, {A: 1})),
 )
-PLANNED = Standing(JOB, PLAN, payoff=7.5, utility=10.0, bill=2.5, promise=Promise.SLIPPED)
+PLANNED = JobStatus(JOB, PLAN, payoff=7.5, utility=10.0, bill=2.5, promise=Promise.SLIPPED)
 CHANGE = Rescale(
     id="r", phase=Phase.DONE, cause=Cause.MORE_IMPORTANT, before=4, to=2, at=5.0, since=8.0, job=JOB
 )
@@ -66,7 +66,7 @@ def test_in_a_pause_the_next_slot_with_workers_is_told(now: float, want: float |
 
 
 def test_who_is_not_admitted_has_a_payoff_and_no_times() -> None:
-    told = slot_plans.admission(Standing(JOB, payoff=-2.0, utility=1.0, bill=3.0), now=1.0)
+    told = slot_plans.admission(JobStatus(JOB, payoff=-2.0, utility=1.0, bill=3.0), now=1.0)
     assert told is not None
     assert (told.admitted, told.payoff, told.promised_at, told.promise) == (False, -2.0, None, "")
     assert slot_plans.admission(None, now=1.0) is None
@@ -77,7 +77,7 @@ def test_the_queue_and_the_jobs_tell_the_same_of_a_job() -> None:
     snapshot = snapshot_of(NODES, job)
     cycle = queue_pass(snapshot, QueueState(), Reading(1.0, 1.0), PARAMS)
     (key,) = snapshot.jobs
-    known = {key: Standing(key, payoff=1.0)}
+    known = {key: JobStatus(key, payoff=1.0)}
     (waiting,) = explain.queue(
         cycle, PARAMS, now=1.0, acting=True, bargains=Bargains(snapshot, known, 1.0)
     ).entries

@@ -37,7 +37,7 @@ def test_the_dearest_resource_is_named_with_how_many_times_its_idle_price_it_cos
 
 def book(workers, *values):
     """Jobs that take one worker of one resource in the first slot each, on the cheapest machine."""
-    state = admission.empty(make_cluster(workers, [[4.0]], 2), make_bounds(1.0, 16.0))
+    state = admission.empty_state(make_cluster(workers, [[4.0]], 2), make_bounds(1.0, 16.0))
     for i, value in enumerate(values):
         job = make_job(f"j{i}", worker_bandwidth=0.0, utility=Steps(((0.0, value),)))
         state.accept(job, admission.offer(job, state, PARAMS.admission))

@@ -15,7 +15,7 @@ from extender.core.kinds.base import ControlledBy, Owners, last_index_first, ran
 from extender.core.kinds.leaving import Leaving, Obstacle, Unmovable
 from extender.core.kinds.manifest import Created, Manifest, Part, Replicas, reference
 from extender.core.kinds.registry import GROUPS, MAKERS, Registry
-from extender.core.migration import movable
+from extender.core.migration import move_unit
 from extender.core.queue.hypothetical import key_of, with_job
 from extender.servers.readapi import manifests
 from shared import labels
@@ -112,9 +112,9 @@ def test_its_pods_are_moved_one_by_one() -> None:
     snapshot = snapshot_of(make_node("n"), sweep(), *pods(node="n"))
     job = job_views.view(snapshot, KEY)
     first = job.members[0]
-    assert movable.mover(snapshot, job, [first]) == (Mover.EVICT, first.pod.controller)
-    declined = movable.mover(snapshot, job, job.members)
-    assert isinstance(declined, movable.Declined)
+    assert move_unit.mover(snapshot, job, [first]) == (Mover.EVICT, first.pod.controller)
+    declined = move_unit.mover(snapshot, job, job.members)
+    assert isinstance(declined, move_unit.MoveRefusal)
     assert declined.message.endswith(": many trials")
 
 

@@ -28,7 +28,7 @@ from extender.core.migration.commands import (
     WriteStatus,
 )
 from extender.core.migration.decision import MIGRATION, MigrationState, MigrationTrigger
-from extender.core.migration.stepping import Attempt
+from extender.core.migration.state_machine import Attempt
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.migration import MigrationParameters
 from extender.core.records import migrations
@@ -364,7 +364,7 @@ def _owner(world: World) -> Iterator[tuple[str, World]]:
 def _scheduler(world: World) -> Iterator[tuple[str, World]]:
     if world.new != "gated":
         return
-    arrivals = migrations.arrivals(snapshot(world)).values()
+    arrivals = migrations.replacements_by_job(snapshot(world)).values()
     if any(Uid("new") in one.held for one in arrivals):
         return
     yield "released and bound", replace(world, new="placed")

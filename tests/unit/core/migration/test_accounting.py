@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.core.records import migration_history
+from extender.core.records import migration_entries
 from shared.ledgers import Declined, Transition
 from shared.model import (
     JobKey,
@@ -56,7 +56,9 @@ def migration(*transitions, name: str = "m", members=(), **fields) -> Migration:
 
 
 def entry(one: Migration, now: float = 130.0):
-    (found,) = migration_history.ledger(snapshot_of(one), (), now=now, acting=True).entries
+    (found,) = migration_entries.migrations_response(
+        snapshot_of(one), (), now=now, acting=True
+    ).entries
     return found
 
 
@@ -136,6 +138,6 @@ def test_the_ledger_is_in_order_of_age_and_names_what_was_declined() -> None:
     snapshot = snapshot_of(
         migration(name="b", created_at=2.0), migration(name="a", created_at=2.0), migration()
     )
-    found = migration_history.ledger(snapshot, declined, now=5.0, acting=False)
+    found = migration_entries.migrations_response(snapshot, declined, now=5.0, acting=False)
     assert [one.name for one in found.entries] == ["m", "a", "b"]
     assert (found.declined, found.acting, found.generated_at) == (declined, False, 5.0)

@@ -5,8 +5,8 @@ from msgspec.structs import replace
 
 from extender.core.cluster import job_views
 from extender.core.cluster.session import Reading
-from extender.core.migration import movable
-from extender.core.migration.movable import Declined
+from extender.core.migration import move_unit
+from extender.core.migration.move_unit import MoveRefusal
 from extender.core.parameters.migration import MigrationParameters
 from extender.core.records.migration_reasons import MigrationReason as R
 from shared import labels
@@ -30,7 +30,7 @@ def unit(snapshot, name="m-0"):
     pod = snapshot.pods[f"default/{name}"]
     (key,) = [k for k, pods in snapshot.jobs.items() if pod in pods]
     reading = Reading(NOW, MONOTONIC)
-    return movable.unit(snapshot, job_views.view(snapshot, key), pod, reading, PARAMS)
+    return move_unit.find_unit(snapshot, job_views.view(snapshot, key), pod, reading, PARAMS)
 
 
 def of(owner=None, count=1, *, annotations=None, **pod):
@@ -128,7 +128,7 @@ CASES = {
 def test_how_it_leaves(snapshot, expected):
     name = next(iter(snapshot.pods)).partition("/")[2]
     found = unit(snapshot, name)
-    assert (found.reason if isinstance(found, Declined) else found.mover) == expected
+    assert (found.reason if isinstance(found, MoveRefusal) else found.mover) == expected
 
 
 def test_the_shape_that_moves_is_without_our_pin_and_with_its_volumes():

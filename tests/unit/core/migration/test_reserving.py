@@ -80,10 +80,10 @@ def test_a_target_that_is_gone_keeps_nothing():
 def test_what_is_kept_and_given_back_leaves_the_room_as_it_was():
     room = store_of(NODES, [old(), SET]).snapshot().room
     places = [("b", make_shape(host_ports=[80])), ("nowhere", make_shape())]
-    back = migrations.without_kept(migrations.with_kept(room, places), places)
+    back = migrations.without_reservations(migrations.with_reservations(room, places), places)
     assert (back.used == room.used).all()
     assert back.ports == room.ports
-    assert migrations.with_kept(room, []) is room
+    assert migrations.with_reservations(room, []) is room
 
 
 def cycle(*entities):

@@ -7,8 +7,7 @@ import pytest
 
 from extender.core.cluster.utility import Sigmoid
 from extender.core.pricing.price_bounds import Bounds
-from extender.core.pricing.slots import Promised, SlotCluster, offline
-from extender.core.pricing.timetable import Schedule
+from extender.core.pricing.slots import Commitments, Schedule, SlotCluster, offline
 from extender.core.pricing.training_job import TrainingJob
 
 
@@ -46,7 +45,7 @@ def price(used: float, capacity: float, log_low: float, log_high: float) -> floa
     return low * (high / low) ** (used / capacity)
 
 
-def unit_bill(promised: Promised, bounds: Bounds, pool: str, demand, slot: int, machine: int):
+def unit_bill(promised: Commitments, bounds: Bounds, pool: str, demand, slot: int, machine: int):
     """Return what one pod costs on a machine in a slot, resource by resource."""
     used = promised.g if pool == "workers" else promised.v
     cluster = promised.cluster
@@ -68,7 +67,7 @@ def entries(seats):
 
 
 def check_schedule(
-    job: TrainingJob, found: Schedule, promised: Promised, bounds: Bounds, *, start: int = 1
+    job: TrainingJob, found: Schedule, promised: Commitments, bounds: Bounds, *, start: int = 1
 ) -> None:
     """(2), (3), (6), (7), (8), (9), (10), (12), (13), (30), (31), utility, bill and payoff."""
     cluster = promised.cluster
@@ -108,13 +107,13 @@ def _bill(job, found, promised, bounds):
     )
 
 
-def check_room(promised: Promised) -> None:
+def check_room(promised: Commitments) -> None:
     """(4), (5): nothing is promised twice."""
     assert (promised.g <= promised.cluster.worker_capacity * (1 + 1e-9)).all()
     assert (promised.v <= promised.cluster.server_capacity * (1 + 1e-9)).all()
 
 
-def dual(payoffs, promised: Promised, bounds: Bounds) -> float:
+def dual(payoffs, promised: Commitments, bounds: Bounds) -> float:
     """(19): payoffs, and what all capacity is worth at the prices of the moment."""
     cluster, total = promised.cluster, sum(payoffs)
     for used, capacity, lows, highs in (

@@ -17,7 +17,7 @@ NEVER = AdmissionParameters()
 
 def begin(horizon=4, workers=4.0, **more):
     cluster = make_cluster([[workers]], [[4.0]], horizon, **more)
-    return admission.empty(cluster, make_bounds(1.0, 16.0))
+    return admission.empty_state(cluster, make_bounds(1.0, 16.0))
 
 
 def offer(state, job, params=NEVER):

@@ -45,7 +45,9 @@ def run_migration_gain(case: dict[str, Any]) -> Any:
     params = migration.GainParameters(**case["parameters"])
     shares = [migration_gain.share_cores(**case[when]) for when in ("now", "then")]
     return asdict(
-        migration_gain.judge(case["remaining_seconds"], *shares, case["cost_seconds"], params)
+        migration_gain.expected_gain(
+            case["remaining_seconds"], *shares, case["cost_seconds"], params
+        )
     )
 
 

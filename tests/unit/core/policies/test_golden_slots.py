@@ -17,8 +17,7 @@ from extender.core.parameters.pricing import (
     SlotParameters,
 )
 from extender.core.pricing import admission, price_bounds, schedule
-from extender.core.pricing.slots import Promised
-from extender.core.pricing.timetable import Schedule, Seats
+from extender.core.pricing.slots import Allocation, Commitments, Schedule
 from tests.unit.core.policies import golden
 from tests.unit.core.policies.slot_worlds import make_bounds, make_cluster, make_job
 
@@ -33,7 +32,7 @@ def run_price_bounds(case: dict[str, Any]) -> Any:
 
 def run_schedule(case: dict[str, Any]) -> Any:
     cluster = _cluster(case)
-    promised = Promised(cluster)
+    promised = Commitments(cluster)
     for taken in case["promised"]:
         promised.workers.used[:, taken["slot"] - 1, taken["machine"]] = taken["amount"]
     bounds = make_bounds(case["low"], case["high"])
@@ -42,7 +41,7 @@ def run_schedule(case: dict[str, Any]) -> Any:
 
 
 def run_admission(case: dict[str, Any]) -> Any:
-    state = admission.empty(_cluster(case), make_bounds(case["low"], case["high"]))
+    state = admission.empty_state(_cluster(case), make_bounds(case["low"], case["high"]))
     found = {}
     for job in map(_job, case["jobs"]):
         decision = admission.offer(job, state, AdmissionParameters(**case["parameters"]))
@@ -93,7 +92,7 @@ def _told(found: Schedule | None) -> Any:
     }
 
 
-def _seats(seats: Seats) -> list[dict[str, int]]:
+def _seats(seats: Allocation) -> list[dict[str, int]]:
     columns = (seats.slots.tolist(), seats.machines.tolist(), seats.counts.tolist())
     return [
         {"slot": slot, "machine": machine, "count": count}

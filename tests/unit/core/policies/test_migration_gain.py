@@ -5,7 +5,7 @@ import math
 import pytest
 
 from extender.core.migration import migration_gain
-from extender.core.migration.migration_gain import judge
+from extender.core.migration.migration_gain import expected_gain
 from extender.core.parameters.migration import GainParameters
 
 SHARES = {
@@ -58,7 +58,7 @@ VERDICTS = {
     ("remaining", "now", "then", "cost", "params", "want"), VERDICTS.values(), ids=VERDICTS
 )
 def test_verdict(remaining, now, then, cost, params, want):
-    assert judge(remaining, now, then, cost, GainParameters(**params)).worth_it is want
+    assert expected_gain(remaining, now, then, cost, GainParameters(**params)).worth_it is want
 
 
 TEXTS = {
@@ -70,7 +70,7 @@ TEXTS = {
 
 @pytest.mark.parametrize(("facts", "want"), TEXTS.values(), ids=TEXTS)
 def test_the_figures_are_told(facts, want):
-    assert judge(*facts, 20.0, GainParameters()).why == want
+    assert expected_gain(*facts, 20.0, GainParameters()).why == want
 
 
 def test_the_first_cost_is_taken_as_it_is_and_later_ones_by_a_third():

@@ -13,7 +13,7 @@ from extender.core.cluster.utility import Steps
 from extender.core.parameters.pricing import Granularity, SlotParameters
 from extender.core.pricing import schedule, slot_search
 from extender.core.pricing.schedule import best_schedule
-from extender.core.pricing.slots import Promised
+from extender.core.pricing.slots import Commitments
 from tests.unit.core.policies.slot_worlds import make_bounds, make_cluster, make_job
 
 CRITICAL = {"decay": 6.0, "target": 0.5}
@@ -25,7 +25,7 @@ WORKER_SLOTS = Granularity.WORKER_SLOTS
 def find(job, used=(), *, horizon=3, machines=1, granularity=WORKER_SLOTS, **more):
     """``used``: slot → amount of each worker machine that is promised already."""
     cluster = make_cluster([[4.0]] * machines, [[4.0]], horizon)
-    promised = Promised(cluster)
+    promised = Commitments(cluster)
     for slot, amount in dict(used).items():
         promised.workers.used[0, slot - 1] = amount
     params = SlotParameters(granularity=granularity)
@@ -144,7 +144,7 @@ def test_the_best_schedule_is(job, used, granularity, want):
 
 def test_the_cheaper_machine_first_and_equal_ones_by_their_row():
     cluster = make_cluster([[4.0], [4.0], [4.0]], [[4.0]], 1)
-    promised = Promised(cluster)
+    promised = Commitments(cluster)
     promised.workers.used[0, 0] = [2.0, 3.0, 2.0]
     job = make_job(chunks=3, worker_bandwidth=0.0, **CRITICAL)
     found = best_schedule(job, cluster, promised, make_bounds(1.0, 16.0), SlotParameters())
@@ -170,7 +170,7 @@ def test_below_a_payoff_of_zero_only_if_asked_for():
 def test_work_that_is_no_multiple_of_the_block_is_trimmed():
     """7 worker-slots in blocks of 2: the eighth, the dearest one, is taken away again."""
     cluster = make_cluster([[4.0]], [[8.0]], 4)
-    promised = Promised(cluster)
+    promised = Commitments(cluster)
     promised.workers.used[0, 1] = 2.0
     params, bounds = SlotParameters(most_units=4), make_bounds(1.0, 16.0)
     utility = Steps(((9.0, 200.0),))
@@ -228,7 +228,7 @@ def test_chunks_take_whole_workers():
 def test_an_end_long_before_the_horizon_asks_for_few_slots():
     """A job whose utility has gone looks at no later slot, whatever is promised there."""
     cluster = make_cluster([[4.0]], [[4.0]], 1000)
-    promised = Promised(cluster)
+    promised = Commitments(cluster)
     promised.workers.used[0, 40:] = np.nan
     job = make_job(epochs=20, decay=5.0, target=25.0)
     found = best_schedule(job, cluster, promised, make_bounds(1.0, 16.0), SlotParameters())
@@ -242,7 +242,7 @@ def test_a_job_that_does_not_care_when_ends_the_search_at_the_lowest_bill():
     In slots 21 to 24 they are nearly as cheap, which is not enough to stop there.
     """
     cluster = make_cluster([[4.0]], [[4.0]], 1000)
-    promised = Promised(cluster)
+    promised = Commitments(cluster)
     promised.workers.used[0, :40] = 2.0
     promised.workers.used[0, 20:24] = 0.6
     promised.workers.used[0, 200:] = np.nan

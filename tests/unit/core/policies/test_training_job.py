@@ -7,8 +7,7 @@ import pytest
 
 from extender.core.cluster.utility import Sigmoid, Steps
 from extender.core.pricing import slots
-from extender.core.pricing.slots import Promised
-from extender.core.pricing.timetable import Seats
+from extender.core.pricing.slots import Allocation, Commitments
 from tests.unit.core.policies.slot_worlds import make_cluster, make_job
 
 
@@ -72,7 +71,7 @@ def test_amounts_as_shares_of_the_largest_machine():
 
 
 def test_seats_by_slot_and_before_a_slot():
-    seats = Seats(np.array([2, 2, 5]), np.array([0, 3, 1]), np.array([4, 1, 2]))
+    seats = Allocation(np.array([2, 2, 5]), np.array([0, 3, 1]), np.array([4, 1, 2]))
     assert (seats.total, seats.at(2), seats.at(3)) == (7, {0: 4, 3: 1}, {})
     assert seats.by_slot() == {2: 5, 5: 2}
     assert seats.before(5).by_slot() == {2: 5}
@@ -81,7 +80,7 @@ def test_seats_by_slot_and_before_a_slot():
 
 
 def test_a_copy_of_what_is_promised_is_its_own():
-    promised = Promised(make_cluster([[4.0]], [[4.0]], 2))
+    promised = Commitments(make_cluster([[4.0]], [[4.0]], 2))
     twin = promised.copy()
     twin.workers.used[0, 1, 0] = 3.0
     assert promised.g.sum() == 0.0

@@ -140,7 +140,7 @@ class PricedYard:
 
     def plans(self) -> dict[str, SlotPlan]:
         """Name of the job → its plan."""
-        found = slot_plan.planned(self.store.snapshot())
+        found = slot_plan.plans_by_job(self.store.snapshot())
         return {key.rsplit("/", 1)[1]: one.plan for key, one in found.items()}
 
     def counts(self, name: str) -> dict[int, int]:

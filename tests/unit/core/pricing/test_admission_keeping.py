@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from extender.core.pricing import history
 from extender.core.pricing.history import History, PastJob
-from extender.core.records.slot_plan import Asked
+from extender.core.records.slot_plan import JobRequest
 from shared.errors import InputError
 from shared.model import Uid
 from tests.fakes.builders import make_shape
@@ -15,7 +15,9 @@ FIELD = "ConfigMap shuntyard-system/shuntyard-admission-history, key history"
 
 
 def past(number: int, *, training: str = "epochs=1") -> PastJob:
-    asked = Asked(utility="sigmoid:1,0,1h", training=training, worker=make_shape(cpu="1"), most=4)
+    asked = JobRequest(
+        utility="sigmoid:1,0,1h", training=training, worker=make_shape(cpu="1"), most=4
+    )
     return PastJob(Uid(f"uid-{number}"), asked)
 
 

@@ -366,4 +366,4 @@ def test_pods_go_only_where_they_may():
 def test_the_oldest_of_two_owners_with_a_plan_counts():
     world = yard(priced_job("a", 2, work=4))
     world.look()
-    assert slot_plan.planned(world.store.snapshot())["default/job/a"].owner.name == "a"
+    assert slot_plan.plans_by_job(world.store.snapshot())["default/job/a"].owner.name == "a"

@@ -8,7 +8,7 @@ from extender.core.pricing import history, machines
 from extender.core.pricing.history import MOST_NAMES, MOST_PAST, History, PastJob
 from extender.core.queue import slot_gate
 from extender.core.records import slot_plan
-from extender.core.records.slot_plan import Asked, SlotPlan, Span
+from extender.core.records.slot_plan import JobRequest, SlotPlan, Span
 from shared import labels
 from shared.errors import InputError
 from shared.model import JobKey, NodeName, PodShape, Uid
@@ -17,7 +17,7 @@ from tests.unit.core.clusters import snapshot_of
 from tests.unit.core.pricing.priced import slots
 
 A, B, C = (NodeName(name) for name in "abc")
-ASKED = Asked("sigmoid:1,0,1h", "epochs=1,chunks=1,batches=1,step=1s", PodShape())
+ASKED = JobRequest("sigmoid:1,0,1h", "epochs=1,chunks=1,batches=1,step=1s", PodShape())
 
 
 def plan_of(*spans):
@@ -66,16 +66,16 @@ def test_pods_that_belong_to_a_node_are_taken_off_first(kind):
 
 def test_nodes_for_servers_hold_no_workers():
     nodes = [make_node("a"), make_node("b", labels={"ps": ""})]
-    found = machines.machines(snapshot_of(*nodes), slots(server_label="ps"))
+    found = machines.read_machines(snapshot_of(*nodes), slots(server_label="ps"))
     assert (found.names, found.server_names, found.cluster.common) == (("a",), ("b",), False)
-    found = machines.machines(snapshot_of(*nodes), slots(server_label="other"))
+    found = machines.read_machines(snapshot_of(*nodes), slots(server_label="other"))
     assert (found.names, found.cluster.common) == (("a", "b"), True)
-    assert machines.machines(snapshot_of(nodes[1]), slots(server_label="ps")) is None
+    assert machines.read_machines(snapshot_of(nodes[1]), slots(server_label="ps")) is None
 
 
 def test_other_machines_have_another_mark():
     marks = {
-        machines.machines(snapshot_of(*nodes), slots(share=share)).mark
+        machines.read_machines(snapshot_of(*nodes), slots(share=share)).mark
         for nodes in ([make_node("a")], [make_node("b")], [make_node("a", cpu="9")])
         for share in (0.5, 1.0)
     }

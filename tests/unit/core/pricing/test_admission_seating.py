@@ -5,21 +5,26 @@ import pytest
 
 from extender.core.cluster.utility import Sigmoid, Steps
 from extender.core.parameters.pricing import AdmissionParameters, BoundsParameters, PriceBoundRule
-from extender.core.pricing import admission, price_bounds, searching, seating, steady
-from extender.core.pricing.searching import SearchedJob
-from extender.core.pricing.seating import Kind
-from extender.core.pricing.slots import SlotCluster
-from extender.core.pricing.timetable import Seats
+from extender.core.pricing import (
+    admission,
+    machine_assignment,
+    price_bounds,
+    rigid_schedules,
+    stable_schedule,
+)
+from extender.core.pricing.machine_assignment import RoleAssignment
+from extender.core.pricing.slots import Allocation, SlotCluster
+from extender.core.pricing.stable_schedule import ScheduleRequest
 from extender.core.pricing.training_job import TrainingJob
 
-NONE = Seats(*(np.zeros(0, dtype=np.int64) for _ in range(3)))
+NONE = Allocation(*(np.zeros(0, dtype=np.int64) for _ in range(3)))
 
 
 def kind_of(counts, free, *, demand=1.0, here=(), likes=None, prices=None, usable=None):
     """``free``: machine → amounts by slot."""
     room = np.array(free, dtype=float).T[None]
     machines = room.shape[2]
-    return Kind(
+    return RoleAssignment(
         counts=counts,
         demand=(demand,),
         free=room,
@@ -36,46 +41,48 @@ def sits(kind):
 
 def test_who_stays_longest_gets_the_machine_that_is_free_longest():
     kind = kind_of({1: 2, 2: 1}, [[1, 0], [1, 1]])
-    assert seating.settle([kind], 1)
+    assert machine_assignment.assign_machines([kind], 1)
     assert sits(kind) == {1: {0: 1, 1: 1}, 2: {1: 1}}
 
 
 def test_it_is_said_where_somebody_would_have_to_move():
-    assert not seating.settle([kind_of({1: 1, 2: 1}, [[1, 0], [0, 1]])], 1)
+    assert not machine_assignment.assign_machines([kind_of({1: 1, 2: 1}, [[1, 0], [0, 1]])], 1)
 
 
 def test_after_a_pause_one_may_be_elsewhere():
     kind = kind_of({1: 1, 3: 1}, [[1, 0, 0], [0, 0, 1]])
-    assert seating.settle([kind], 1)
+    assert machine_assignment.assign_machines([kind], 1)
     assert sits(kind) == {1: {0: 1}, 3: {1: 1}}
 
 
 def test_who_comes_back_after_a_smaller_slot_may_be_elsewhere():
     kind = kind_of({1: 2, 2: 1, 3: 2}, [[1, 1, 1], [1, 0, 0], [0, 0, 1]])
-    assert seating.settle([kind], 1)
+    assert machine_assignment.assign_machines([kind], 1)
     assert sits(kind) == {1: {0: 1, 1: 1}, 2: {0: 1}, 3: {0: 1, 2: 1}}
 
 
 def test_whoever_runs_stays():
     kind = kind_of({1: 2, 2: 2}, [[2, 2], [2, 2]], here=(1,))
-    assert seating.settle([kind], 1)
+    assert machine_assignment.assign_machines([kind], 1)
     assert sits(kind)[1][1] >= 1
 
 
 def test_whoever_runs_where_no_room_is_left_cannot_stay():
-    assert not seating.settle([kind_of({1: 1, 2: 1}, [[1, 1], [1, 0]], here=(1,))], 1)
+    assert not machine_assignment.assign_machines(
+        [kind_of({1: 1, 2: 1}, [[1, 1], [1, 0]], here=(1,))], 1
+    )
 
 
 def test_whoever_runs_and_leaves_needs_no_room():
     kind = kind_of({1: 1, 2: 1}, [[1, 1], [0, 0]], here=(0, 1))
-    assert seating.settle([kind], 1)
+    assert machine_assignment.assign_machines([kind], 1)
     assert sits(kind) == {1: {0: 1}, 2: {0: 1}}
 
 
 def test_liked_seats_come_first_then_cheap_ones():
-    likes = Seats(np.array([1]), np.array([2]), np.array([1]))
+    likes = Allocation(np.array([1]), np.array([2]), np.array([1]))
     kind = kind_of({1: 2}, [[5], [5], [5]], likes=likes, prices=[[3, 1, 2]])
-    assert seating.settle([kind], 1)
+    assert machine_assignment.assign_machines([kind], 1)
     assert sits(kind) == {1: {1: 1, 2: 1}}
 
 
@@ -83,9 +90,9 @@ def test_kinds_on_common_machines_leave_each_other_room():
     servers = kind_of({1: 1}, [[2], [1]])
     workers = kind_of({1: 2}, [[2], [1]])
     workers.free = servers.free
-    assert seating.settle([servers, workers], 1)
+    assert machine_assignment.assign_machines([servers, workers], 1)
     assert sum(sits(servers)[1].values()) + sum(sits(workers)[1].values()) == 3
-    assert not seating.settle([kind_of({1: 1}, [[0]])], 1)
+    assert not machine_assignment.assign_machines([kind_of({1: 1}, [[0]])], 1)
 
 
 def job_of(work, most, *, least=1, servers=0, utility=None, arrival=1):
@@ -112,7 +119,7 @@ def state_of(free, *, size=4.0, job):
     capacity = np.full((len(left), 1), size)
     cluster = SlotCluster(capacity, capacity, left.shape[1], common=True)
     bounds = price_bounds.price_bounds([job], cluster, BoundsParameters(rule=PriceBoundRule.KAPPA))
-    state = admission.empty(cluster, bounds)
+    state = admission.empty_state(cluster, bounds)
     state.promised.workers.used[0] = size - left.T
     return state
 
@@ -121,8 +128,10 @@ def best(job, free, *, changes=True, here=(), elapsed=0.0, usable=None, **said):
     state = state_of(free, job=job)
     machines = len(free)
     may = np.ones(machines, dtype=bool) if usable is None else np.array(usable)
-    wanted = SearchedJob(job, may, np.ones(machines, dtype=bool), changes, here)
-    return searching.best(wanted, state, AdmissionParameters(), elapsed=elapsed, **said)
+    wanted = ScheduleRequest(job, may, np.ones(machines, dtype=bool), changes, here)
+    return stable_schedule.best_stable_schedule(
+        wanted, state, AdmissionParameters(), elapsed=elapsed, **said
+    )
 
 
 def test_where_somebody_would_have_to_move_another_schedule_is_found():
@@ -168,7 +177,7 @@ def test_servers_stay_too_and_take_from_common_machines():
 def test_steady_schedules_come_by_payoff():
     job = job_of(4, 2, utility=Sigmoid(100.0, 1.0, 2.0))
     state = state_of([[2, 2, 2, 2]], job=job)
-    found = list(steady.by_payoff(job, state, [1, 2], (1, 4), 0.0))
+    found = list(rigid_schedules.by_payoff(job, state, [1, 2], (1, 4), 0.0))
     payoffs = [one.payoff for one in found]
     assert payoffs == sorted(payoffs, reverse=True)
     assert {(one.first, one.last, one.workers) for one in found} == {

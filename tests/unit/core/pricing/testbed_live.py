@@ -73,7 +73,7 @@ def live(jobs: SlotWorkload) -> Slots:
 def history(jobs: SlotWorkload, slot_seconds: float = SLOT) -> History:
     """All jobs are known in advance, as the simulator knows them for U."""
     every = snapshot_of(*(_entities(job, slot_seconds) for job in jobs.jobs))
-    found = candidates.candidates(every, (), History(), params().slot_time)
+    found = candidates.find_candidates(every, (), History(), params().slot_time)
     assert not found.problems
     return History(tuple(PastJob(one.owner.uid, one.asked) for one in found.offered))
 

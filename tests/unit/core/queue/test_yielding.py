@@ -7,7 +7,7 @@ from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
 from extender.core.queue.state import QueueState
-from extender.core.records import workers
+from extender.core.records import elastic_workers
 from extender.core.records.rescale import Phase
 from shared.model import Uid
 from tests.fakes.builders import make_node
@@ -71,15 +71,15 @@ RECORDS = {
 def test_what_a_record_says(of, holds, gone) -> None:
     entities = changing(VICTIM, **{"to": 2, "starts": STARTER, **of})
     snapshot = snapshot_of(NODE, entities, S)
-    assert workers.starters(snapshot, NOW) == ((STARTER,) if holds else ())
+    assert elastic_workers.starters(snapshot, NOW) == ((STARTER,) if holds else ())
     wanted = [f"default-v-{i}" for i in (3, 2, 1, 0)[:gone]]
-    assert workers.leaving(snapshot) == {Uid(uid) for uid in wanted}
+    assert elastic_workers.leaving_pods(snapshot) == {Uid(uid) for uid in wanted}
 
 
 def test_the_starter_that_was_first_is_first() -> None:
     other = changing(running("w", ["a"], workers="1..2"), 0, starts=key_of("t"), at=100.0)
     snapshot = snapshot_of(NODE, LEAVING, other)
-    assert workers.starters(snapshot, NOW) == (key_of("t"), STARTER)
+    assert elastic_workers.starters(snapshot, NOW) == (key_of("t"), STARTER)
 
 
 def test_a_starter_that_never_fits_blocks_nobody() -> None:

@@ -27,7 +27,7 @@ TALKATIVE = make_job(
 
 def together(bandwidth=8.0, capacity=4.0, job=TALKATIVE):
     cluster = make_cluster([[capacity, 4.0]], [[4.0, 4.0]], 3, network=1)
-    state = admission.empty(cluster, make_bounds(1.0, 16.0, resources=2))
+    state = admission.empty_state(cluster, make_bounds(1.0, 16.0, resources=2))
     return state, colocation.offer(job, state, AdmissionParameters(colocation_bandwidth=bandwidth))
 
 

@@ -11,7 +11,7 @@ from extender.core.agents.reports import of_pod
 from extender.core.cluster import replacements
 from extender.core.kinds import registry
 from extender.core.migration.commands import Action, RecreatePod, Result, ResumeJob
-from extender.core.migration.phases import Advance, StepInputs, end, enter, fail, stay
+from extender.core.migration.transitions import Advance, StepInputs, end, enter, fail, stay
 from extender.core.records import migrations
 from extender.core.records.migration_reasons import MigrationReason as R
 from shared import labels
@@ -24,7 +24,7 @@ P = MigrationPhase
 def recreating(case: StepInputs) -> Advance:
     """Have new pods made, name them, and wait until they are bound."""
     migration = case.migration
-    new = migrations.found(case.snapshot, migration)
+    new = migrations.current_replacements(case.snapshot, migration)
     whole = len(new) == len(migration.members)
     if whole and all(pod.uid in case.snapshot.bound for pod in new.values()):
         members = tuple(_named(case, m, new) for m in migration.members)
@@ -44,7 +44,7 @@ def resuming(case: StepInputs) -> Advance:
     """Wait for a step beyond the checkpoint."""
     migration, reports = case.migration, {}
     for member in migration.members:
-        pod = migrations.replacement(case.snapshot, migration, member)
+        pod = migrations.recorded_replacement(case.snapshot, migration, member)
         if pod is None or pod.phase == "Failed":
             return fail(case, R.REPLACEMENT_LOST)
         if pod.phase != "Succeeded" and member.asked:

@@ -51,7 +51,7 @@ ENDED = (State.SUCCEEDED, State.FAILED, State.LEAVING)
 
 
 @dataclass(frozen=True)
-class Declined:
+class MoveRefusal:
     """Why a job is not moved."""
 
     reason: R
@@ -66,21 +66,21 @@ class Declined:
 
 def mover(
     snapshot: Snapshot, job: Job, members: Sequence[Member]
-) -> tuple[Mover, OwnerReference | None] | Declined:
+) -> tuple[Mover, OwnerReference | None] | MoveRefusal:
     """Return how these members would leave together, and their owner."""
     controllers = {m.pod.controller.uid if m.pod.controller else "" for m in members}
     if len(controllers) > 1:
-        return Declined(R.OWNER_NOT_SUPPORTED, "its pods have several owners")
+        return MoveRefusal(R.OWNER_NOT_SUPPORTED, "its pods have several owners")
     owner = members[0].pod.controller
     is_read = owner is not None and registry.owner_is_read(owner)
     if is_read and not all(_is_made(snapshot, m) for m in members):
-        return Declined(R.OWNER_GONE)
+        return MoveRefusal(R.OWNER_GONE)
     kind = registry.controlled_by(owner)
     if kind is None:
-        return Declined(R.OWNER_NOT_SUPPORTED, owner.kind if owner else "")
+        return MoveRefusal(R.OWNER_NOT_SUPPORTED, owner.kind if owner else "")
     how = kind.mover(_leaving(snapshot, job, members, owner))
     if isinstance(how, Unmovable):
-        return Declined(_REASONS[how.obstacle], how.detail)
+        return MoveRefusal(_REASONS[how.obstacle], how.detail)
     return how, owner
 
 
@@ -112,7 +112,7 @@ def _is_of(member: Member, reference: OwnerReference) -> bool:
 
 
 @dataclass(frozen=True)
-class Unit:
+class MoveUnit:
     """Pods that move together.
 
     Attributes:
@@ -149,25 +149,25 @@ class Unit:
         return tuple(sorted({m.node for m in self.members if m.node}))
 
 
-def unit(
+def find_unit(
     snapshot: Snapshot, job: Job, pod: Pod, reading: Reading, params: MigrationParameters
-) -> Unit | Declined:
+) -> MoveUnit | MoveRefusal:
     """Return what would move with a pod, or why it cannot be moved."""
     if rescale.is_changing(snapshot, pod):
-        return Declined(R.RESCALING)
+        return MoveRefusal(R.RESCALING)
     members = _together(job, pod)
     if not members or any(m.state is not State.BOUND for m in members):
-        return Declined(R.JOB_NOT_RUNNING)
+        return MoveRefusal(R.JOB_NOT_RUNNING)
     way = _way(snapshot, job, members)
-    if isinstance(way, Declined):
+    if isinstance(way, MoveRefusal):
         return way
     reports = _reports(snapshot, members, reading, params.agent_reports.stale_seconds)
-    if isinstance(reports, Declined):
+    if isinstance(reports, MoveRefusal):
         return reports
     if silent := _silent(way.asked, reports):
         return silent
     ordered = tuple(sorted(members, key=lambda m: (m.pod.uid not in way.asked, *rank(m))))
-    return Unit(job, ordered, way.mover, way.owner, way.asked, way.shapes, reports)
+    return MoveUnit(job, ordered, way.mover, way.owner, way.asked, way.shapes, reports)
 
 
 @dataclass(frozen=True)
@@ -178,15 +178,15 @@ class _Way:
     shapes: Mapping[Uid, PodShape]
 
 
-def _way(snapshot: Snapshot, job: Job, members: Sequence[Member]) -> _Way | Declined:
+def _way(snapshot: Snapshot, job: Job, members: Sequence[Member]) -> _Way | MoveRefusal:
     asked = _asked(snapshot, job, members)
-    if isinstance(asked, Declined):
+    if isinstance(asked, MoveRefusal):
         return asked
     shapes = {m.pod.uid: pod_shape.own_shape(snapshot, m.pod) for m in members}
     if hindrance := _hindrance(job, members, shapes):
         return hindrance
     how = mover(snapshot, job, members)
-    return how if isinstance(how, Declined) else _Way(asked, *how, shapes)
+    return how if isinstance(how, MoveRefusal) else _Way(asked, *how, shapes)
 
 
 def _together(job: Job, pod: Pod) -> tuple[Member, ...]:
@@ -196,49 +196,49 @@ def _together(job: Job, pod: Pod) -> tuple[Member, ...]:
     return alive if job.min_available is not None and not job.problem else ()
 
 
-def _asked(snapshot: Snapshot, job: Job, members: Sequence[Member]) -> frozenset[Uid] | Declined:
+def _asked(snapshot: Snapshot, job: Job, members: Sequence[Member]) -> frozenset[Uid] | MoveRefusal:
     try:
-        return pods_to_ask(snapshot, job, members) or Declined(R.NOT_OPTED_IN)
+        return pods_to_ask(snapshot, job, members) or MoveRefusal(R.NOT_OPTED_IN)
     except InputError as error:
-        return Declined(R.MISCONFIGURED, str(error))
+        return MoveRefusal(R.MISCONFIGURED, str(error))
 
 
 def _hindrance(
     job: Job, members: Sequence[Member], shapes: Mapping[Uid, PodShape]
-) -> Declined | None:
+) -> MoveRefusal | None:
     if any(labels.PLAN not in m.pod.annotations or m.direct for m in members):
-        return Declined(R.GATE_REQUIRED)
+        return MoveRefusal(R.GATE_REQUIRED)
     unknown = {word for shape in shapes.values() for word in shape.unmodelled}
     if unknown:
         reason = R.VOLUME_BOUND if unknown == {pod_shape.VOLUMES} else R.NOT_MODELLED
-        return Declined(reason, ", ".join(sorted(unknown)))
+        return MoveRefusal(reason, ", ".join(sorted(unknown)))
     if len(members) > 1 and job.spec.relations is not None:
-        return Declined(R.GANG_HAS_RELATIONS)
+        return MoveRefusal(R.GANG_HAS_RELATIONS)
     return None
 
 
 def _reports(
     snapshot: Snapshot, members: Iterable[Member], reading: Reading, stale_seconds: float
-) -> dict[Uid, PodReport] | Declined:
+) -> dict[Uid, PodReport] | MoveRefusal:
     found: dict[Uid, PodReport] = {}
     for member in members:
         node = member.node
         if node is None or fresh(snapshot, node, reading, stale_seconds) is None:
-            return Declined(R.AGENT_STALE, node or "")
+            return MoveRefusal(R.AGENT_STALE, node or "")
         report = of_pod(snapshot, member.pod.uid, reading, stale_seconds)
         if report is not None:
             found[member.pod.uid] = report
     return found
 
 
-def _silent(asked: Iterable[Uid], reports: Mapping[Uid, PodReport]) -> Declined | None:
+def _silent(asked: Iterable[Uid], reports: Mapping[Uid, PodReport]) -> MoveRefusal | None:
     for uid in sorted(asked):
         report = reports.get(uid)
         checkpoint = report.checkpoint if report else None
         if checkpoint is None:
-            return Declined(R.TRAINER_SILENT)
+            return MoveRefusal(R.TRAINER_SILENT)
         if checkpoint.done:
-            return Declined(R.TRAINING_DONE)
+            return MoveRefusal(R.TRAINING_DONE)
         if checkpoint.problem:
-            return Declined(R.of_checkpoint(checkpoint.problem), checkpoint.detail)
+            return MoveRefusal(R.of_checkpoint(checkpoint.problem), checkpoint.detail)
     return None

@@ -7,8 +7,7 @@ from typing import Final
 import numpy as np
 
 from extender.core.pricing.machines import Machines
-from extender.core.pricing.slots import Pool, Promised
-from extender.core.pricing.timetable import Schedule, Seats
+from extender.core.pricing.slots import Allocation, Commitments, Pool, Schedule
 from extender.core.pricing.training_job import ROUNDING, TrainingJob
 from extender.core.records.slot_plan import SlotPlan, Span
 from shared.model import NodeName
@@ -67,7 +66,7 @@ def spans_of(schedule: Schedule, machines: Machines, first: int) -> tuple[Span, 
     return tuple(found)
 
 
-def fits(job: TrainingJob, schedule: Schedule, promised: Promised) -> bool:
+def fits(job: TrainingJob, schedule: Schedule, promised: Commitments) -> bool:
     """Return True if a schedule fits beside what is promised, which is the same afterwards."""
     promised.take(job, schedule)  # in place: a copy of all slots for each plan would cost too much
     kinds = ((promised.workers, schedule.workers), (promised.servers, schedule.servers))
@@ -76,7 +75,7 @@ def fits(job: TrainingJob, schedule: Schedule, promised: Promised) -> bool:
     return held
 
 
-def _holds(pool: Pool, seats: Seats) -> bool:
+def _holds(pool: Pool, seats: Allocation) -> bool:
     used = pool.used[:, seats.slots - 1, seats.machines]
     return bool((used <= pool.capacity[:, seats.machines] + ROUNDING).all())
 
@@ -86,7 +85,7 @@ def _seats(
     rows: Mapping[NodeName, int],
     first: int,
     horizon: int,
-) -> Seats:
+) -> Allocation:
     found = sorted(
         (slot - first + 1, rows[name], count)
         for begin, end, there in spans
@@ -95,12 +94,12 @@ def _seats(
         if count
     )
     if not found:
-        return Seats(_NONE, _NONE, _NONE)
+        return Allocation(_NONE, _NONE, _NONE)
     slots, machines, counts = (np.array(c, dtype=np.int64) for c in zip(*found, strict=True))
-    return Seats(slots, machines, counts)
+    return Allocation(slots, machines, counts)
 
 
-def _by_slot(seats: Seats, names: Sequence[NodeName]) -> dict[int, dict[NodeName, int]]:
+def _by_slot(seats: Allocation, names: Sequence[NodeName]) -> dict[int, dict[NodeName, int]]:
     found: dict[int, dict[NodeName, int]] = {}
     rows = zip(seats.slots.tolist(), seats.machines.tolist(), seats.counts.tolist(), strict=True)
     for slot, machine, count in rows:

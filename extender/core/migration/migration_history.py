@@ -11,7 +11,7 @@ from typing import Final
 
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.migration import migration_gain
-from extender.core.migration.movable import Unit
+from extender.core.migration.move_unit import MoveUnit
 from extender.core.parameters.migration import MigrationParameters
 from shared import labels
 from shared.model import JobKey, Migration, MigrationPhase, Mover, NodeName, Trigger, Uid
@@ -27,7 +27,7 @@ P = MigrationPhase
 
 
 @dataclass(frozen=True)
-class Ledger:
+class MigrationHistory:
     """See the module; ``read_ledger`` makes it.
 
     Attributes:
@@ -56,7 +56,7 @@ class Ledger:
         """How many open migrations a node is source or target of."""
         return Counter(node for migration in self.open for node in nodes_of(migration))
 
-    def past(self, unit: Unit) -> tuple[Migration, ...]:
+    def past(self, unit: MoveUnit) -> tuple[Migration, ...]:
         """Ended migrations of what would move, oldest first."""
         found = {m.key: m for m in self.by_job.get(unit.key, ()) if _concerns(m, unit)}
         for member in unit.members:
@@ -66,19 +66,19 @@ class Ledger:
                 uid = next(m.uid for m in before.members if m.replacement_uid == uid)
         return tuple(sorted(found.values(), key=_ended_at))
 
-    def moves(self, unit: Unit) -> Mapping[Trigger, int]:
+    def moves(self, unit: MoveUnit) -> Mapping[Trigger, int]:
         """How often it was moved, by what asked; a bare pod whose record is gone moved once."""
         counts = Counter(m.trigger for m in self.past(unit) if m.phase in MOVED)
         if not counts and any(labels.MIGRATION in m.pod.annotations for m in unit.members):
             counts[Trigger.CONVERGED] = 1
         return counts
 
-    def moved_at(self, unit: Unit) -> float | None:
+    def moved_at(self, unit: MoveUnit) -> float | None:
         """When it came to where it is by a migration; None if none brought it."""
         ends = [_ended_at(m) for m in self.past(unit) if m.phase in MOVED]
         return max(ends, default=None)
 
-    def rests_until(self, unit: Unit, params: MigrationParameters) -> float:
+    def rests_until(self, unit: MoveUnit, params: MigrationParameters) -> float:
         """Until when it is left in peace; seconds since the epoch."""
         past = self.past(unit)
         if not past:
@@ -103,7 +103,7 @@ class Ledger:
         return max(own, default=self.save_seconds or 0.0) + self.resume_seconds
 
 
-def read_ledger(snapshot: Snapshot) -> Ledger:
+def read_history(snapshot: Snapshot) -> MigrationHistory:
     """Read the Migration objects."""
     migrations = [m for _, m in sorted(snapshot.migrations.items())]
     ended = sorted((m for m in migrations if not m.open), key=_ended_at)
@@ -111,7 +111,7 @@ def read_ledger(snapshot: Snapshot) -> Ledger:
     for one in ended:
         by_job[one.job] = (*by_job.get(one.job, ()), one)
     resume_seconds, save_seconds = _costs(m for m in ended if m.phase is P.COMPLETED)
-    return Ledger(
+    return MigrationHistory(
         open=tuple(m for m in migrations if m.open),
         by_new={
             Uid(m.replacement_uid): one for one in ended for m in one.members if m.replacement_uid
@@ -136,7 +136,7 @@ def _ended_at(migration: Migration) -> float:
     return migration.transitions[-1][1] if migration.transitions else migration.created_at
 
 
-def _concerns(migration: Migration, unit: Unit) -> bool:
+def _concerns(migration: Migration, unit: MoveUnit) -> bool:
     """A pod of several that move alone has its own history; a job that moves whole has one."""
     if migration.mover is Mover.SUSPEND:
         return True

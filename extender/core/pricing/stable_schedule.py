@@ -13,11 +13,10 @@ from typing import Final
 import numpy as np
 
 from extender.core.parameters.pricing import AdmissionParameters
-from extender.core.pricing import admission, seating, slot_offers, steady
+from extender.core.pricing import admission, machine_assignment, rigid_schedules, slot_offers
 from extender.core.pricing.admission import SlotState
-from extender.core.pricing.seating import BoolVector, Counts, Kind
-from extender.core.pricing.slots import FloatCube, Pool, Promised
-from extender.core.pricing.timetable import Schedule, Seats
+from extender.core.pricing.machine_assignment import BoolVector, Counts, RoleAssignment
+from extender.core.pricing.slots import Allocation, Commitments, FloatCube, Pool, Schedule
 from extender.core.pricing.training_job import ROUNDING, TrainingJob
 
 GRACE: Final = 0.05
@@ -26,11 +25,11 @@ that long anyway."""
 _MOST_TRIES: Final = 32
 _MOST_WIDTHS: Final = 16
 _NOWHERE: Final = np.zeros(0, dtype=np.int64)
-_NO_SEATS: Final = Seats(_NOWHERE, _NOWHERE, _NOWHERE)
+_NO_SEATS: Final = Allocation(_NOWHERE, _NOWHERE, _NOWHERE)
 
 
 @dataclass(frozen=True, eq=False)
-class SearchedJob:
+class ScheduleRequest:
     """A job to be planned.
 
     Attributes:
@@ -50,8 +49,8 @@ class SearchedJob:
     here_servers: tuple[int, ...] = ()
 
 
-def best(
-    wanted: SearchedJob,
+def best_stable_schedule(
+    wanted: ScheduleRequest,
     state: SlotState,
     params: AdmissionParameters,
     *,
@@ -86,7 +85,7 @@ def _workers_at(schedule: Schedule | None, slot: int) -> int:
 
 
 def _best(
-    wanted: SearchedJob,
+    wanted: ScheduleRequest,
     state: SlotState,
     params: AdmissionParameters,
     start: int,
@@ -111,13 +110,17 @@ def _best(
 
 
 def _unchanging(
-    wanted: SearchedJob, state: SlotState, open_state: SlotState, start: int, least_payoff: float
+    wanted: ScheduleRequest,
+    state: SlotState,
+    open_state: SlotState,
+    start: int,
+    least_payoff: float,
 ) -> Schedule | None:
     job, horizon = wanted.job, state.cluster.horizon
     starts, widths = (max(start, job.arrival), horizon), _widths(job)
     if wanted.here:
         starts, widths = (1, 1), [min(max(len(wanted.here), job.least_workers), job.chunks)]
-    tries = steady.by_payoff(job, open_state, widths, starts, least_payoff)
+    tries = rigid_schedules.by_payoff(job, open_state, widths, starts, least_payoff)
     for _, one in zip(range(_MOST_TRIES), tries, strict=False):
         likes = (one.likes, _NO_SEATS)
         if settled := _settled(wanted, state, one.counts, likes, least_payoff):
@@ -126,7 +129,7 @@ def _unchanging(
 
 
 def _elsewhere(
-    wanted: SearchedJob, state: SlotState, open_state: SlotState, least_payoff: float
+    wanted: ScheduleRequest, state: SlotState, open_state: SlotState, least_payoff: float
 ) -> Schedule | None:
     """Search for a job that runs as if it paused first: then it may come back anywhere."""
     if not wanted.here:
@@ -142,7 +145,7 @@ def _widths(job: TrainingJob) -> list[int]:
 
 
 def _level(
-    wanted: SearchedJob,
+    wanted: ScheduleRequest,
     state: SlotState,
     open_state: SlotState,
     params: AdmissionParameters,
@@ -187,17 +190,17 @@ def _flat(state: SlotState, first: int, last: int) -> SlotState:
     return SlotState(state.cluster, state.bounds, promised)
 
 
-def _servers(wanted: SearchedJob, state: SlotState, first: int, last: int) -> Seats | None:
+def _servers(wanted: ScheduleRequest, state: SlotState, first: int, last: int) -> Allocation | None:
     counts = dict.fromkeys(range(first, last + 1), wanted.job.fixed_servers or 0)
     kind = _kind(wanted, state, counts, _NO_SEATS, _free(state.promised.servers), servers=True)
-    return kind.seats() if seating.settle([kind], 1) else None
+    return kind.seats() if machine_assignment.assign_machines([kind], 1) else None
 
 
 def _settled(
-    wanted: SearchedJob,
+    wanted: ScheduleRequest,
     state: SlotState,
     counts: Counts,
-    likes: tuple[Seats, Seats],
+    likes: tuple[Allocation, Allocation],
     least_payoff: float,
 ) -> Schedule | None:
     """Return the schedule with so many workers in each slot, everybody seated, at its true bill."""
@@ -207,7 +210,7 @@ def _settled(
     also = free if state.cluster.common else _free(promised.servers)
     servers = _kind(wanted, state, served, likes[1], also, servers=True)
     workers = _kind(wanted, state, counts, likes[0], free, servers=False)
-    if not seating.settle([servers, workers], 1):
+    if not machine_assignment.assign_machines([servers, workers], 1):
         return None
     bill = sum(_bill(kind) for kind in (workers, servers))
     end = max(slot for slot, count in counts.items() if count)
@@ -218,26 +221,26 @@ def _settled(
     return Schedule(utility - bill, utility, bill, end, *seats)
 
 
-def _bill(kind: Kind) -> float:
+def _bill(kind: RoleAssignment) -> float:
     return float(sum(kind.prices[slot - 1, m] * n for (slot, m), n in kind.taken.items()))
 
 
 def _kind(
-    wanted: SearchedJob,
+    wanted: ScheduleRequest,
     state: SlotState,
     counts: Counts,
-    likes: Seats,
+    likes: Allocation,
     free: FloatCube,
     *,
     servers: bool,
-) -> Kind:
+) -> RoleAssignment:
     job, bounds, promised = wanted.job, state.bounds, state.promised
     pool = promised.servers if servers else promised.workers
     low = bounds.log_low_servers if servers else bounds.log_low_workers
     high = bounds.log_high_servers if servers else bounds.log_high_workers
     demand = job.server if servers else job.worker
     everything = slice(0, state.cluster.horizon)
-    return Kind(
+    return RoleAssignment(
         counts=counts,
         demand=demand,
         free=free,
@@ -252,14 +255,14 @@ def _free(pool: Pool) -> FloatCube:
     return pool.capacity[:, None, :] - pool.used
 
 
-def _without_unusable(wanted: SearchedJob, state: SlotState) -> SlotState:
+def _without_unusable(wanted: ScheduleRequest, state: SlotState) -> SlotState:
     """Return the state in which machines that the job may not use are full.
 
     Its servers may perhaps use others than its workers: so common machines come apart here.
     """
     if wanted.usable.all() and wanted.usable_servers.all():
         return state
-    promised = Promised(replace(state.cluster, common=False))
+    promised = Commitments(replace(state.cluster, common=False))
     promised.workers.used[:] = state.promised.workers.used
     promised.servers.used[:] = state.promised.servers.used
     _fill(promised.workers, wanted.usable, wanted.here)

@@ -12,13 +12,12 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from extender.core.pricing import slot_offers
 from extender.core.pricing.admission import SlotState
-from extender.core.pricing.slots import FloatVector
-from extender.core.pricing.timetable import Seats
+from extender.core.pricing.slots import Allocation, FloatVector
 from extender.core.pricing.training_job import TrainingJob
 
 
 @dataclass(frozen=True, eq=False)
-class Steady:
+class RigidSchedule:
     """A schedule before anybody is seated.
 
     Attributes:
@@ -33,7 +32,7 @@ class Steady:
     last: int
     workers: int
     payoff: float
-    likes: Seats
+    likes: Allocation
 
     @property
     def counts(self) -> dict[int, int]:
@@ -47,7 +46,7 @@ def by_payoff(
     widths: Sequence[int],
     starts: tuple[int, int],
     least_payoff: float,
-) -> Iterator[Steady]:
+) -> Iterator[RigidSchedule]:
     """Yield the schedules with a payoff above the least, the best first.
 
     Of equal ones the one that ends earliest, then the one with the fewest workers.
@@ -80,8 +79,8 @@ def by_payoff(
     for negative, end, width, row in sorted(found):
         wanted = np.zeros(len(offers.costs), dtype=np.int64)
         wanted[row:end] = width
-        likes = slot_offers.seats([offers], wanted)
-        yield Steady(rows.start + 1 + row, rows.start + end, width, -negative, likes)
+        likes = slot_offers.cheapest_allocation([offers], wanted)
+        yield RigidSchedule(rows.start + 1 + row, rows.start + end, width, -negative, likes)
 
 
 def _payoffs(

@@ -35,8 +35,8 @@ Aborted waits until it is known that the pod stays.
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from extender.core.migration import arriving, departing
-from extender.core.migration.phases import Advance, Attempt, StepInputs
+from extender.core.migration import arrival_phases, departure_phases
+from extender.core.migration.transitions import Advance, Attempt, StepInputs
 from shared.model import MigrationPhase
 
 __all__ = ["Advance", "Attempt", "StepInputs", "advance"]
@@ -44,13 +44,13 @@ __all__ = ["Advance", "Attempt", "StepInputs", "advance"]
 P = MigrationPhase
 
 _STEPS: Final[Mapping[MigrationPhase, Callable[[StepInputs], Advance]]] = {
-    P.REQUESTED: departing.requested,
-    P.TARGET_RESERVED: departing.target_reserved,
-    P.CHECKPOINT_REQUESTED: departing.checkpoint_requested,
-    P.CHECKPOINTED: departing.checkpointed,
-    P.EVICTING: departing.evicting,
-    P.RECREATING: arriving.recreating,
-    P.RESUMING: arriving.resuming,
+    P.REQUESTED: departure_phases.requested,
+    P.TARGET_RESERVED: departure_phases.target_reserved,
+    P.CHECKPOINT_REQUESTED: departure_phases.checkpoint_requested,
+    P.CHECKPOINTED: departure_phases.checkpointed,
+    P.EVICTING: departure_phases.evicting,
+    P.RECREATING: arrival_phases.recreating,
+    P.RESUMING: arrival_phases.resuming,
 }
 
 

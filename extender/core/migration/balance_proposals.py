@@ -14,7 +14,7 @@ from itertools import islice
 from extender.core.migration import count_balance, rebalance
 from extender.core.migration.count_balance import Resident
 from extender.core.migration.hosts import Container
-from extender.core.migration.movable import Declined, Unit
+from extender.core.migration.move_unit import MoveRefusal, MoveUnit
 from extender.core.migration.proposals import MOST_EXAMINED, Proposals
 from extender.core.migration.rebalance import Movable, Move
 from extender.core.records.migration_reasons import MigrationReason as R
@@ -22,7 +22,7 @@ from shared.model import NodeName, Trigger, Uid
 from shared.progress import Category
 
 
-def fill(proposals: Proposals) -> None:
+def propose_rebalance(proposals: Proposals) -> None:
     """Propose what Algorithm 3 plans, from the containers that converged last."""
     hosts, stayed = proposals.hosts, proposals.stayed
     counts = hosts.counts()
@@ -47,7 +47,7 @@ def fill(proposals: Proposals) -> None:
     _begin(proposals, planned, Trigger.REBALANCE)
 
 
-def even_out(proposals: Proposals) -> None:
+def propose_count_balance(proposals: Proposals) -> None:
     """Propose what count balancing plans, from the hosts that are fullest."""
     hosts, params = proposals.hosts, proposals.params.count
     counts = hosts.counts()
@@ -89,14 +89,14 @@ class _Fits:
 
     def __call__(self, uid: Uid, node: NodeName) -> bool:
         unit = self._proposals.unit(uid)
-        if uid not in self._fitting and isinstance(unit, Unit):
+        if uid not in self._fitting and isinstance(unit, MoveUnit):
             self._fitting[uid] = self._proposals.hosts.fitting(unit)
         return node in self._fitting.get(uid, frozenset())
 
 
 def _single(
     proposals: Proposals, containers: Iterable[Container]
-) -> Iterator[tuple[Container, Unit]]:
+) -> Iterator[tuple[Container, MoveUnit]]:
     """Yield the first containers that can move alone; the others get their reason."""
     there = (
         container
@@ -105,20 +105,20 @@ def _single(
     )
     for container in islice(there, MOST_EXAMINED):
         unit = proposals.unit(container.pod.uid)
-        if isinstance(unit, Declined):
+        if isinstance(unit, MoveRefusal):
             proposals.decline(container.job, unit)
         elif len(unit.members) == 1:
             yield container, unit
 
 
-def _may_move(proposals: Proposals, unit: Unit) -> bool:
+def _may_move(proposals: Proposals, unit: MoveUnit) -> bool:
     why = proposals.allowed(unit, Trigger.COUNT)
     if why is not None:
         proposals.decline(unit.key, why)
     return why is None
 
 
-def _resident(proposals: Proposals, container: Container, unit: Unit) -> Resident:
+def _resident(proposals: Proposals, container: Container, unit: MoveUnit) -> Resident:
     book = proposals.book
     moved_at = book.moved_at(unit)
     since = container.pod.scheduled_at if moved_at is None else moved_at
@@ -138,11 +138,11 @@ def _converged_at(proposals: Proposals, container: Container) -> float:
 def _begin(proposals: Proposals, planned: Iterable[Move], trigger: Trigger) -> None:
     for move in planned:
         unit = proposals.unit(move.uid)
-        if isinstance(unit, Declined):
+        if isinstance(unit, MoveRefusal):
             continue
         why = proposals.allowed(unit, trigger)
         if why is None and move.target not in proposals.hosts.fitting(unit):
-            why = Declined(R.NO_NODE_FITS)
+            why = MoveRefusal(R.NO_NODE_FITS)
         why = why or proposals.begin(unit, move.target, trigger)
         if why is not None:
             proposals.decline(unit.key, why)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from extender.core.agents import reports
 from extender.core.kinds import registry
 from extender.core.migration.commands import EvictPod, Inspect, Result, SuspendJob
-from extender.core.migration.phases import Advance, StepInputs, abort, enter, hold_limit, stay
+from extender.core.migration.transitions import Advance, StepInputs, abort, enter, hold_limit, stay
 from extender.core.nodes import feasibility
 from extender.core.records import migrations
 from extender.core.records.migration_reasons import MigrationReason as R
@@ -127,7 +127,7 @@ def _target_lost(case: StepInputs) -> bool:
     """Return True if a target refuses its pod, or is full with what is kept there counted."""
     migration, room = case.migration, case.snapshot.room
     if migration.phase not in migrations.KEEPING:
-        room = migrations.with_kept(room, [(m.target, m.shape) for m in migration.members])
+        room = migrations.with_reservations(room, [(m.target, m.shape) for m in migration.members])
     for member in migration.members:
         index = room.index.get(member.target)
         if index is None or not feasibility.accepts(member.shape, room.nodes[index]):
@@ -196,7 +196,7 @@ def _owner(case: StepInputs) -> Owner | None:
 def _has_departed(case: StepInputs) -> bool:
     """Return True if all pods are leaving, by whosever hand, or their Job is suspended by us."""
     migration = case.migration
-    pods = [migrations.old(case.snapshot, migration, m) for m in migration.members]
+    pods = [migrations.old_pod(case.snapshot, migration, m) for m in migration.members]
     if all(pod is None or pod.deleting for pod in pods):
         return True
     owner = _owner(case)

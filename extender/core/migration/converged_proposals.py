@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from extender.core.migration import migration_target
 from extender.core.migration.hosts import Container
-from extender.core.migration.movable import Declined, Unit
+from extender.core.migration.move_unit import MoveRefusal, MoveUnit
 from extender.core.migration.proposals import MOST_EXAMINED, Proposals
 from extender.core.records.migration_reasons import MigrationReason as R
 from shared.model import NodeName, Trigger, Uid
@@ -26,7 +26,7 @@ def propose(proposals: Proposals) -> None:
         if uid in seen:
             continue
         unit = proposals.unit(uid)
-        if isinstance(unit, Declined):
+        if isinstance(unit, MoveRefusal):
             proposals.decline(container.job, unit)
             continue
         seen |= unit.shapes.keys()
@@ -42,7 +42,7 @@ def _decline_unreported(proposals: Proposals) -> None:
         if not heard or not proposals.opted_in(container.pod):
             continue
         if _progress(proposals, container) is None:
-            proposals.decline(job, Declined(R.NO_PROGRESS))
+            proposals.decline(job, MoveRefusal(R.NO_PROGRESS))
         elif known is not None and known.reason == R.NO_PROGRESS:
             del proposals.declined[job]
 
@@ -79,25 +79,25 @@ def _asks(progress: Progress, *, on_enter: bool) -> bool:
     return on_enter or progress.updated_at > (progress.converged_at or 0.0)
 
 
-def _is_converged(unit: Unit) -> bool:
+def _is_converged(unit: MoveUnit) -> bool:
     """A gang converges when all of it has, as far as its pods say anything."""
     known = [report.progress for report in unit.reports.values() if report.progress]
     return all(progress.category is Category.CONVERGED for progress in known)
 
 
-def _move(proposals: Proposals, unit: Unit, container: Container) -> Declined | None:
+def _move(proposals: Proposals, unit: MoveUnit, container: Container) -> MoveRefusal | None:
     peers = max(_fast(proposals, node) for node in unit.sources)
     if peers < proposals.params.min_fast_peers:
-        return Declined(R.NO_FAST_PEERS)
+        return MoveRefusal(R.NO_FAST_PEERS)
     if why := proposals.allowed(unit, Trigger.CONVERGED):
         return why
     fitting = proposals.hosts.fitting(unit) - set(unit.sources)
     if not fitting:
-        return Declined(R.NO_NODE_FITS)
+        return MoveRefusal(R.NO_NODE_FITS)
     target = _target(proposals, unit, container, fitting)
     if target is None:
         proposals.stayed.setdefault(unit.lead.pod.uid, proposals.reading.now)
-        return Declined(R.BEST_NODE_ALREADY)
+        return MoveRefusal(R.BEST_NODE_ALREADY)
     return proposals.begin(unit, target, Trigger.CONVERGED)
 
 
@@ -108,7 +108,7 @@ def _fast(proposals: Proposals, node: NodeName) -> int:
 
 
 def _target(
-    proposals: Proposals, unit: Unit, container: Container, fitting: frozenset[NodeName]
+    proposals: Proposals, unit: MoveUnit, container: Container, fitting: frozenset[NodeName]
 ) -> NodeName | None:
     """Return Algorithm 2's choice; a gang is compared by the node that holds most of it."""
     params, hosts = proposals.params.target, proposals.hosts

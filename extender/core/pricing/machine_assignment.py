@@ -13,8 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.core.pricing.slots import FloatCube, FloatMatrix
-from extender.core.pricing.timetable import Seats
+from extender.core.pricing.slots import Allocation, FloatCube, FloatMatrix
 from extender.core.pricing.training_job import ROUNDING
 
 BoolVector = NDArray[np.bool_]
@@ -24,7 +23,7 @@ _NONE: Final = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(eq=False)
-class Kind:
+class RoleAssignment:
     """Pods of one kind, and the machines they may use. ``free`` is changed as they sit down.
 
     Attributes:
@@ -42,22 +41,22 @@ class Kind:
     free: FloatCube
     usable: BoolVector
     prices: FloatMatrix
-    likes: Seats
+    likes: Allocation
     here: Sequence[int] = ()
     taken: dict[tuple[int, int], int] = field(default_factory=dict)
 
-    def seats(self) -> Seats:
+    def seats(self) -> Allocation:
         """Return where they sit."""
         rows = sorted((slot, machine, n) for (slot, machine), n in self.taken.items() if n)
         if not rows:
-            return Seats(_NONE, _NONE, _NONE)
+            return Allocation(_NONE, _NONE, _NONE)
         slots, machines, counts = (
             np.array(column, dtype=np.int64) for column in zip(*rows, strict=True)
         )
-        return Seats(slots, machines, counts)
+        return Allocation(slots, machines, counts)
 
 
-def settle(kinds: Sequence[Kind], now: int) -> bool:
+def assign_machines(kinds: Sequence[RoleAssignment], now: int) -> bool:
     """Seat all pods of all kinds; say whether that could be done.
 
     Those that run in slot ``now`` already are seated first, then kind by kind, those that stay
@@ -71,7 +70,7 @@ def settle(kinds: Sequence[Kind], now: int) -> bool:
     return all(_newcomers(kind, now) for kind in kinds)
 
 
-def _newcomers(kind: Kind, now: int) -> bool:
+def _newcomers(kind: RoleAssignment, now: int) -> bool:
     levels = sorted({0, *kind.counts.values()})
     for low, high in itertools.pairwise(levels):
         for first, last in _stretches(kind.counts, low):
@@ -100,7 +99,7 @@ def _end(counts: Counts, now: int, index: int) -> int:
     return slot - 1 if slot > now else 0
 
 
-def _place(kind: Kind, first: int, last: int, wanted: int) -> bool:
+def _place(kind: RoleAssignment, first: int, last: int, wanted: int) -> bool:
     """Seat so many pods from slot to slot, each on one machine."""
     if not wanted:
         return True
@@ -125,7 +124,7 @@ def _place(kind: Kind, first: int, last: int, wanted: int) -> bool:
     return wanted == 0
 
 
-def _rooms(kind: Kind, first: int, last: int, most: int) -> NDArray[np.int64]:
+def _rooms(kind: RoleAssignment, first: int, last: int, most: int) -> NDArray[np.int64]:
     """Return how many pods each machine has room for in all of the slots."""
     room = np.full(kind.free.shape[2], float(most))
     for r, amount in enumerate(kind.demand):
@@ -137,7 +136,7 @@ def _rooms(kind: Kind, first: int, last: int, most: int) -> NDArray[np.int64]:
     return found
 
 
-def _take(kind: Kind, machine: int, first: int, last: int, count: int) -> bool:
+def _take(kind: RoleAssignment, machine: int, first: int, last: int, count: int) -> bool:
     """Take the room; say whether it was there."""
     left = kind.free[:, first - 1 : last, machine]
     asked = count * np.asarray(kind.demand)[:, None]

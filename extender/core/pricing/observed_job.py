@@ -8,7 +8,7 @@ from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.session import Reading
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.queue.slot_requests import _waiting_since, staying
-from extender.core.records.slot_plan import Planned
+from extender.core.records.slot_plan import OwnedPlan
 from shared.model import NodeName
 
 _OVER = frozenset({State.SUCCEEDED, State.FAILED})
@@ -18,7 +18,7 @@ _GONE = _OVER | {State.LEAVING}
 
 
 @dataclass(frozen=True)
-class Facts:
+class ObservedJob:
     """See the module.
 
     Attributes:
@@ -39,27 +39,27 @@ class Facts:
     ended: bool = False
 
 
-def facts(
-    snapshot: Snapshot, planned: Planned, slot: int, reading: Reading, stale_seconds: float
-) -> Facts:
+def observe_planned(
+    snapshot: Snapshot, planned: OwnedPlan, slot: int, reading: Reading, stale_seconds: float
+) -> ObservedJob:
     """Return how a job stands in a slot; reports older than ``stale_seconds`` say nothing."""
     plan = planned.plan
     if plan.job not in snapshot.jobs:
         # one that was to run in the slot before too has had its pods, and no new ones were made
         ran = bool(plan.workers_at(slot) and plan.workers_at(slot - 1))
-        return Facts(ended=ran and not planned.owner.suspended)
+        return ObservedJob(ended=ran and not planned.owner.suspended)
     job = job_views.view(snapshot, plan.job)
-    stands = facts_of_job(snapshot, job, reading, stale_seconds)
+    stands = observe(snapshot, job, reading, stale_seconds)
     over = all(m.state in _OVER for m in job.members)
     return replace(stands, ended=over and not planned.owner.suspended)
 
 
-def facts_of_job(snapshot: Snapshot, job: Job, reading: Reading, stale_seconds: float) -> Facts:
+def observe(snapshot: Snapshot, job: Job, reading: Reading, stale_seconds: float) -> ObservedJob:
     """Return how a job stands that has pods, whether it has a plan or not; ``ended`` is open."""
     live = [m for m in job.members if m.state not in _GONE]
     workers = staying(live)
     known = {m.pod.uid for m in workers}
-    return Facts(
+    return ObservedJob(
         job=job,
         workers=_nodes(workers),
         servers=_nodes([m for m in live if m.pod.uid not in known]),

@@ -9,7 +9,7 @@ from shared.ledgers import Declined, MigrationEntry, MoveEntry, Transition
 from shared.model import Migration, MigrationMember, MigrationPhase
 
 
-def ledger(
+def migrations_response(
     snapshot: Snapshot, declined: Sequence[Declined], *, now: float, acting: bool
 ) -> api.MigrationsResponse:
     """Return all migrations, oldest first; ``now`` is in seconds since the epoch."""
