@@ -13,10 +13,9 @@ from typing import Final
 import numpy as np
 
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.nodes.node_table import NodeTable
+from extender.core.nodes.node_table import FloatVector, NodeTable
 from extender.core.parameters.placement import NodePriceParameters
-from extender.core.placement import node_prices
-from extender.core.placement.node_prices import FloatVector
+from extender.core.placement import scoring
 from extender.metrics.series import Series
 from shared.health import Heartbeat
 from shared.model import Node
@@ -123,7 +122,7 @@ class ClusterMetrics:
         for state in NodeState:
             self._nodes.labels(state=state.value).set(states[state])
         open_nodes = np.array([_state(node) is NodeState.READY for node in room.nodes], bool)
-        relative = node_prices.log_prices(room, params) / math.log(params.kappa)
+        relative = scoring.log_prices(room, params) / math.log(params.kappa)
         for resource in Measured:
             columns = [i for i, name in enumerate(room.resources) if _measured(name) is resource]
             capacity = room.allocatable[:, columns].sum(axis=1)

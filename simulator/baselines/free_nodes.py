@@ -14,7 +14,7 @@ from extender.core.elastic.scaling_values import freed
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import gang
-from extender.core.placement.gang import GangPod
+from extender.core.placement.allocation import GangPod
 from extender.core.placement.placement import Placement as Seated
 from shared.model import PODS, NodeName, PodShape, Uid
 from simulator.cluster.actions import SERVER, WORKER, Placement

@@ -32,7 +32,7 @@ POLICIES = {
 }
 """Room and policy → its frozen parameters; ``buckets`` has what a job declares instead."""
 
-MODULES = {"queue.reservation": "queue.backfill", "placement.pricing": "placement.node_prices"}
+MODULES = {"queue.reservation": "queue.backfill", "placement.pricing": "placement.scoring"}
 """Policies whose module has another name than their page."""
 
 LIMITS = {

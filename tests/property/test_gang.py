@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from extender.core.placement.buckets import Relations
-from extender.core.placement.gang import Misfit, Placement
+from extender.core.placement.placement import Placement, Unschedulable
 from shared.model import NodeName
 from tests.fakes.builders import make_node, make_room, make_shape
 from tests.unit.core.policies.gangs import members, place, placed
@@ -113,7 +113,7 @@ def any_way(pods, room):
 @given(rooms, gangs(), declared, st.sampled_from(["", ZONE]))
 def test_all_pods_get_a_seat_that_the_filters_accept_or_none_does(room, gang, relations, key):
     result = place(gang, room, relations=relations, topology_key=key)
-    if isinstance(result, Misfit):
+    if isinstance(result, Unschedulable):
         assert result.reason.message
         assert result.detail
         return
@@ -136,7 +136,7 @@ def test_pods_that_are_alike_fit_exactly_when_brute_force_fits_them(
 
 
 @given(rooms, gangs(most=2))
-def test_a_gang_that_is_placed_could_be_and_the_reason_of_a_misfit_is_true(room, gang):
+def test_a_placed_gang_fits_and_the_reason_of_an_unschedulable_gang_is_true(room, gang):
     result = place(gang, room)
     if isinstance(result, Placement):
         return
@@ -166,7 +166,7 @@ def test_the_order_of_nodes_and_pods_in_the_input_does_not_matter(
     one = place(gang, room_of(rows), **options)
     shuffled = random.sample(gang, len(gang))
     other = place(shuffled, room_of(rows, reverse=True), **options)
-    if isinstance(one, Misfit):
+    if isinstance(one, Unschedulable):
         assert other == one
     else:
         assert isinstance(other, Placement)
@@ -189,7 +189,7 @@ def test_one_node_is_used_whenever_a_node_holds_all(room, gang, homes):
 def test_pods_that_are_alike_use_as_few_nodes_as_possible(room, shape, count):
     gang = members("worker", count, shape)
     result = place(gang, room)
-    if isinstance(result, Misfit):
+    if isinstance(result, Unschedulable):
         return
     choices = product(range(len(room.nodes)), repeat=count)
     fewest = min(len(set(c)) for c in choices if fits_one_by_one(gang, c, room) is not None)
@@ -199,7 +199,7 @@ def test_pods_that_are_alike_use_as_few_nodes_as_possible(room, shape, count):
 @given(rooms, gangs(), declared, st.sampled_from(["", ZONE]))
 def test_every_spare_takes_one_more_pod_after_the_gang(room, gang, relations, key):
     result = place(gang, room, relations=relations, topology_key=key)
-    if isinstance(result, Misfit):
+    if isinstance(result, Unschedulable):
         return
     for pod in gang:
         feasible = result.room.feasible(pod.shape)
@@ -211,7 +211,7 @@ def test_every_spare_takes_one_more_pod_after_the_gang(room, gang, relations, ke
 @given(rooms, gangs(), declared)
 def test_ps_are_bound_first_and_every_bucket_in_one_go(room, gang, relations):
     result = place(gang, room, relations=relations)
-    if isinstance(result, Misfit):
+    if isinstance(result, Unschedulable):
         return
     role = {pod.uid: pod.role for pod in gang}
     is_ps = [role[uid] == "ps" for uid in result.order]

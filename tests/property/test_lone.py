@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.placement import GangParameters, NodePriceParameters, ScoringWeights
-from extender.core.placement.gang import Misfit, Placement
+from extender.core.placement.placement import Placement, Unschedulable
 from extender.core.placement.single_pod import SinglePodPlacements
 from tests.property.test_gang import rooms, shapes
 from tests.unit.core.policies.gangs import members, place
@@ -56,7 +56,7 @@ def test_a_single_pod_goes_where_the_gang_rules_put_it(history, weights, spares)
             same(found, expected)
             room = found.room if stays else room
         else:
-            assert isinstance(expected, Misfit) or shape.host_ports or counts_only(shape)
+            assert isinstance(expected, Unschedulable) or shape.host_ports or counts_only(shape)
         room = elsewhere(room, shape) if disturbed else room
 
 

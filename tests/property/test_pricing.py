@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.core.parameters.placement import NodePriceParameters
-from extender.core.placement import node_prices
+from extender.core.placement import scoring
 from shared.model import PodShape
 from tests.unit.core.policies.rooms import make_room, make_shape
 
@@ -41,36 +41,32 @@ def shape_of(requests):
 
 
 def scores(found, requests, params):
-    return node_prices.scores(node_prices.log_bills(make_room(found), shape_of(requests), params))
+    return scoring.price_scores(scoring.log_bills(make_room(found), shape_of(requests), params))
 
 
 @given(lows, spans)
 def test_an_idle_resource_costs_l_and_a_full_one_u(low, span):
-    assert node_prices.log_price(0.0, low, low + span) == low
-    assert node_prices.log_price(1.0, low, low + span) == low + span
+    assert scoring.log_price(0.0, low, low + span) == low
+    assert scoring.log_price(1.0, low, low + span) == low + span
 
 
 @given(ratios, ratios, lows, spans)
 def test_prices_rise_strictly_with_use(one, other, low, span):
     if one < other:
-        assert node_prices.log_price(one, low, low + span) < node_prices.log_price(
-            other, low, low + span
-        )
+        assert scoring.log_price(one, low, low + span) < scoring.log_price(other, low, low + span)
 
 
 @given(ratios, ratios, lows, spans)
 def test_log_price_is_linear(one, other, low, span):
-    middle = node_prices.log_price((one + other) / 2, low, low + span)
-    ends = node_prices.log_price(one, low, low + span) + node_prices.log_price(
-        other, low, low + span
-    )
+    middle = scoring.log_price((one + other) / 2, low, low + span)
+    ends = scoring.log_price(one, low, low + span) + scoring.log_price(other, low, low + span)
     assert middle == pytest.approx(ends / 2, abs=1e-9)
 
 
 @given(ratios, ratios, st.floats(-5, 5), st.floats(0.01, 10))
 def test_price_is_log_convex_and_so_convex(one, other, low, span):
     def price(ratio):
-        return math.exp(node_prices.log_price(ratio, low, low + span))
+        return math.exp(scoring.log_price(ratio, low, low + span))
 
     assert price((one + other) / 2) <= (price(one) + price(other)) / 2 * (1 + 1e-12)
 
@@ -80,14 +76,16 @@ def test_scaling_every_amount_by_a_constant_changes_nothing(found, requests, par
     room, shape = make_room(found), shape_of(requests)
     larger_room = replace(room, allocatable=room.allocatable * factor, used=room.used * factor)
     larger_shape = PodShape(requests=tuple((r, a * factor) for r, a in shape.requests))
-    bills = node_prices.log_bills(room, shape, params)
-    assert node_prices.log_bills(larger_room, larger_shape, params) == pytest.approx(bills)
+    bills = scoring.log_bills(room, shape, params)
+    assert scoring.log_bills(larger_room, larger_shape, params) == pytest.approx(bills)
 
 
 @given(nodes(), shapes, kappas, st.floats(-1000, 1000))
 def test_scaling_every_price_by_a_constant_changes_no_score(found, requests, params, shift):
-    bills = node_prices.log_bills(make_room(found), shape_of(requests), params)
-    assert node_prices.scores(bills + shift) == pytest.approx(node_prices.scores(bills), abs=1e-3)
+    bills = scoring.log_bills(make_room(found), shape_of(requests), params)
+    assert scoring.price_scores(bills + shift) == pytest.approx(
+        scoring.price_scores(bills), abs=1e-3
+    )
 
 
 @given(st.data(), nodes(), shapes, kappas)
@@ -102,8 +100,8 @@ def test_permuting_nodes_permutes_bills_and_scores(data, found, requests, params
 
 @given(nodes(), shapes, kappas)
 def test_scores_keep_within_their_bounds_and_the_cheapest_has_ten(found, requests, params):
-    bills = node_prices.log_bills(make_room(found), shape_of(requests), params)
-    result = node_prices.scores(bills)
+    bills = scoring.log_bills(make_room(found), shape_of(requests), params)
+    result = scoring.price_scores(bills)
     assert np.all((result >= 0) & (result <= 10))
     assert result[np.argmin(bills)] == 10
     assert np.all(np.diff(result[np.argsort(bills)]) <= 0)
@@ -116,6 +114,6 @@ def test_using_more_of_a_node_never_makes_it_cheaper(data, found, requests, para
     resource = data.draw(st.sampled_from(sorted(has)))
     fuller = {**found, name: (has, {**used, resource: used[resource] + 1})}
     index = sorted(found).index(name)
-    before = node_prices.log_bills(make_room(found), shape_of(requests), params)[index]
-    after = node_prices.log_bills(make_room(fuller), shape_of(requests), params)[index]
+    before = scoring.log_bills(make_room(found), shape_of(requests), params)[index]
+    after = scoring.log_bills(make_room(fuller), shape_of(requests), params)[index]
     assert after >= before or after == pytest.approx(before)

@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from extender.core.parameters.placement import TopologyParameters
-from extender.core.placement.gang import Misfit, Placement
+from extender.core.placement.placement import Placement, Unschedulable
 from extender.core.placement.topology import Wanted
 from tests.fakes.builders import make_node, make_room, make_shape
 from tests.unit.core.policies.gangs import PS_AND_WORKERS, members, place, placed
@@ -113,7 +113,7 @@ def test_a_required_gang_never_spans_domains_nor_do_its_spares(
     already = [] if home is None else [placed("worker", 9, f"n{home}")]
     options = {"relations": related, "topology_key": key, "already": already}
     result = place(gang, room, topology=asked(level), **options)
-    if isinstance(result, Misfit):
+    if isinstance(result, Unschedulable):
         assert result.reason.message
         assert result.detail
         return
@@ -128,7 +128,7 @@ def test_a_required_gang_never_spans_domains_nor_do_its_spares(
 def test_what_is_placed_could_be(rows, gang, level, related, required):
     room = room_of(rows)
     result = place(gang, room, relations=related, topology=asked(level, required=required))
-    if isinstance(result, Misfit):
+    if isinstance(result, Unschedulable):
         return
     after = room
     for pod in gang:
@@ -147,7 +147,7 @@ def test_a_preferred_level_never_keeps_a_gang_waiting(rows, gang, level, related
     room = room_of(rows)
     plain = place(gang, room, relations=related)
     result = place(gang, room, relations=related, topology=asked(level, required=False))
-    assert isinstance(result, Placement) or isinstance(plain, Misfit)
+    assert isinstance(result, Placement) or isinstance(plain, Unschedulable)
 
 
 @given(node_lists, shapes, st.integers(1, 5), levels)
@@ -165,7 +165,7 @@ def test_pods_that_are_alike_are_spread_over_the_fewest_racks_there_can_be(rows,
     rows = [{**row, "rack": row["rack"] or "r9", "zone": ""} for row in rows]
     room = room_of(rows)
     result = place(gang_of(shape, count), room, topology=asked("rack", required=False))
-    if isinstance(result, Misfit):
+    if isinstance(result, Unschedulable):
         return
     fewest = min(
         len({rows[node]["rack"] for node in nodes})
@@ -207,7 +207,7 @@ def test_the_order_of_nodes_and_pods_in_the_input_does_not_matter(
     one = place(gang, room_of(rows), **options)
     shuffled = random.sample(gang, len(gang))
     other = place(shuffled, room_of(rows, reverse=True), **options)
-    if isinstance(one, Misfit):
+    if isinstance(one, Unschedulable):
         assert other == one
     else:
         assert isinstance(other, Placement)

@@ -42,8 +42,8 @@ def in_turns(draft: Draft, jobs: Sequence[JobKey]) -> tuple[tuple[Addition, ...]
         jobs: Who may grow, the most important first.
 
     Source:
-        DRS, algorithm 4, corrected: as printed a worker is added at most once a node, and a single
-        misfit stops everybody.
+        DRS, algorithm 4, corrected: as printed a worker is added at most once a node, and one job
+        that does not fit stops all others.
     """
     additions: list[Addition] = []
     growing = list(jobs)

@@ -35,7 +35,7 @@ from extender.core.elastic.speeds import SpeedMemory
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import planner
-from extender.core.placement.gang import Misfit, Placement
+from extender.core.placement.placement import Placement, Unschedulable
 from extender.core.placement.planner import Refusal
 from extender.core.queue import backfill, namespace_shares
 from extender.core.queue.namespace_shares import Shares
@@ -140,7 +140,7 @@ def _seated(
     for count in range(_allowed(one, most, shares), 0, -1):
         come = newcomers(one, count)
         result = planner.seats(one.job, come, room, params)
-        if not isinstance(result, Misfit):
+        if not isinstance(result, Unschedulable):
             seats = [(m.shape, room.index[result.nodes[m.pod.uid]]) for m in come]
             shares.take(one.job, seats)
             return count, result.room
@@ -210,7 +210,7 @@ def placed(job: Job, workers: int, room: NodeTable, params: CoreParameters) -> P
     members = in_order(job.having(*UNPLANNED_STATES))
     of_workers, others = elastic_jobs.split(members)
     result = planner.seats(job, [*others, *of_workers[:workers]], room, params)
-    return None if isinstance(result, Misfit) else result
+    return None if isinstance(result, Unschedulable) else result
 
 
 def _starting(session: ElasticSession) -> tuple[Proposal, ...]:

@@ -17,7 +17,7 @@ from extender.core.cluster.owners import above
 from extender.core.explain import job_changes
 from extender.core.explain.offers import names
 from extender.core.explain.trial import Situation
-from extender.core.placement import planner, topology_demand
+from extender.core.placement import planner, topology
 from shared import labels
 from shared.explanation import Step, StepKind
 from shared.model import Owner, Pod, PodGroup, PodKey, PodShape, Uid
@@ -75,7 +75,7 @@ def _next(s: Situation, old_pods: tuple[PodKey, ...]) -> Correction | None:
 def _levelled(s: Situation) -> Correction | None:
     """No node has the level that is required: where it does not matter, nodes may."""
     request = s.job.spec.topology
-    if request is None or not topology_demand.absent(s.job, s.room, s.params.topology):
+    if request is None or not topology.absent(s.job, s.room, s.params.topology):
         return None
     offer = job_changes.without_topology(s, request)
     return Correction("topology", offer.steps, offer.says, s.wishing(topology=None))
@@ -121,7 +121,7 @@ def _now(s: Situation, key: str, field: str) -> str:
 
 
 def _problem(s: Situation) -> str:
-    problem = s.job.problem or topology_demand.problem(s.job, s.params.topology)
+    problem = s.job.problem or topology.problem(s.job, s.params.topology)
     return "" if problem is None else problem.message
 
 

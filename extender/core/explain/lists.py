@@ -21,11 +21,10 @@ from extender.core.cluster.snapshot import Snapshot
 from extender.core.explain import positions, slot_plans
 from extender.core.explain.endings import Endings
 from extender.core.explain.slot_plans import Bargains, More
-from extender.core.nodes.node_table import IntVector, NodeTable
+from extender.core.nodes.node_table import FloatVector, IntVector, NodeTable
 from extender.core.parameters.agents import AgentReportParameters
 from extender.core.parameters.combined import CoreParameters
-from extender.core.placement import node_prices
-from extender.core.placement.node_prices import FloatVector
+from extender.core.placement import scoring
 from extender.core.pricing.outcome import JobStatus
 from extender.core.queue.decision import QueueOutcome
 from extender.core.queue.forecast import UNKNOWN, Estimate
@@ -175,7 +174,7 @@ def all_jobs(
 
 def _log_prices(room: NodeTable, params: CoreParameters) -> FloatVector:
     """Return ln(P/L) of the dearest resource of each node; 0 for a node that has none."""
-    prices = node_prices.log_prices(room, params.pricing)
+    prices = scoring.log_prices(room, params.pricing)
     dearest: FloatVector = np.where(np.isfinite(prices), prices, 0.0).max(axis=1, initial=0.0)
     return dearest
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from extender.core.placement.unschedulable import amount
+from extender.core.placement.placement import amount
 from shared.explanation import Change, Step, StepKind
 
 MOST_NAMED = 5

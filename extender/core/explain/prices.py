@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 
 from extender.core.cluster.snapshot import Snapshot
+from extender.core.nodes.node_table import FloatVector
 from extender.core.parameters.combined import CoreParameters
-from extender.core.placement import node_prices
-from extender.core.placement.node_prices import FloatVector
+from extender.core.placement import scoring
 from extender.core.pricing.outcome import PriceLedger
 from extender.core.pricing.slots import Pool
 from shared.model import NodeName
@@ -29,7 +29,7 @@ def prices(
 ) -> PricesResponse:
     """Return what every node's resources cost now; of the slots nothing."""
     room = snapshot.room
-    logs = node_prices.log_prices(room, params.pricing)
+    logs = scoring.log_prices(room, params.pricing)
     whole = math.log(params.pricing.kappa)
     return PricesResponse(
         generated_at=now,

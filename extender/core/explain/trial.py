@@ -18,9 +18,8 @@ from extender.core.cluster.jobs import PLANNED_STATES, Job, Member, State, in_or
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.combined import CoreParameters
-from extender.core.placement import members, planner
-from extender.core.placement.gang import GangPod
-from extender.core.placement.members import Group
+from extender.core.placement import allocation, planner
+from extender.core.placement.allocation import GangPod, Group
 from extender.core.placement.planner import Plan, Refusal
 from shared.model import NodeName, PodShape, Uid
 
@@ -139,7 +138,7 @@ class Situation:
             (GangPod(m.pod.uid, m.pod.name, m.role, m.rank, m.shape), counts[key])
             for key, m in sorted(first.items(), key=lambda item: (item[0][0] != "ps", item[0][0]))
         ]
-        by_shape = members.needs([pod for pod, _ in pods], self.room)
+        by_shape = allocation.needs([pod for pod, _ in pods], self.room)
         found: dict[tuple[str, PodShape], Group] = {}
         for pod, count in pods:  # equal shapes may be several objects
             alike = (pod,) * count

@@ -20,8 +20,8 @@ import numpy as np
 from extender.core.nodes.feasibility import NodeFilter
 from extender.core.nodes.node_columns import NodeColumns
 from extender.core.nodes.node_table import BoolVector, IntMatrix, IntVector, NodeTable, ports_open
-from extender.core.placement.members import Group
-from extender.core.placement.unschedulable import amount
+from extender.core.placement.allocation import Group
+from extender.core.placement.placement import amount
 from shared.explanation import NodeGroup, Tried
 from shared.model import PODS
 

@@ -20,10 +20,9 @@ from extender.core.cluster.snapshot import Snapshot
 from extender.core.explain import explanation, hypothetical_offers, positions
 from extender.core.explain.explanation import Asked
 from extender.core.explain.lists import queue_entry
-from extender.core.nodes.node_table import NodeTable
+from extender.core.nodes.node_table import FloatVector, NodeTable
 from extender.core.parameters.placement import NodePriceParameters
-from extender.core.placement import node_prices
-from extender.core.placement.node_prices import FloatVector
+from extender.core.placement import scoring
 from extender.core.pricing.history import History
 from extender.core.pricing.outcome import PriceLedger
 from extender.core.queue import forecast, hypothetical
@@ -173,7 +172,7 @@ class _Bills:
 
     def _all(self, shape: PodShape) -> FloatVector:
         if shape not in self._known:
-            self._known[shape] = np.exp(node_prices.log_bills(self._room, shape, self._params))
+            self._known[shape] = np.exp(scoring.log_bills(self._room, shape, self._params))
         return self._known[shape]
 
 

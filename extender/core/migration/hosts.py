@@ -24,7 +24,7 @@ from extender.core.migration.move_unit import MoveUnit
 from extender.core.nodes.node_table import BoolVector, NodeTable, conflicts
 from extender.core.parameters.migration import TargetParameters
 from extender.core.parameters.placement import TopologyParameters
-from extender.core.placement import topology_demand
+from extender.core.placement import topology as job_topology
 from extender.core.records.migrations import old_pod, with_reservations
 from shared.model import CPU, JobKey, Migration, NodeName, Pod, PodShape, Uid
 from shared.progress import Category, NodeReport
@@ -96,9 +96,9 @@ class Hosts:
         Where its job requires a domain of the topology, they are in that of the members that stay.
         """
         mask = fits_all(self.room, list(unit.shapes.values()))
-        domains = topology_demand.required(unit.job, self.room, self.topology)
+        domains = job_topology.required(unit.job, self.room, self.topology)
         if domains is not None:
-            mask &= topology_demand.home(unit.job, unit.shapes.keys(), self.room, domains)
+            mask &= job_topology.home(unit.job, unit.shapes.keys(), self.room, domains)
         names = (self.room.nodes[i].name for i in np.flatnonzero(mask).tolist())
         return frozenset(name for name in names if name in self.reports)
 

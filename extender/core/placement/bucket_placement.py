@@ -7,8 +7,16 @@ from itertools import takewhile
 import numpy as np
 
 from extender.core.cluster.relations import Relations
-from extender.core.nodes.node_table import BoolVector, IntMatrix, IntVector, NodeTable
-from extender.core.placement.allocation import Preference, Seating
+from extender.core.nodes.node_table import BoolVector, FloatVector, IntMatrix, IntVector, NodeTable
+from extender.core.placement.allocation import (
+    GangPod,
+    Group,
+    Need,
+    Placed,
+    Preference,
+    Seating,
+    groups,
+)
 from extender.core.placement.buckets import (
     Bucket,
     Task,
@@ -18,8 +26,6 @@ from extender.core.placement.buckets import (
     request_score,
 )
 from extender.core.placement.domains import Places, place_name
-from extender.core.placement.members import GangPod, Group, Need, Placed, groups
-from extender.core.placement.node_prices import FloatVector
 from extender.core.placement.rules import fewest_nodes
 from shared.model import NodeName, PodShape, Uid
 

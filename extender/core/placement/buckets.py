@@ -12,8 +12,7 @@ from typing import Final
 import numpy as np
 
 from extender.core.cluster.relations import Relations
-from extender.core.nodes.node_table import IntVector
-from extender.core.placement.node_prices import FloatVector
+from extender.core.nodes.node_table import FloatVector, IntVector
 from shared.model import PodShape
 
 __all__ = [

@@ -12,11 +12,9 @@ from typing import cast
 import numpy as np
 from typing_extensions import override
 
-from extender.core.nodes.node_table import BoolVector, IntMatrix, IntVector, NodeTable
+from extender.core.nodes.node_table import BoolVector, FloatVector, IntMatrix, IntVector, NodeTable
 from extender.core.parameters.placement import Level
-from extender.core.placement.allocation import Preference, Seating
-from extender.core.placement.members import Group, Need
-from extender.core.placement.node_prices import FloatVector
+from extender.core.placement.allocation import Group, Need, Preference, Seating
 from shared.model import PODS, Node, NodeName
 
 

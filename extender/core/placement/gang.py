@@ -14,22 +14,29 @@ from extender.core.parameters.placement import (
     ScoringWeights,
     TopologyParameters,
 )
-from extender.core.placement import unschedulable
-from extender.core.placement.allocation import Preference, Seating
-from extender.core.placement.bucket_placement import BucketPlacement, buckets_of
-from extender.core.placement.buckets import Bucket
-from extender.core.placement.domains import Domains, Places, places
-from extender.core.placement.members import (
+from extender.core.placement.allocation import (
     GangPod,
     Group,
     Need,
     Placed,
+    Preference,
+    Seating,
     groups,
     in_order,
     members_on_node,
     needs,
 )
-from extender.core.placement.placement import Placement, placement
+from extender.core.placement.bucket_placement import BucketPlacement, buckets_of
+from extender.core.placement.buckets import Bucket
+from extender.core.placement.domains import Domains, Places, places
+from extender.core.placement.placement import (
+    Placement,
+    Unschedulable,
+    fragmented,
+    gang_does_not_fit,
+    no_such_node,
+    placement_of,
+)
 from extender.core.placement.rules import (
     fewest_domains,
     fewest_nodes,
@@ -38,11 +45,7 @@ from extender.core.placement.rules import (
     one_node,
 )
 from extender.core.placement.topology import EVERYWHERE, Area, Search, Wanted
-from extender.core.placement.unschedulable import Misfit
 from shared.model import PodShape
-
-__all__ = ["GangParameters", "GangPod", "Misfit", "Placed", "Placement", "place"]
-
 
 WORKER: Final = "worker"
 """The role that ``spread_workers`` is about."""
@@ -88,7 +91,7 @@ def place(
     params: GangParameters,
     weights: ScoringWeights,
     pricing: NodePriceParameters,
-) -> Placement | Misfit:
+) -> Placement | Unschedulable:
     """Place all pods of a gang on one room, or none, by the first rule that seats them all.
 
     1. *buckets*, if a pod's role has declared relations: each bucket to its best place.
@@ -120,7 +123,7 @@ def place(
     job = _job(
         pods, placed, room, topology_key, partial(Preference, weights=weights, pricing=pricing)
     )
-    if refusal := job.hopeless():
+    if refusal := job.unsatisfiable():
         return refusal
     buckets: Sequence[Bucket] = ()
     rules: _Rules = job.plain_rules
@@ -131,7 +134,7 @@ def place(
         rules = partial(job.bucket_rules, relations, buckets)
     if topology is None or not pods:
         result = job.place(rules(), buckets, params.spares)
-        return result if isinstance(result, Placement) else job.misfit(result)
+        return result if isinstance(result, Placement) else job.refusal(result)
     search = Search(
         wanted=topology,
         params=levels or TopologyParameters(),
@@ -155,13 +158,11 @@ class _Job:
     places: Places
     preference: Preference
 
-    def hopeless(self) -> Misfit | None:
+    def unsatisfiable(self) -> Unschedulable | None:
         """Return why no rule can succeed, where that is easily seen."""
         if all(_alone_enough(need, self.groups) for need in self.by_shape.values()):
             return None
-        return unschedulable.never(self.groups, self.room) or unschedulable.too_much(
-            self.groups, self.room
-        )
+        return no_such_node(self.groups, self.room) or gang_does_not_fit(self.groups, self.room)
 
     def seating(self, within: BoolVector | None = None) -> Seating:
         return Seating(self.room, self.by_shape.values(), self.members, within)
@@ -180,7 +181,7 @@ class _Job:
             if not left:
                 if area.near is not None:
                     seating.widen()
-                return placement(
+                return placement_of(
                     name,
                     seating,
                     self.groups,
@@ -195,7 +196,7 @@ class _Job:
 
     def place_in_areas(
         self, search: Search, rules: _Rules, buckets: Sequence[Bucket], spare_count: int
-    ) -> Placement | Misfit:
+    ) -> Placement | Unschedulable:
         failures: _Failures = {}
         for area in search.areas():
             spread = [] if area.over is None else [self._over(area.over)]
@@ -204,13 +205,13 @@ class _Job:
                 return result
             failures = result
         if search.wanted.required:
-            return unschedulable.too_much(self.groups, self.room) or search.refusal()
-        return self.misfit(failures)
+            return gang_does_not_fit(self.groups, self.room) or search.refusal()
+        return self.refusal(failures)
 
-    def misfit(self, failures: _Failures) -> Misfit:
+    def refusal(self, failures: _Failures) -> Unschedulable:
         """Return why there is no placement, from what the rules left without a seat anywhere."""
-        short = unschedulable.too_much(self.groups, self.room)
-        return short or unschedulable.fragmented(*failures[FEWEST_NODES])
+        short = gang_does_not_fit(self.groups, self.room)
+        return short or fragmented(*failures[FEWEST_NODES])
 
     def _over(self, found: Domains) -> tuple[str, _Rule]:
         def rule(seating: Seating) -> list[Group]:

@@ -24,11 +24,11 @@ from extender.core.cluster.jobs import (
 from extender.core.cluster.reasons import Reason
 from extender.core.nodes.node_table import BoolVector, NodeTable
 from extender.core.parameters.combined import CoreParameters
-from extender.core.placement import gang, topology_demand
+from extender.core.placement import gang, topology
+from extender.core.placement.allocation import GangPod, Placed
 from extender.core.placement.domains import Domain
-from extender.core.placement.gang import GangPod, Misfit, Placed
 from extender.core.placement.pin import domain_terms, pinned_terms
-from extender.core.placement.placement import Placement
+from extender.core.placement.placement import Placement, Unschedulable
 from extender.core.placement.single_pod import SinglePodPlacements
 from shared.model import Node, NodeName, NodeSelectorTerm, Pod, PodShape, Uid
 
@@ -53,8 +53,8 @@ def place(
     since they are used only if the target is lost in the few moments until the pod is bound. With a
     required domain of the topology all are in the one of the members that are placed.
     """
-    after, domains = room, topology_demand.required(job, room, params.topology)
-    home = None if domains is None else topology_demand.home(job, (), room, domains)
+    after, domains = room, topology.required(job, room, params.topology)
+    home = None if domains is None else topology.home(job, (), room, domains)
     for member in members:
         index = room.index.get(targets.get(member.pod.uid, NodeName("")))
         if index is None or not after.feasible(member.shape)[index]:
@@ -131,14 +131,14 @@ def plan(
     if hindrance := _hindrance(job, room, params):
         return hindrance
     waiting = in_order(job.having(*UNPLANNED_STATES))
-    result: Placement | Misfit | None = None
+    result: Placement | Unschedulable | None = None
     if targets:
         result = place(job, waiting, targets, room, params, rule)
     if lone is not None and result is None:
         result = _alone(job, waiting, room, params, lone)
     result = result or _place(job, waiting, room, params)
     count = len(waiting)
-    if isinstance(result, Misfit):
+    if isinstance(result, Unschedulable):
         count, part = _most(job, waiting, room, params)
         if part is None:
             return _refusal(result)
@@ -181,13 +181,13 @@ def classes(job: Job) -> tuple[PodShape, ...]:
 
 def seats(
     job: Job, members: Iterable[Member], room: NodeTable, params: CoreParameters
-) -> Placement | Misfit:
+) -> Placement | Unschedulable:
     """Return seats for these members of a job, all or none."""
     return _place(job, in_order(members), room, params)
 
 
 def _hindrance(job: Job, room: NodeTable, params: CoreParameters) -> Refusal | None:
-    if problem := job.problem or topology_demand.problem(job, params.topology):
+    if problem := job.problem or topology.problem(job, params.topology):
         return Refusal(Reason.MISCONFIGURED, problem.message)
     reason: Reason | None = None
     if job.min_available is None:
@@ -198,7 +198,7 @@ def _hindrance(job: Job, room: NodeTable, params: CoreParameters) -> Refusal | N
         reason = Reason.ADMISSION_GATED if job.having(State.HELD) else Reason.GANG_INCOMPLETE
     if reason:
         return Refusal.of(reason)
-    if absent := topology_demand.absent(job, room, params.topology):
+    if absent := topology.absent(job, room, params.topology):
         reason = Reason.NO_SUCH_TOPOLOGY_LEVEL
         return Refusal(reason, f"{reason.message}: {absent}")
     return None
@@ -206,9 +206,9 @@ def _hindrance(job: Job, room: NodeTable, params: CoreParameters) -> Refusal | N
 
 def _place(
     job: Job, members: list[Member], room: NodeTable, params: CoreParameters
-) -> Placement | Misfit:
-    if problem := topology_demand.problem(job, params.topology):
-        return Misfit(Reason.MISCONFIGURED, problem.message)
+) -> Placement | Unschedulable:
+    if problem := topology.problem(job, params.topology):
+        return Unschedulable(Reason.MISCONFIGURED, problem.message)
     pods = [GangPod(m.pod.uid, m.pod.name, m.role, m.rank, m.shape) for m in members]
     placed = [
         Placed(m.role, m.rank, m.node)
@@ -223,7 +223,7 @@ def _place(
         topology_key=params.topology_key
         if job.spec.topology_key is None
         else job.spec.topology_key,
-        topology=topology_demand.wanted(job, room, params.topology),
+        topology=topology.wanted(job, room, params.topology),
         levels=params.topology,
         params=params.gang,
         weights=params.weights,
@@ -254,8 +254,8 @@ def _alone(
     )
 
 
-def _refusal(misfit: Misfit) -> Refusal:
-    return Refusal(misfit.reason, f"{misfit.reason.message}: {misfit.detail}")
+def _refusal(why: Unschedulable) -> Refusal:
+    return Refusal(why.reason, f"{why.reason.message}: {why.detail}")
 
 
 def continued(job: Job, placement: Placement, count: int) -> tuple[str, int]:

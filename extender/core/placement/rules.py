@@ -8,11 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from extender.core.nodes.node_table import BoolVector, IntMatrix, IntVector
-from extender.core.placement.allocation import Preference, Seating
+from extender.core.nodes.node_table import BoolVector, FloatVector, IntMatrix, IntVector
+from extender.core.placement.allocation import Group, Preference, Seating
 from extender.core.placement.domains import Domains, domain_fit
-from extender.core.placement.members import Group
-from extender.core.placement.node_prices import FloatVector
 
 
 def one_node(seating: Seating, groups: Sequence[Group], preference: Preference) -> list[Group]:

@@ -11,13 +11,11 @@ from typing import Final
 import numpy as np
 
 from extender.core.cluster.cache import Slot
-from extender.core.nodes.node_table import BoolVector, IntVector, NodeTable
+from extender.core.nodes.node_table import BoolVector, FloatVector, IntVector, NodeTable
 from extender.core.parameters.placement import NodePriceParameters, ScoringWeights
-from extender.core.placement import node_prices as prices
-from extender.core.placement.allocation import DIGITS
+from extender.core.placement import scoring as prices
+from extender.core.placement.allocation import DIGITS, GangPod, Need, needs
 from extender.core.placement.gang import ONE_NODE
-from extender.core.placement.members import GangPod, Need, needs
-from extender.core.placement.node_prices import FloatVector
 from extender.core.placement.placement import Placement
 from extender.core.placement.scoring import Terms
 from shared.model import PODS, NodeName, PodShape, Uid
@@ -179,7 +177,7 @@ class _Ranking:
     def _terms(self, candidates: BoolVector) -> Terms:
         nothing = np.zeros(candidates.shape)
         price = np.zeros(candidates.shape)
-        price[candidates] = prices.scores(self._log_bills[candidates]) / prices.BEST_SCORE
+        price[candidates] = prices.price_scores(self._log_bills[candidates]) / prices.BEST_SCORE
         packing = np.clip(1.0 - self._free_ratio, 0.0, 1.0)
         return Terms(nothing, nothing, np.where(candidates, packing, 0.0), price)
 

@@ -25,7 +25,7 @@ from extender.core.nodes.feasibility import NodeFilter
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import planner
-from extender.core.placement.gang import Misfit, Placement
+from extender.core.placement.placement import Placement, Unschedulable
 from extender.core.queue import slot_gate
 from extender.core.queue.notices import QueueEntry
 from extender.core.records import migrations
@@ -193,7 +193,7 @@ def _planned(
     room = slot_gate.others(_without_open(snapshot, key), snapshot, params)
     to_come = tuple(_to_come(me, job, planner.missing(job) - len(here)))
     placement = planner.seats(job, (*here, *to_come), room, params)
-    if isinstance(placement, Misfit):
+    if isinstance(placement, Unschedulable):
         return None
     plan, size = planner.continued(job, placement, len(here) + len(to_come))
     return Grant(

@@ -10,7 +10,8 @@ from extender.core.parameters import queue
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.elastic import ScalingParameters
 from extender.core.placement import gang
-from extender.core.placement.gang import GangPod, Misfit, Placement
+from extender.core.placement.allocation import GangPod
+from extender.core.placement.placement import Placement, Unschedulable
 from extender.core.queue import weighting
 from shared.model import JobKey, NodeName, Uid
 from simulator.models.parameter_server import NodeTables, ServerJob, Site, Training, shape
@@ -103,7 +104,7 @@ class Scaler:
                 weights=engine.weights,
                 pricing=engine.pricing,
             )
-            self._placements[question] = None if isinstance(result, Misfit) else result
+            self._placements[question] = None if isinstance(result, Unschedulable) else result
         return self._placements[question]
 
     def _do(self, plan: ScalingPlan, site: Site, now: float) -> None:

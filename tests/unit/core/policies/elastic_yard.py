@@ -11,7 +11,8 @@ from extender.core.parameters import queue
 from extender.core.parameters.elastic import ScalingParameters
 from extender.core.parameters.placement import GangParameters, NodePriceParameters, ScoringWeights
 from extender.core.placement import gang
-from extender.core.placement.gang import GangPod, Placement
+from extender.core.placement.allocation import GangPod
+from extender.core.placement.placement import Placement
 from extender.core.queue import weighting
 from shared.model import JobKey, NodeName, PodShape, Uid
 from tests.unit.core.policies.rooms import make_room, make_shape

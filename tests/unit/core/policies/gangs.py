@@ -11,8 +11,9 @@ from extender.core.parameters.placement import (
     TopologyParameters,
 )
 from extender.core.placement import gang
+from extender.core.placement.allocation import GangPod, Placed
 from extender.core.placement.buckets import Relations
-from extender.core.placement.gang import GangPod, Misfit, Placed, Placement
+from extender.core.placement.placement import Placement, Unschedulable
 from extender.core.placement.topology import Wanted
 from shared.model import Node, NodeName, PodShape, Uid
 from tests.fakes.builders import make_node, make_shape
@@ -46,7 +47,7 @@ def place(
     levels: TopologyParameters | None = None,
     params: GangParameters | None = None,
     weights: ScoringWeights | None = None,
-) -> Placement | Misfit:
+) -> Placement | Unschedulable:
     return gang.place(
         pods,
         already,
@@ -68,10 +69,10 @@ def seated(pods: Sequence[GangPod], room: NodeTable, **options: Any) -> Placemen
     return result
 
 
-def refused(pods: Sequence[GangPod], room: NodeTable, **options: Any) -> Misfit:
+def refused(pods: Sequence[GangPod], room: NodeTable, **options: Any) -> Unschedulable:
     """The reason of a gang that must not fit."""
     result = place(pods, room, **options)
-    assert isinstance(result, Misfit), dict(result.nodes)
+    assert isinstance(result, Unschedulable), dict(result.nodes)
     return result
 
 

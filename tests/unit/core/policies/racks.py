@@ -2,7 +2,7 @@
 
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.placement import LEVELS, TopologyParameters
-from extender.core.placement.gang import Misfit, Placement
+from extender.core.placement.placement import Placement, Unschedulable
 from extender.core.placement.topology import Wanted
 from shared.model import Node
 from tests.fakes.builders import make_node
@@ -31,7 +31,7 @@ def tries(count: int) -> TopologyParameters:
     return TopologyParameters(most_tries=count)
 
 
-def used(result: Placement | Misfit, room: NodeTable, label: str = RACK) -> dict[str, int]:
+def used(result: Placement | Unschedulable, room: NodeTable, label: str = RACK) -> dict[str, int]:
     """How many pods each domain got."""
     assert isinstance(result, Placement), result
     counts: dict[str, int] = {}

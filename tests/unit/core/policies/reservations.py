@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from extender.core.nodes.node_table import NodeTable
-from extender.core.placement.gang import Placement
+from extender.core.placement.placement import Placement
 from extender.core.queue import backfill
 from extender.core.queue.backfill import HeadReservation, PlaceHead, RunningJob
 from shared.model import JobKey, NodeName, PodShape

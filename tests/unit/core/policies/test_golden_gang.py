@@ -7,7 +7,7 @@ import pytest
 from extender.core.parameters.placement import GangParameters, ScoringWeights, TopologyParameters
 from extender.core.placement import buckets
 from extender.core.placement.buckets import Relations, Task
-from extender.core.placement.gang import Misfit
+from extender.core.placement.placement import Unschedulable
 from extender.core.placement.topology import Wanted
 from shared.model import Toleration
 from tests.fakes.builders import make_node, make_room, make_shape, make_taint
@@ -52,7 +52,7 @@ def run_gang(case: dict[str, Any]) -> Any:
         params=GangParameters(**case.get("parameters", {})),
         weights=ScoringWeights(**case.get("weights", {})),
     )
-    if isinstance(result, Misfit):
+    if isinstance(result, Unschedulable):
         return {"reason": result.reason, "message": result.reason.message, "detail": result.detail}
     domain = {} if result.domain is None else {"domain": result.domain.name}
     return {

@@ -8,7 +8,7 @@ import pytest
 
 from extender.core.parameters import placement, queue
 from extender.core.parameters.queue import FairShareParameters
-from extender.core.placement import node_prices, scoring
+from extender.core.placement import scoring
 from extender.core.queue import priority, weighting
 from extender.core.queue.fair_share import Entitlement
 from tests.unit.core.policies import golden
@@ -32,8 +32,8 @@ def run_weighting(case: dict[str, Any]) -> Any:
 def run_pricing(case: dict[str, Any]) -> Any:
     room = _room(case)
     params = placement.NodePriceParameters(**case["parameters"])
-    bills = node_prices.log_bills(room, make_shape(**case["pod"]), params)
-    scores = node_prices.scores(bills)
+    bills = scoring.log_bills(room, make_shape(**case["pod"]), params)
+    scores = scoring.price_scores(bills)
     return {
         node.name: {"log_bill": str(bill) if np.isinf(bill) else bill, "score": score}
         for node, bill, score in zip(room.nodes, bills.tolist(), scores.tolist(), strict=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from extender.core.parameters.placement import NodePriceParameters
-from extender.core.placement import node_prices
+from extender.core.placement import scoring
 from tests.unit.core.policies.rooms import make_room, make_shape
 
 PARAMS = NodePriceParameters()
@@ -24,7 +24,7 @@ PRICES = {
 
 @pytest.mark.parametrize(("ratio", "low", "high", "want"), PRICES.values(), ids=PRICES.keys())
 def test_log_price_is_linear_between_its_bounds(ratio, low, high, want):
-    assert node_prices.log_price(ratio, low, high) == pytest.approx(want, abs=1e-12)
+    assert scoring.log_price(ratio, low, high) == pytest.approx(want, abs=1e-12)
 
 
 def test_log_prices_cover_every_resource_and_are_infinite_where_there_is_none():
@@ -34,9 +34,7 @@ def test_log_prices_cover_every_resource_and_are_infinite_where_there_is_none():
             "gpu": ({"cpu": 8000, "nvidia.com/gpu": 4}, {"nvidia.com/gpu": 4}),
         }
     )
-    by_name = dict(
-        zip(room.resources, node_prices.log_prices(room, PARAMS).T.tolist(), strict=True)
-    )
+    by_name = dict(zip(room.resources, scoring.log_prices(room, PARAMS).T.tolist(), strict=True))
     assert by_name["cpu"] == pytest.approx([math.log(10), 0])
     assert by_name["nvidia.com/gpu"] == pytest.approx([math.inf, LN100])
 
@@ -45,14 +43,14 @@ def test_a_bill_is_the_sum_over_the_resources_asked_for():
     room = make_room(
         {"n": ({"cpu": 8000, "memory": 100, "gpu": 4}, {"cpu": 4000, "memory": 25, "gpu": 4})}
     )
-    (bill,) = node_prices.log_bills(room, make_shape(cpu=2000, memory=50), PARAMS)
+    (bill,) = scoring.log_bills(room, make_shape(cpu=2000, memory=50), PARAMS)
     want = 10 * 2000 / 8000 + math.sqrt(10) * 50 / 100 + 1 / 110
     assert math.exp(bill) == pytest.approx(want)
 
 
 def test_amounts_are_normalised_by_the_largest_node():
     room = make_room({"big": ({"cpu": 8000}, {}), "small": ({"cpu": 2000}, {})})
-    assert np.ptp(node_prices.log_bills(room, make_shape(cpu=1000), PARAMS)) == 0
+    assert np.ptp(scoring.log_bills(room, make_shape(cpu=1000), PARAMS)) == 0
 
 
 # nodes → cpu bills scored for a pod of 1 CPU
@@ -68,8 +66,8 @@ SCORES = {
 @pytest.mark.parametrize(("nodes", "want"), SCORES.values(), ids=SCORES.keys())
 def test_scores_run_from_the_cheapest_ten_to_the_dearest_nought(nodes, want):
     room = make_room({n: ({"cpu": c, "pods": 10**9}, {"cpu": u}) for n, (c, u) in nodes.items()})
-    bills = node_prices.log_bills(room, make_shape(cpu=1), PARAMS)
-    assert node_prices.scores(bills).tolist() == pytest.approx(want, abs=1e-6)
+    bills = scoring.log_bills(room, make_shape(cpu=1), PARAMS)
+    assert scoring.price_scores(bills).tolist() == pytest.approx(want, abs=1e-6)
 
 
 INFINITE = {
@@ -83,12 +81,12 @@ INFINITE = {
 
 @pytest.mark.parametrize(("bills", "want"), INFINITE.values(), ids=INFINITE.keys())
 def test_scores_are_defined_for_every_bill(bills, want):
-    assert node_prices.scores(np.array(bills)).tolist() == want
+    assert scoring.price_scores(np.array(bills)).tolist() == want
 
 
 def test_a_node_without_the_resource_asked_for_cannot_be_paid():
     room = make_room({"cpu": ({"cpu": 8}, {}), "gpu": ({"cpu": 8, "gpu": 1}, {})})
-    assert node_prices.log_bills(room, make_shape(gpu=1), PARAMS).tolist() == [
+    assert scoring.log_bills(room, make_shape(gpu=1), PARAMS).tolist() == [
         math.inf,
         pytest.approx(math.log(1 + 1 / 110)),
     ]
@@ -96,12 +94,12 @@ def test_a_node_without_the_resource_asked_for_cannot_be_paid():
 
 def test_a_resource_that_no_node_has_makes_every_bill_infinite():
     room = make_room({"n": ({"cpu": 8}, {})})
-    assert node_prices.log_bills(room, make_shape(tpu=1), PARAMS).tolist() == [math.inf]
+    assert scoring.log_bills(room, make_shape(tpu=1), PARAMS).tolist() == [math.inf]
 
 
 def test_a_resource_not_asked_for_is_not_billed():
     room = make_room({"a": ({"cpu": 8, "gpu": 8}, {"gpu": 8}), "b": ({"cpu": 8}, {})})
-    assert np.ptp(node_prices.log_bills(room, make_shape(cpu=1), PARAMS)) == 0
+    assert np.ptp(scoring.log_bills(room, make_shape(cpu=1), PARAMS)) == 0
 
 
 KAPPAS = {"small: the mean counts": (10.0, "one-sided"), "large: the scarcest": (1e6, "even")}
@@ -113,7 +111,5 @@ def test_kappa_decides_how_much_the_scarcest_resource_weighs(kappa, want_cheapes
     room = make_room(
         {"even": (full, {"cpu": 50, "memory": 50}), "one-sided": (full, {"cpu": 70, "memory": 0})}
     )
-    bills = node_prices.log_bills(
-        room, make_shape(cpu=5, memory=5), NodePriceParameters(kappa=kappa)
-    )
+    bills = scoring.log_bills(room, make_shape(cpu=5, memory=5), NodePriceParameters(kappa=kappa))
     assert room.nodes[int(np.argmin(bills))].name == want_cheapest

@@ -152,7 +152,7 @@ CASES = {
         PLAIN,
         ">n3:a >n3:a >n3:a >n2:a >n2:a",
     ),
-    "a misfit stops nobody else": (
+    "a job that does not fit stops no other": (
         {"n1": 3500},
         [
             {"job": "a", "cpu": 1500, "at": ["n1"], "most": 2, "utility": 2},

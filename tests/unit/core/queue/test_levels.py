@@ -12,8 +12,8 @@ from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.placement import Level, TopologyParameters
-from extender.core.placement import planner, topology_demand
-from extender.core.placement.unschedulable import Misfit
+from extender.core.placement import planner, topology
+from extender.core.placement.placement import Unschedulable
 from extender.core.queue.state import QueueState
 from shared import foreign_labels, labels
 from shared.model import Requirement
@@ -199,10 +199,10 @@ def beside(*nodes, leaving=(), wish=IN_A_RACK):
     """Where pods of a job may move whose pods are on these nodes."""
     room_nodes = racks({"r1": [8, 8], "r2": [8, 8], "": [8]})
     job, room = only_job(room_nodes, released_job("j", list(nodes), bound=9, annotations=wish))
-    found = topology_demand.required(job, room, PARAMS.topology)
+    found = topology.required(job, room, PARAMS.topology)
     if found is None:
         return None
-    mask = topology_demand.home(job, {f"default-j-{i}" for i in leaving}, room, found)
+    mask = topology.home(job, {f"default-j-{i}" for i in leaving}, room, found)
     return [node.name for node, may in zip(room.nodes, mask, strict=True) if may]
 
 
@@ -267,7 +267,7 @@ def test_members_without_our_gate_get_their_seats(notes, want):
     pods = [make_pod(f"j-{i}", index=i, owner=owner, annotations=notes) for i in range(4)]
     job, room = only_job(racks({"r1": [2, 1], "r2": [2, 2]}), owner, pods)
     found = planner.seats(job, job.members, room, PARAMS)
-    got = found.reason if isinstance(found, Misfit) else set(found.nodes.values())
+    got = found.reason if isinstance(found, Unschedulable) else set(found.nodes.values())
     assert got == want
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.core.placement.unschedulable import amount
+from extender.core.placement.placement import amount
 from shared.model import Requirement
 from tests.fakes.builders import make_node, make_room, make_shape, make_term
 from tests.unit.core.policies.gangs import PS_AND_WORKERS, members, nodes, refused
@@ -101,7 +101,9 @@ MISFITS = {
 @pytest.mark.parametrize(
     ("has", "taken", "shaped", "reason", "detail"), MISFITS.values(), ids=MISFITS.keys()
 )
-def test_a_misfit_says_why(has, taken, shaped, reason, detail, relations):
+def test_an_unschedulable_gang_has_a_reason_and_its_detail(
+    has, taken, shaped, reason, detail, relations
+):
     busy = {n: [make_shape(cpu=cpu, memory="0") for cpu in cpus] for n, cpus in taken.items()}
     room = make_room(*has, placed=busy)
     result = refused(members("worker", 3, **shaped), room, relations=relations)
