@@ -2,13 +2,15 @@
 
 Levels: INFO, something changed or a cycle ended; WARNING, degraded but recovers by itself; ERROR, a
 person must act; DEBUG, every request. Fields come with ``extra={"pod": …}``, those of a whole
-component with ``bound(logger, component=…)``.
+component with ``bound(logger, component=…)``. A problem that lasts is logged once
+(``LastingProblems``).
 """
 
 import json
 import logging
 import sys
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final, TextIO
@@ -81,6 +83,27 @@ class BoundLogger(logging.LoggerAdapter[logging.Logger]):
 def bound(logger: logging.Logger, **fields: object) -> BoundLogger:
     """Return a logger that adds these fields to every line."""
     return BoundLogger(logger, fields)
+
+
+@dataclass
+class LastingProblems:
+    """Logs a problem when it begins, not at every check that finds it.
+
+    Attributes:
+        report: Called with each problem that the check before did not find.
+        texts: The problems of the last check.
+    """
+
+    report: Callable[[str], None]
+    texts: tuple[str, ...] = ()
+
+    def update(self, problems: Iterable[str]) -> None:
+        """Replace the problems by those of a new check; empty if there are none any more."""
+        new = tuple(dict.fromkeys(problems))
+        for problem in new:
+            if problem not in self.texts:
+                self.report(problem)
+        self.texts = new
 
 
 def set_up(level: Level, line_format: Format, stream: TextIO | None = None) -> None:

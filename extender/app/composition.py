@@ -23,18 +23,16 @@ from extender.controllers.pricing import PricingController
 from extender.controllers.queue import QueueController
 from extender.core.decisionlog.replay import parameters_hash
 from extender.core.parameters.combined import CoreParameters
-from extender.metrics.certificates import Door
+from extender.metrics.listeners import Door
 from extender.servers.readapi.answers import ReadAnswers
 from extender.servers.readapi.forecasts import Foresight
 from extender.servers.scheduler.answers import SchedulerAnswers
 from extender.servers.scheduler.barrier import CALLS_SHARE, BindBarrier
 from extender.servers.scheduler.direct_gangs import DirectDesk
-from extender.servers.tls.authority import AuthorityLoop
-from extender.settings.extender import ExtenderSettings
+from extender.settings.extender import ExtenderSettings, SigningSection
 from extender.settings.policy import core_parameters
-from extender.settings.signing import SigningSection
 from extender.store.store import ClusterStore
-from extender.writers.authority_maps import config_maps
+from extender.writers.authorities import AuthorityLoop, config_maps
 from extender.writers.bindings import Bindings
 from extender.writers.cpu_requests import RequestWriter
 from extender.writers.decision_log.recorder import Recorder

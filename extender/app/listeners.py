@@ -14,8 +14,7 @@ from aiohttp import web
 from extender.app.context import Context
 from extender.controllers.observe.observer import Observer
 from extender.core.certificates import Wanted
-from extender.metrics.certificates import Door
-from extender.metrics.connections import Ending
+from extender.metrics.listeners import ConnectionEnd, Door
 from extender.servers.agents.answers import AgentAnswers
 from extender.servers.agents.tokens import TokenCheck
 from extender.servers.applications import (
@@ -35,14 +34,14 @@ from extender.servers.tls.trust import Trust
 from extender.servers.tls.upkeep import CertificateKeeper, Places
 from extender.settings.certificates import CertificatesSection
 from extender.settings.extender import ExtenderSettings
+from extender.settings.lease import PeersSection
 from extender.settings.listeners import (
     AgentsSection,
     ApiSection,
     SchedulerSection,
     WithoutToken,
 )
-from extender.settings.peers import PeersSection
-from extender.writers.authority_maps import config_maps
+from extender.writers.authorities import config_maps
 from extender.writers.leadership import Leadership
 from shared.answer import VIEWERS_AUDIENCE
 from shared.connections import Connections, Site, most_connections
@@ -233,13 +232,13 @@ def _listener(
     shown: Certificates,
 ) -> Listener:
     metrics = context.metrics.connections
-    ended = {why: metrics.ended.labels(listener=door.value, why=why.value) for why in Ending}
+    ended = {why: metrics.ended.labels(listener=door.value, why=why.value) for why in ConnectionEnd}
     connections = Connections(
         door.value,
         most_of(door, section),
         body_seconds=section.body_seconds,
-        gave_way=ended[Ending.CROWDED].inc,
-        late=ended[Ending.LATE].inc,
+        gave_way=ended[ConnectionEnd.CROWDED].inc,
+        late=ended[ConnectionEnd.LATE].inc,
     )
     metrics.watch(door, connections)
     tls = shown[door].context if door in shown else None

@@ -16,9 +16,8 @@ from extender.app.composition import Composition, Loop, Parts, segments, signing
 from extender.app.context import Context
 from extender.servers.tls.renewal import RenewalLoop
 from extender.settings.certificates import CertificatesSection
-from extender.settings.extender import ExtenderSettings
+from extender.settings.extender import ExtenderSettings, SigningSection
 from extender.settings.policy import core_parameters
-from extender.settings.signing import SigningSection
 from shared import logs
 from shared import settings as settings_files
 from shared.errors import SettingsError

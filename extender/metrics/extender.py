@@ -22,12 +22,10 @@ from extender.core.agents.heartbeats import Kind
 from extender.core.agents.report_view import Reporting
 from extender.core.records.signatures import Fault, Signed
 from extender.metrics.admission import AdmissionMetrics
-from extender.metrics.certificates import CertificateMetrics
 from extender.metrics.cluster import ClusterMetrics
-from extender.metrics.connections import ConnectionMetrics
-from extender.metrics.migration import MigrationMetrics
+from extender.metrics.listeners import CertificateMetrics, ConnectionMetrics
 from extender.metrics.queue import QueueMetrics
-from extender.metrics.scaling import ScalingMetrics
+from extender.metrics.running_jobs import MigrationMetrics, ScalingMetrics
 from extender.metrics.series import Series
 
 # It would add a second series to each, which has no use here.

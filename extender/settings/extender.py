@@ -11,11 +11,9 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from extender.settings.certificates import CertificatesSection
-from extender.settings.lease import EndpointSection, LeaseSection
+from extender.settings.lease import EndpointSection, LeaseSection, PeersSection
 from extender.settings.listeners import AgentsSection, ApiSection, SchedulerSection, Texts
-from extender.settings.peers import PeersSection
 from extender.settings.policy import PolicySettings
-from extender.settings.signing import SigningSection
 from shared.kube.resources import OPTIONAL
 from shared.sections import HealthSection, LoggingSection
 from shared.settings import Section
@@ -28,6 +26,26 @@ class KubernetesSection(Section):
         default=None,
         description="kubeconfig file; no value: `KUBECONFIG`, else the pod's service account, "
         "else `~/.kube/config`.",
+    )
+
+
+class SigningSection(Section):
+    """Signatures of reservations, records on owners, and Migrations (docs/our-keys.md)."""
+
+    secret: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Secret with the keys; it must exist, and the first replica fills it. No "
+        "value: nothing is signed, and every user who may edit a pod may reserve a node for it.",
+    )
+    namespace: str = Field(
+        default="shuntyard-system", min_length=1, description="Namespace of the Secret."
+    )
+    wait_seconds: float = Field(
+        default=60.0,
+        ge=1,
+        le=600,
+        description="How long the start waits for the keys from the API server.",
     )
 
 

@@ -1,6 +1,7 @@
-"""The sections of the settings file about leader election, and the way to the leader."""
+"""The sections of the settings file about leader election, and the ways to the leader."""
 
 import ipaddress
+from pathlib import Path
 from typing import Self
 
 from pydantic import Field, field_validator, model_validator
@@ -87,3 +88,28 @@ class EndpointSection(Section):
         if self.service is not None and self.address is None:
             raise ValueError("address: expected this pod's IP address, because service is set")
         return self
+
+
+class PeersSection(Section):
+    """How a standby passes reads on to the leader (docs/high-availability.md)."""
+
+    service: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Service of the read API; the leader is the pod behind it that the Lease "
+        "names. No value: a standby answers from what it knows itself.",
+    )
+    namespace: str = Field(
+        default="shuntyard-system", min_length=1, description="Namespace of the Service."
+    )
+    port_name: str = Field(default="api", description="Name of the Service's port.")
+    authority: Path | None = Field(
+        default=None,
+        description="With `api.certificate`: authorities of the replicas' certificates, in PEM; no "
+        "value: those that the system trusts.",
+    )
+    server_name: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Name in the replicas' certificates; no value: `<service>.<namespace>.svc`.",
+    )

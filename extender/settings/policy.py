@@ -12,22 +12,34 @@ from typing_extensions import override
 
 from extender.core.parameters.agents import AgentReportParameters
 from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.cpu_shares import CpuShareParameters
+from extender.core.parameters.elastic import RescaleParameters, ScalingParameters, SpeedParameters
+from extender.core.parameters.migration import (
+    CountParameters,
+    GainParameters,
+    MigrationParameters,
+    RebalanceParameters,
+    TargetParameters,
+)
 from extender.core.parameters.placement import (
     GangParameters,
     NodePriceParameters,
     ScoringWeights,
     TopologyParameters,
 )
+from extender.core.parameters.pricing import (
+    AdmissionParameters,
+    BoundsParameters,
+    SlotParameters,
+    SlotTimeParameters,
+)
 from extender.core.parameters.queue import (
     BackfillParameters,
+    FairShareParameters,
     PriorityParameters,
     WeightingParameters,
 )
 from extender.core.queue import priority
-from extender.settings.admission import AdmissionSection, PriceBoundsSection
-from extender.settings.migration import CpuWeightsSection, MigrationSection
-from extender.settings.scaling import ScalingSection
-from extender.settings.tenancy import TenancySection
 from shared.settings import Part, Section, fill, takes
 
 
@@ -122,6 +134,16 @@ class WaitingSection(Section):
 
 
 @takes(
+    Part(FairShareParameters, keys={"enabled": "fair_share", "tolerance": "tolerance_ratio"}),
+)
+class TenancySection(Section):
+    """How namespaces share the cluster (docs/policies/fair_share.md).
+
+    What each may expect is in annotations of the Namespace or of its ResourceQuotas.
+    """
+
+
+@takes(
     Part(GangParameters, only=["spread_workers"], keys={"spread_workers": "worker_spreading"}),
     Part(CoreParameters, only=["topology_key"]),
 )
@@ -156,6 +178,91 @@ class ScoringSection(Section):
 @takes(Part(AgentReportParameters))
 class AgentReportsSection(Section):
     """Which reports of agents decisions use (docs/heartbeats.md)."""
+
+
+@takes(
+    Part(MigrationParameters),
+    Part(TargetParameters),
+    Part(RebalanceParameters, keys={"when": "rebalance"}),
+    Part(
+        CountParameters,
+        keys={
+            "difference": "count_difference",
+            "most_moves": "count_most_moves",
+            "pause_seconds": "count_pause_seconds",
+        },
+    ),
+    Part(GainParameters, keys={"minimum_ratio": "minimum_gain_ratio"}),
+)
+class MigrationSection(Section):
+    """Which jobs are moved, and within which limits (docs/policies/migration_target.md).
+
+    Only jobs with a checkpoint directory (`shuntyard.io/checkpoint`) are ever moved.
+    """
+
+    interval_seconds: float = Field(
+        default=5.0, ge=0.1, le=3600, description="Time between two searches for moves."
+    )
+
+
+@takes(Part(CpuShareParameters))
+class CpuWeightsSection(Section):
+    """CPU requests that follow the remaining work of a job (docs/policies/cpu_weights.md).
+
+    Only pods of QoS class Burstable are resized, in place. Their owners' own requests are restored
+    when the extender ends or this is switched off.
+    """
+
+    interval_seconds: float = Field(
+        default=30.0, ge=1, le=3600, description="Time between two rounds of setting requests."
+    )
+    restore_seconds: float = Field(
+        default=10.0,
+        ge=0,
+        le=300,
+        description="How long restoring may take when the extender ends. The next extender "
+        "restores what is left, or goes on from it.",
+    )
+
+
+@takes(Part(RescaleParameters), Part(ScalingParameters), Part(SpeedParameters))
+class ScalingSection(Section):
+    """How jobs give up workers, and get more (docs/elastic.md, docs/policies/scaling.md).
+
+    First the limits and deadlines of a change, then the rule that decides which jobs shrink and
+    grow.
+    """
+
+    interval_seconds: float = Field(
+        default=5.0, ge=0.05, le=3600, description="Time between two searches for new changes."
+    )
+
+
+@takes(
+    Part(SlotTimeParameters),
+    Part(AdmissionParameters, keys={"colocation_bandwidth": "colocation_gbps"}),
+    Part(SlotParameters),
+)
+class AdmissionSection(Section):
+    """Which training jobs are admitted, and when they run (docs/policies/admission.md).
+
+    Only jobs with `shuntyard.io/utility` are admitted by price.
+    """
+
+    history_namespace: str = Field(
+        default="shuntyard-system",
+        min_length=1,
+        description="Namespace of the ConfigMap `shuntyard-admission-history`, which keeps what "
+        "past jobs taught; without the ConfigMap that is lost at the next start.",
+    )
+
+
+@takes(Part(BoundsParameters))
+class PriceBoundsSection(Section):
+    """Between which prices a resource costs over time slots (docs/policies/price_bounds.md).
+
+    Used for admission by price; a node's price for placement is in `pricing`.
+    """
 
 
 class PolicySettings(Section):

@@ -15,11 +15,11 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from extender.writers.lasting_problems import LastingProblems
 from extender.writers.leader_writer import LeaderWriter
 from shared.clock import Clock
 from shared.health import Heartbeat
 from shared.kube.errors import ApiError, ConflictError
+from shared.logs import LastingProblems
 
 LOOK_SECONDS: Final = 0.5
 """How often it is looked whether we act: so long kube-scheduler goes on asking the one before."""

@@ -11,12 +11,12 @@ from typing import Final
 
 from extender.core.pricing import history
 from extender.core.pricing.history import History
-from extender.writers.lasting_problems import LastingProblems
 from extender.writers.leader_writer import LeaderWriter
 from shared.clock import Clock
 from shared.errors import InputError
 from shared.kube import keyed_data, paths
 from shared.kube.errors import ApiError, ConflictError
+from shared.logs import LastingProblems
 
 NAME: Final = "shuntyard-admission-history"
 KEY: Final = "history"

@@ -11,7 +11,7 @@ import pytest
 
 from extender.app import replay
 from extender.controllers.agents import AgentsLoop
-from extender.metrics.certificates import Door
+from extender.metrics.listeners import Door
 from extender.servers.tls.renewal import RenewalLoop
 from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import core_parameters

@@ -1,4 +1,4 @@
-"""The authority of mounted certificates is brought to agents by the replica that acts."""
+"""The leader publishes the authority of mounted certificates for agents."""
 
 import asyncio
 import logging
@@ -11,8 +11,8 @@ import pytest
 
 from extender.core import certificates
 from extender.metrics.extender import ExtenderMetrics
-from extender.servers.tls import authority
-from extender.servers.tls.authority import AuthorityLoop
+from extender.writers import authorities
+from extender.writers.authorities import AuthorityLoop
 from extender.writers.leader_writer import LeaderWriter
 from shared.health import Heartbeat
 from shared.kube import paths
@@ -26,15 +26,15 @@ from tests.fakes.kube_faults import Answer
 
 AGENTS, NAME = "shuntyard-agents", "shuntyard-ca"
 PATH = paths.namespaced(paths.CONFIG_MAPS, AGENTS, NAME)
-LOG = "extender.servers.tls.authority"
+LOG = "extender.writers.authorities"
 
 
 def pem() -> bytes:
-    """Return an authority that nobody has seen before."""
+    """Return a new authority."""
     return fresh(FakeClock().now())[certificates.AUTHORITY]
 
 
-def ship(fake: FakeKube) -> None:
+def install(fake: FakeKube) -> None:
     fake.put(paths.NAMESPACES, {"metadata": {"name": AGENTS}})
     fake.put(paths.CONFIG_MAPS, {"metadata": {"name": NAME, "namespace": AGENTS}})
 
@@ -45,11 +45,11 @@ def published(fake: FakeKube) -> str:
 
 
 @dataclass
-class Yard:
+class Setup:
     fake: FakeKube
     loop: AuthorityLoop
     file: Path
-    acts: bool = True
+    leads: bool = True
 
     async def mount(self, text: bytes) -> None:
         await asyncio.to_thread(self.file.write_bytes, text)
@@ -59,36 +59,38 @@ class Yard:
 
 
 @pytest.fixture
-async def yard(tmp_path: Path) -> AsyncIterator[Yard]:
+async def setup(tmp_path: Path) -> AsyncIterator[Setup]:
     async with FakeKube.running() as fake, KubeClient.connect(fake.credentials) as client:
-        ship(fake)
+        install(fake)
         clock, file = FakeClock(), tmp_path / "ca.crt"
         beat = Heartbeat("authority", 60, clock.monotonic)
-        writer = LeaderWriter(client, lambda: lent.acts)
+        writer = LeaderWriter(client, lambda: made.leads)
         loop = AuthorityLoop(writer, file, [PATH], clock, ExtenderMetrics(), beat)
-        lent = Yard(fake, loop, file)
-        yield lent
+        made = Setup(fake, loop, file)
+        yield made
 
 
-async def test_what_is_mounted_is_published_once_and_again_when_it_changes(yard: Yard) -> None:
+async def test_a_mounted_authority_is_published_once_and_again_when_it_changes(
+    setup: Setup,
+) -> None:
     for text in (pem(), pem()):
-        await yard.mount(text)
+        await setup.mount(text)
         for _ in range(3):
-            await yard.loop.look()
-        assert published(yard.fake).encode() == text
-    assert yard.fake.verbs("configmaps").count("patch") == 2
-    assert yard.failures() == 0
+            await setup.loop.check()
+        assert published(setup.fake).encode() == text
+    assert setup.fake.verbs("configmaps").count("patch") == 2
+    assert setup.failures() == 0
 
 
-async def test_who_does_not_act_writes_nothing(yard: Yard) -> None:
+async def test_a_standby_writes_nothing(setup: Setup) -> None:
     """Its kubelet may still have the file of yesterday."""
-    yard.acts = False
-    await yard.mount(pem())
-    await yard.loop.look()
-    assert not yard.fake.verbs("configmaps")
-    yard.acts = True
-    await yard.loop.look()
-    assert published(yard.fake)
+    setup.leads = False
+    await setup.mount(pem())
+    await setup.loop.check()
+    assert not setup.fake.verbs("configmaps")
+    setup.leads = True
+    await setup.loop.check()
+    assert published(setup.fake)
 
 
 KEY = b"-----BEGIN EC PRIVATE KEY-----\nMHcCAQEE\n-----END EC PRIVATE KEY-----\n"
@@ -102,43 +104,43 @@ BAD = {
 
 
 @pytest.mark.parametrize("text", BAD.values(), ids=BAD)
-async def test_what_nobody_can_trust_is_said_once_and_not_published(
-    yard: Yard, text: bytes, caplog: pytest.LogCaptureFixture
+async def test_an_unusable_file_is_logged_once_and_not_published(
+    setup: Setup, text: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     good = pem()
-    await yard.mount(good)
-    await yard.loop.look()
-    await yard.mount(text)
+    await setup.mount(good)
+    await setup.loop.check()
+    await setup.mount(text)
     for _ in range(3):
-        await yard.loop.look()
-    assert published(yard.fake).encode() == good
-    assert yard.failures() == 3
-    assert [one.name for one in caplog.records] == [LOG]
-    assert str(yard.file) in caplog.text
+        await setup.loop.check()
+    assert published(setup.fake).encode() == good
+    assert setup.failures() == 3
+    assert [record.name for record in caplog.records] == [LOG]
+    assert str(setup.file) in caplog.text
 
 
-async def test_a_file_or_a_right_that_is_missing_is_named(
-    yard: Yard, caplog: pytest.LogCaptureFixture
+async def test_a_missing_file_or_right_is_named(
+    setup: Setup, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await yard.loop.look()
+    await setup.loop.check()
     assert "No such file" in caplog.text
-    await yard.mount(pem())
-    yard.fake.faults.order("patch", PATH, Answer(403, "Forbidden"))
-    await yard.loop.look()
+    await setup.mount(pem())
+    setup.fake.faults.order("patch", PATH, Answer(403, "Forbidden"))
+    await setup.loop.check()
     assert f"the right to patch {PATH} is missing" in caplog.text
-    await yard.loop.look()
-    assert published(yard.fake)
+    await setup.loop.check()
+    assert published(setup.fake)
 
 
 async def test_an_extender_with_mounted_certificates_publishes_their_authority(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(authority, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(authorities, "CHECK_SECONDS", 0.05)
     caplog.set_level(logging.INFO)
     text = pem()
     await asyncio.to_thread((tmp_path / "ca.crt").write_bytes, text)
     section: dict[str, Any] = {"managed": False, "authority": tmp_path / "ca.crt"}
     async with FakeKube.running() as fake:
-        ship(fake)
+        install(fake)
         async with lease(fake), extender(fake, certificates=section):
             await eventually(lambda: published(fake).encode() == text, within_seconds=60)

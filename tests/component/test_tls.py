@@ -14,7 +14,7 @@ import pytest
 
 from devcluster.certificates import Authority, Pair
 from extender.controllers.observe.observer import Observer
-from extender.metrics.certificates import Door
+from extender.metrics.listeners import Door
 from extender.servers.tls.renewal import RenewalLoop
 from extender.writers.leadership import Leadership
 from shared.errors import SettingsError

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol
 
-from extender.metrics.certificates import Door, Renewing
 from extender.metrics.extender import ExtenderMetrics
-from extender.writers.lasting_problems import LastingProblems
+from extender.metrics.listeners import Door, Renewing
 from shared.clock import Clock
 from shared.errors import SettingsError
 from shared.health import Heartbeat
+from shared.logs import LastingProblems
 
 LOOK_SECONDS: Final = 10.0
 """How often; a certificate is renewed days before it ends."""

@@ -15,12 +15,11 @@ from typing import Final
 
 from extender.core import certificates
 from extender.core.certificates import Plan, Wanted
-from extender.metrics.certificates import AUTHORITY, Made
 from extender.metrics.extender import ExtenderMetrics
+from extender.metrics.listeners import AUTHORITY, Made
 from extender.servers.tls import directory, making, reading
 from extender.servers.tls.reading import Held, Read
-from extender.writers.authority_maps import hindered, publish
-from extender.writers.lasting_problems import LastingProblems
+from extender.writers.authorities import publish, refusal
 from shared.clock import Clock
 from shared.errors import SettingsError
 from shared.health import Heartbeat
@@ -28,6 +27,7 @@ from shared.kube import keyed_data
 from shared.kube.client import KubeClient
 from shared.kube.errors import ApiError, ConflictError
 from shared.kube.keyed_data import KeyedData
+from shared.logs import LastingProblems
 
 LOOK_SECONDS: Final = 10.0
 """How often; certificates are made anew long before they end."""
@@ -131,7 +131,7 @@ class CertificateKeeper:
                     continue
         except ApiError as error:
             verb = "get" if kept is None else "patch"
-            problems.append(hindered(verb, self.places.secret, error))
+            problems.append(refusal(verb, self.places.secret, error))
         except ValueError as error:  # InputError is one; so is what odd certificates raise
             problems.append(f"{self.places.secret}: {error}")
         return kept

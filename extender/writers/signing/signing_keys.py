@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from extender.core.records.migration_reasons import MigrationReason
 from extender.core.records.signatures import Fault, Key, KeyRing
 from extender.writers.decision_log.recorder import Recorder
-from extender.writers.lasting_problems import LastingProblems
 from extender.writers.leader_writer import LeaderWriter
 from extender.writers.signing.signatures import Signatures
 from shared import signing_secret
@@ -28,6 +27,7 @@ from shared.kube import keyed_data, moving, parse, paths
 from shared.kube.client import KubeClient
 from shared.kube.errors import ApiError, ConflictError, ForbiddenError, NotFoundError
 from shared.kube.keyed_data import KeyedData
+from shared.logs import LastingProblems
 from shared.model import Migration, MigrationPhase, Upsert
 
 LOOK_SECONDS: Final = 10.0

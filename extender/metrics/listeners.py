@@ -1,5 +1,6 @@
-"""Metrics of certificates: how long they are valid, and how renewals ended."""
+"""Metrics of the listeners: their connections and their certificates."""
 
+from collections.abc import Sized
 from enum import StrEnum
 from typing import Final
 
@@ -15,6 +16,35 @@ class Door(StrEnum):
     SCHEDULER = "scheduler"
     API = "api"
     AGENTS = "agents"
+
+
+class ConnectionEnd(StrEnum):
+    """Why a connection was ended."""
+
+    CROWDED = "crowded"
+    """The limit was reached; the connection was idle, or one too many."""
+    LATE = "late"
+    """The body of its request took too long."""
+
+
+class ConnectionMetrics:
+    """Open and ended connections of the listeners."""
+
+    def __init__(self, series: Series) -> None:
+        self.open = series.gauge(
+            "shuntyard_connections", "Open connections of a listener.", listener=Door
+        )
+        self.ended = series.counter(
+            "shuntyard_connections_ended",
+            "Connections that a listener ended or rejected, by why: `crowded`, the limit of open "
+            "connections was reached; `late`, the body of a request took too long.",
+            listener=Door,
+            why=ConnectionEnd,
+        )
+
+    def watch(self, door: Door, connections: Sized) -> None:
+        """Read the number of open connections at every scrape."""
+        self.open.labels(listener=door.value).set_function(lambda: float(len(connections)))
 
 
 class Renewing(StrEnum):
@@ -34,7 +64,7 @@ class Made(StrEnum):
 
 
 class CertificateMetrics:
-    """The metrics of this module; a certificate that does not exist has no series."""
+    """Validity and renewals of certificates; one that does not exist has no series."""
 
     def __init__(self, series: Series) -> None:
         self.left_seconds = series.gauge(

@@ -1,16 +1,22 @@
-"""Metrics of migrations: how they ended, how long each phase took, what they cost."""
+"""Metrics of changes to running jobs: migrations, and changes of the number of workers.
+
+How many are open, what caused them, how they ended; for migrations also how long each phase took
+and what they cost.
+"""
 
 from enum import StrEnum
 from typing import Final
 
+from extender.core.elastic.state import Ended, Ending
 from extender.core.records.migration_entries import downtime_seconds, lost_steps
+from extender.core.records.rescale import Cause
 from extender.metrics.series import Series
 from shared.model import CLOSED_PHASES, Migration, MigrationPhase, Trigger
 
 PHASE_BUCKETS_SECONDS: Final = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0)
 
 
-class Ended(StrEnum):
+class MigrationEnd(StrEnum):
     """How a migration ended (``shared.model.MigrationPhase``)."""
 
     COMPLETED = "completed"
@@ -19,7 +25,7 @@ class Ended(StrEnum):
 
 
 class MigrationMetrics:
-    """The metrics of this module.
+    """Metrics of migrations.
 
     Attributes:
         migrating_jobs: Set by the controller at every pass.
@@ -30,7 +36,7 @@ class MigrationMetrics:
             "shuntyard_migrations",
             "Migrations that ended, by what caused them and how they ended.",
             trigger=Trigger,
-            outcome=Ended,
+            outcome=MigrationEnd,
         )
         self.migrating_jobs = series.gauge(
             "shuntyard_migrating_jobs", "Jobs on their way to another node."
@@ -67,9 +73,9 @@ class MigrationMetrics:
         self._phase_seconds.labels(phase=left.value).observe(seconds)
         if migration.open:
             return
-        outcome = Ended(migration.phase.value.lower())
+        outcome = MigrationEnd(migration.phase.value.lower())
         self._ended.labels(trigger=migration.trigger.value, outcome=outcome.value).inc()
-        if outcome is Ended.COMPLETED:
+        if outcome is MigrationEnd.COMPLETED:
             self._observe_completed(migration)
 
     def _observe_completed(self, migration: Migration) -> None:
@@ -79,3 +85,36 @@ class MigrationMetrics:
         self._gain_seconds.inc(max(0.0, migration.gain_seconds or 0.0))
         self._kept_steps.inc(max((m.resumed_step or 0 for m in migration.members), default=0))
         self._lost_steps.inc(lost_steps(migration.members) or 0)
+
+
+class ScalingMetrics:
+    """Metrics of changes of the number of workers.
+
+    Attributes:
+        open: Set by the controller at every pass.
+    """
+
+    def __init__(self, series: Series) -> None:
+        self.open = series.gauge(
+            "shuntyard_rescaling_jobs", "Jobs whose number of workers is changing."
+        )
+        self._ended = series.counter(
+            "shuntyard_rescales",
+            "Changes of jobs' workers that ended, by why they were begun and how they ended.",
+            cause=Cause,
+            outcome=Ending,
+        )
+        self._added = series.counter(
+            "shuntyard_workers_added", "Workers that were added to jobs, by cause.", cause=Cause
+        )
+        self._removed = series.counter(
+            "shuntyard_workers_removed", "Workers that left jobs, by cause.", cause=Cause
+        )
+
+    def observe(self, ended: Ended) -> None:
+        """Count a change that ended."""
+        rescale = ended.rescale
+        self._ended.labels(cause=rescale.cause.value, outcome=ended.outcome.value).inc()
+        if ended.outcome is not Ending.ABORTED:
+            moved = self._added if rescale.to > rescale.before else self._removed
+            moved.labels(cause=rescale.cause.value).inc(abs(rescale.to - rescale.before))
