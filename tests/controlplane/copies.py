@@ -10,17 +10,17 @@ COPY = re.compile(r"-r[0-9a-f]{8}$")
 
 
 def member(pod: Object) -> str:
-    """Return the name of the first pod in the line of copies that this one belongs to."""
+    """Return the name of the first pod in the line of copies that this pod belongs to."""
     return COPY.sub("", str(pod["metadata"]["name"]))
 
 
 def is_loose(pod: Object) -> bool:
-    """Say whether the pod may run: it has no gate of ours and has not finished."""
+    """Return True if the pod may run: it has no gate of ours and has not finished."""
     return not is_gated(pod) and pod["status"].get("phase") not in {"Succeeded", "Failed"}
 
 
 def is_alive(pod: Object) -> bool:
-    """Say whether the pod is bound, has not finished and is not being deleted."""
+    """Return True if the pod is bound, has not finished and is not being deleted."""
     bound = pod["spec"].get("nodeName")
     return bool(bound) and is_loose(pod) and "deletionTimestamp" not in pod["metadata"]
 
@@ -31,7 +31,7 @@ def alive(history: History, job: str) -> int:
 
 
 def doubled(history: History) -> tuple[str, ...]:
-    """Return the members of which two pods could run at one time, whatever we did to one of them.
+    """Return the members of which two pods could run at the same time.
 
     A pod without our gate counts until its object is gone, also while it is being deleted.
     """

@@ -1,6 +1,6 @@
-"""A job that trains beside others on one node, and a second node that opens: it may move there.
+"""A job that trains beside others on one node, and moves when a second node opens.
 
-kwok plays the nodes, `played_agents` agents and trainers; everything else is real.
+kwok simulates the nodes, `played_agents` agents and trainers; everything else is real.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ MEMBERS: Final = "m"
 
 
 def of(directory: str, pods: Pods = OPTED_IN) -> Pods:
-    """Pods whose trainers share a directory."""
+    """Return pods whose trainers share a directory."""
     return replace(pods, labels={**pods.labels, "directory": directory})
 
 

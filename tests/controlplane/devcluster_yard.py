@@ -1,4 +1,4 @@
-"""How tests of the development cluster itself look at it, without the code they try."""
+"""Steps and checks for tests of the development cluster, without the code under test."""
 
 import json
 import time
@@ -16,7 +16,7 @@ DEADLINE_SECONDS = 60.0
 
 
 def eventually(check: Callable[[], bool], within_seconds: float = DEADLINE_SECONDS) -> None:
-    """Ask until it is true; each question is a round trip, so nothing has to sleep between."""
+    """Repeat the check until it is true; each check is a round trip, so no sleep is needed."""
     deadline = time.monotonic() + within_seconds
     while not check():
         assert time.monotonic() < deadline, "it did not come true"

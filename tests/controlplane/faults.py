@@ -28,8 +28,8 @@ from tests.fakes.eventually import eventually
 
 PATIENCE_SECONDS: Final = 60.0
 REST_SECONDS: Final = 60.0
-"""A gang that is neither unbound nor whole for longer rests in that state: longer than an outage,
-the burst after it, and the dissolution of what cannot be completed."""
+"""A gang that is neither unbound nor whole for longer than this counts as partial: longer than an
+\toutage, the burst after it, and the dissolution of what cannot be completed."""
 
 SUPERVISED: Final = (
     "kube-apiserver",
@@ -38,7 +38,7 @@ SUPERVISED: Final = (
     "extender",
     "kube-scheduler",
 )
-"""What a kubelet or a service manager would start again, in the order of need."""
+"""What a kubelet or a service manager would restart, in the order of need."""
 
 
 @asynccontextmanager
@@ -61,10 +61,10 @@ async def troubled(cluster: Cluster) -> AsyncIterator[Yard]:
 
 @asynccontextmanager
 async def enduring(client: KubeClient) -> AsyncIterator[History]:
-    """Record like ``watching.recording``, also past the API server's own restarts.
+    """Record like ``watching.recording``, also across restarts of the API server.
 
-    A restarted server answers no watch from before its start. What is listed then stands for the
-    changes in between; nobody could write while it was away.
+    A restarted server answers no watch from before its start. Its list replaces the changes in
+    between; no client could write while it was down.
     """
     history = History()
     task = asyncio.create_task(_record(client, history), name="watch history")
@@ -112,7 +112,7 @@ def _note(history: History, kind: str, found: Object) -> None:
 
 
 async def revive(cluster: Cluster) -> None:
-    """Let go on what is frozen, and start what has ended."""
+    """Resume frozen processes, and start those that have ended."""
     for component in SUPERVISED:
         if cluster.runs(component):
             cluster.kill(component, signal.SIGCONT)
@@ -121,7 +121,7 @@ async def revive(cluster: Cluster) -> None:
 
 
 async def _starts(cluster: Cluster, component: str) -> bool:
-    """A killed process may hold its port for a moment after it has gone."""
+    """Retry the start: a killed process may hold its port for a moment."""
     try:
         await asyncio.to_thread(cluster.start, component)
     except ComponentError as error:
@@ -130,14 +130,14 @@ async def _starts(cluster: Cluster, component: str) -> bool:
 
 
 def sending(cluster: Cluster, component: str, number: signal.Signals) -> Callable[[], None]:
-    """Return what sends the signal without a look at anything: it must be quick."""
+    """Return a function that sends the signal without a search, so that it is quick."""
     pid = cluster.pid(component)
     return lambda: os.kill(pid, number)
 
 
 @dataclass
 class Step:
-    """The ``count``-th pod of a namespace is released, or bound; then ``act`` runs at once."""
+    """Run ``act`` at once when the ``count``-th pod of a namespace is released, or bound."""
 
     phase: str
     count: int
@@ -156,7 +156,7 @@ class Step:
 
 @asynccontextmanager
 async def at(yard: Yard, step: Step) -> AsyncIterator[None]:
-    """Wait for the step at the end of the block; what leads to it belongs inside."""
+    """Wait for the step at the end of the block; what leads to the step belongs inside."""
     path = paths.pods(yard.team)
     listed = json.loads(await yard.client.get(path))
     for found in listed["items"]:
@@ -182,9 +182,9 @@ async def _follow(client: KubeClient, path: str, version: str, step: Step) -> No
 
 
 def gang(name: str, size: int) -> Manifest:
-    """Return a Job that comes back soon from any dissolution (docs/faults.md, "Jobs").
+    """Return a Job whose pods come back soon after any dissolution (docs/faults.md, "Jobs").
 
-    To a Job a deleted pod is one that failed. Counted together, a gang's pods would use up its
+    A deleted pod counts as failed for a Job. Counted together, a gang's pods would use up its
     ``backoffLimit`` at once, and its back-off would be minutes; counted by index it is 10 s.
     """
     manifest = job(name, size)
@@ -193,13 +193,13 @@ def gang(name: str, size: int) -> Manifest:
 
 
 def foreigner(node: str, cpu: int) -> Manifest:
-    """Return a pod for the default scheduler that only ``node`` may take."""
+    """Return a pod for the default scheduler that fits only ``node``."""
     selector = {"nodeSelector": {labels.HOSTNAME_LABEL: node}}
     return pod("foreign", replace(Pods(cpu=str(cpu)).for_baseline(), spec=selector))
 
 
 async def until_acting(yard: Yard) -> None:
-    """Wait until kube-scheduler was seen to renew its Lease: the extender acts for 15 s more."""
+    """Wait until kube-scheduler renews its Lease: the extender then acts for 15 s more."""
 
     async def acts() -> bool:
         return (await yard.queue()).acting

@@ -1,7 +1,7 @@
 """Manifests of the jobs that are submitted to a real control plane, and how large their gangs are.
 
-Ours by default: gated, ``schedulerName: shuntyard``. The names of jobs are what
-``tests.controlplane.watching.job_of`` finds on their pods, without a word of the extender's code.
+Ours by default: gated, ``schedulerName: shuntyard``. ``tests.controlplane.watching.job_of`` finds
+the names of jobs on their pods, without the extender's code.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""A queue of a real Kueue in a test's namespace, and what of it a test looks at."""
+"""A queue of a real Kueue in a test's namespace, and checks of its state."""
 
 import json
 import os
@@ -29,7 +29,7 @@ CAN_RUN: Final = pytest.mark.skipif(
 
 @asynccontextmanager
 async def opened(cluster: Cluster) -> AsyncIterator[Yard]:
-    """Lend a yard whose namespace has a queue of Kueue with a quota of ``QUOTA`` CPUs."""
+    """Yield a yard whose namespace has a queue of Kueue with a quota of ``QUOTA`` CPUs."""
     async with yards.opened(cluster) as yard:
         await prepare(yard)
         yield yard
@@ -53,8 +53,10 @@ async def prepare(yard: Yard) -> None:
 
     async def active() -> bool:
         found = json.loads(await yard.client.get(f"{local}/team-queue"))
-        told = {c["type"]: c["status"] for c in found.get("status", {}).get("conditions") or ()}
-        return told.get("Active") == "True"
+        conditions = {
+            c["type"]: c["status"] for c in found.get("status", {}).get("conditions") or ()
+        }
+        return conditions.get("Active") == "True"
 
     await eventually(active, PATIENCE_SECONDS, "Kueue admits from the queue")
 
@@ -64,7 +66,7 @@ def name(of: str) -> Manifest:
 
 
 async def made(yard: Yard, collection: str, kind: str, manifest: Manifest) -> None:
-    """Create an object that may be there already, as soon as Kueue's webhooks answer."""
+    """Create an object that may exist already, as soon as Kueue's webhooks answer."""
     body = {"apiVersion": paths.group_version(KUEUE + "/x"), "kind": kind, **manifest}
 
     async def there() -> bool:
@@ -78,7 +80,7 @@ async def made(yard: Yard, collection: str, kind: str, manifest: Manifest) -> No
 
 
 def queued(manifest: Manifest, **more: str) -> Manifest:
-    """The job in Kueue's queue, elastic for us."""
+    """Return the job in Kueue's queue, elastic for us."""
     marks = {labels.KUEUE_QUEUE: "team-queue", **more}
     metadata = {"labels": marks, "annotations": ELASTIC, **manifest["metadata"]}
     return {**manifest, "metadata": metadata}
@@ -89,7 +91,7 @@ async def stored(yard: Yard, collection: str, of: str) -> dict[str, Any]:
 
 
 async def untouched(yard: Yard, collection: str, of: str) -> bool:
-    """Say whether Kueue holds the object, it has no pods, and we have written nothing to it."""
+    """Return True if Kueue holds the object, it has no pods, and we have not written to it."""
     seen = await stored(yard, collection, of)
     ours = [
         key for key in seen["metadata"]["annotations"] if key in {labels.RESCALE, labels.SLOT_PLAN}

@@ -1,7 +1,7 @@
-"""The real kube-scheduler as an oracle: which nodes do its own filters accept for a pod?
+"""The real kube-scheduler as an oracle: the nodes that its own filters accept for a pod.
 
-It calls an extender of this test, which writes down the names it is offered and refuses them all,
-so nothing is ever bound. A pod that is Unschedulable without a call had no node left.
+It calls an extender of this test, which records the names it is offered and refuses them all, so
+nothing is ever bound. A pod that is Unschedulable without a call had no node left.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from tests.fakes.eventually import eventually
 SCHEDULER_NAME: Final = "oracle"
 NAMESPACE: Final = "default"
 AGREEMENT_SECONDS: Final = 5.0
-"""For how long a disagreement may be nothing but a watch of kube-scheduler that is behind."""
+"""For how long a disagreement may come from a watch of kube-scheduler that lags behind."""
 
 ANSWER_SECONDS: Final = 60.0
 Manifest = Mapping[str, Any]
@@ -49,13 +49,13 @@ class _Arguments(Struct, rename="pascal"):
 
 @dataclass
 class Oracle:
-    """Asks kube-scheduler about pods; ``offered`` is what it offered last, by pod uid."""
+    """Queries kube-scheduler about pods; ``offered`` is what it offered last, by pod uid."""
 
     client: KubeClient
     offered: dict[str, frozenset[str]] = field(default_factory=dict)
 
     async def filter(self, request: web.Request) -> web.Response:
-        """Answer the filter verb: nobody may go anywhere."""
+        """Answer the filter verb: refuse every node."""
         arguments = msgspec.json.decode(await request.read(), type=_Arguments)
         names = arguments.node_names or []
         self.offered[parse.decode_pod(arguments.pod).uid] = frozenset(names)
@@ -65,7 +65,7 @@ class Oracle:
     async def compare(
         self, nodes: Sequence[Manifest], placed: Sequence[Manifest], probes: Sequence[Manifest]
     ) -> None:
-        """Build the cluster, ask both about every probe, and raise where they disagree.
+        """Build the cluster, query both about every probe, and raise where they disagree.
 
         Raises:
             AssertionError: They disagree although kube-scheduler had time to see everything.

@@ -1,4 +1,4 @@
-"""The policy that reserves our annotations, lifted for tests that write in the extender's place.
+"""The policy that reserves our annotations, removed for tests that write in the extender's place.
 
 ``Cluster.start_shuntyard`` puts it in force again.
 """
@@ -25,7 +25,7 @@ async def lift(client: KubeClient) -> None:
 
 
 async def is_lifted(client: KubeClient) -> bool:
-    """Try a pod that says it has a seat, without making it."""
+    """Return True if the server accepts a pod with a reservation, without creating it."""
     body = {
         "apiVersion": "v1",
         "kind": "Pod",

@@ -1,4 +1,4 @@
-"""Two replicas on a real control plane, and what is struck at one of them while it acts."""
+"""Two replicas on a real control plane, and the faults that hit the acting one."""
 
 import asyncio
 import random
@@ -21,10 +21,10 @@ from tests.controlplane.yard import Yard
 from tests.fakes.eventually import eventually
 
 WHY_NOT: Final = replicas.missing()
-"""Why there cannot be two replicas here; empty if there can."""
+"""Why two replicas cannot run here; empty if they can."""
 
 SHORT: Final = LeaseTimes(8, 6, 1)
-"""Short, and yet longer than a loaded machine makes a renewal wait."""
+"""Short, and yet longer than a renewal waits on a loaded machine."""
 
 PAIR: Final = Replicas(2, lease=SHORT, relayed=True)
 
@@ -67,7 +67,7 @@ class PairYard:
         return found
 
     async def preparing(self, outage: Outage, delay_seconds: float = 0.0) -> Callable[[], None]:
-        """Return what strikes the replica that acts, so much later than it is called."""
+        """Return a function that hits the acting replica, with a delay after its call."""
         victim = await self.until_acting()
         strike = victim.prepared(outage)
         loop = asyncio.get_running_loop()
@@ -95,7 +95,7 @@ class PairYard:
             self.struck = None
 
     async def revive(self) -> None:
-        """Have everything run again, whatever state a test ended in."""
+        """Start everything again, whatever state a test ended in."""
         for one in self.replicas:
             await asyncio.to_thread(one.heal, lost=self.struck == one)
         self.struck = None
@@ -104,7 +104,7 @@ class PairYard:
 
 @asynccontextmanager
 async def lent(cluster: Cluster) -> AsyncIterator[PairYard]:
-    """Lend the cluster to one test; in the end nothing was partial, nobody bound twice."""
+    """Yield the cluster to one test; in the end no gang was partial, no pod bound twice."""
     credentials = await asyncio.to_thread(auth.load, cluster.kubeconfig)
     replicas = tuple(Replica(cluster, number) for number in range(2))
     async with KubeClient.connect(credentials) as client:

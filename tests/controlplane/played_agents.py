@@ -1,7 +1,7 @@
-"""Agents and trainers played by a test, for nodes whose pods do nothing.
+"""Simulated agents and trainers, for nodes whose pods do nothing.
 
-Each agent has a real token, bound to a real pod of its node, and speaks to the real listener over
-TLS. A trainer takes steps while its pod runs, saves when its agent is told to ask it, and holds.
+Each agent has a real token, bound to a real pod of its node, and reports to the real listener over
+TLS. A trainer takes steps while its pod runs, saves at its agent's request, and holds.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ ACCOUNT: Final = "shuntyard-agent"
 ACCOUNTS: Final = "/api/v1/serviceaccounts"
 BEAT_SECONDS: Final = 0.3
 ANSWER_SECONDS: Final = 2.0
-"""A replica that is frozen is not waited for any longer."""
+"""How long a report waits for a frozen replica."""
 CLOCK: Final = SystemClock()
 
 
@@ -135,7 +135,7 @@ class PlayedAgents:
     async def _report(
         self, session: aiohttp.ClientSession, url: str, body: Any, head: dict[str, str]
     ) -> None:
-        """Tell one replica, and obey if it acts; one that is away is told the next time."""
+        """Report to one replica, and obey if it leads; one that is down gets the next report."""
         with contextlib.suppress(aiohttp.ClientError, TimeoutError):
             async with session.post(url, json=body, headers=head) as response:
                 if response.status == 200:

@@ -1,4 +1,4 @@
-"""Pods on process nodes, as tests make and watch them."""
+"""Create and watch pods on process nodes."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Training jobs in containers of real nodes; their files are on a volume that they claim."""
+"""Training jobs in containers of real nodes; their files are on a claimed volume."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -23,7 +23,7 @@ from tests.fakes.eventually import eventually
 NODES: Final = (FIRST, SECOND)
 CLAIM: Final = "training"
 LIMIT_CORES: Final = 0.2
-"""Of every container here: the nodes share this machine, and a step must take its time."""
+"""CPU limit of every container: the nodes share this machine, and a step must take its time."""
 
 _SLOWER: Final = {"hold_seconds": 25, "recreate_seconds": 60, "resume_seconds": 30}
 """A node takes seconds to end a container and to start one."""
@@ -32,7 +32,7 @@ SETTINGS: Final = merged(training_yard.SETTINGS, {"migration": _SLOWER})
 AGENT_SETTINGS: Final[Mapping[str, Any]] = {
     name: section for name, section in training_yard.AGENT_SETTINGS.items() if name != "sampling"
 } | {"sampling": {"interval_seconds": 1}}
-"""Cores are what the nodes say themselves."""
+"""The nodes report their cores themselves."""
 
 
 def container_of(pod: Manifest, image: str) -> None:
@@ -46,10 +46,10 @@ def container_of(pod: Manifest, image: str) -> None:
 class RealTrainingYard(TrainingYard):
     """A running cluster of real nodes whose agents watch over training jobs."""
 
-    HEARD_SECONDS: ClassVar[float] = PATIENCE_SECONDS
+    REPORT_SECONDS: ClassVar[float] = PATIENCE_SECONDS
 
     def neighbour(self, node: str) -> Manifest:
-        """Return a pod that uses all the CPU it is allowed, and says nothing."""
+        """Return a pod that uses all the CPU it is allowed, and reports no progress."""
         made = training_yard.neighbour(node)
         container_of(made["spec"], images.SHUNTYARD)
         return made
@@ -66,34 +66,34 @@ class RealTrainingYard(TrainingYard):
                 mount["subPath"] = training.name
         return made
 
-    async def until_agents_are_heard(self) -> None:
-        """Wait until every node is Ready and its agent says all it knows."""
+    async def until_agents_report(self) -> None:
+        """Wait until every node is Ready and its agent reports all values."""
 
-        async def heard() -> bool:
+        async def reported() -> bool:
             entries = await self.node_entries()
             assert all(entries[name].ready for name in NODES), entries
             agents = [entries[name].agent for name in NODES]
             assert all(agent and agent.complete and not agent.stale for agent in agents), agents
             return True
 
-        await eventually(heard, self.HEARD_SECONDS, "every agent is heard")
+        await eventually(reported, self.REPORT_SECONDS, "every agent has reported")
 
 
 _Yard = TypeVar("_Yard", bound=RealTrainingYard)
 
 
 def lent(cluster: Cluster) -> AbstractAsyncContextManager[RealTrainingYard]:
-    """Lend the cluster to one test; afterwards its jobs and their migrations are gone."""
+    """Yield the cluster to one test; afterwards its jobs and their migrations are gone."""
     return lent_as(RealTrainingYard, cluster)
 
 
 @asynccontextmanager
 async def lent_as(kind: type[_Yard], cluster: Cluster) -> AsyncIterator[_Yard]:
-    """Lend the cluster as a yard of some kind."""
+    """Yield the cluster as a yard of some kind."""
     credentials = await asyncio.to_thread(auth.load, cluster.kubeconfig)
     async with KubeClient.connect(credentials) as client:
         yard = kind(cluster, client, History(), node_names=NODES)
-        await yard.until_agents_are_heard()
+        await yard.until_agents_report()
         async with readied(yard):
             directory = cluster.layout.volume / yard.team
             directory.mkdir()

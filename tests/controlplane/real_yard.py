@@ -1,4 +1,4 @@
-"""Pods on real nodes, as tests make and watch them."""
+"""Create and watch pods on real nodes."""
 
 import asyncio
 import contextlib
@@ -55,11 +55,11 @@ class RealYard(ProcessYard):
         self._credentials = credentials
 
     async def log_of(self, name: str) -> str:
-        """What its container has written, as the kubelet tells the API server."""
+        """Return what its container has written, as the kubelet reports it to the API server."""
         return (await self.client.get(paths.pod("default", name) + "/log")).decode()
 
     async def until_log(self, name: str, text: str) -> str:
-        """Wait until its container has written that and return all that it has written."""
+        """Wait until its container has written the text; return everything it has written."""
 
         async def written() -> str:
             try:
@@ -99,7 +99,7 @@ class RealYard(ProcessYard):
         return (codes or [0])[0], output
 
     async def until_executes(self, name: str) -> None:
-        """Wait until a command can be run in a pod: until its kubelet knows of it again."""
+        """Wait until a command can run in a pod: until its kubelet has the pod again."""
 
         async def does() -> bool:
             try:
@@ -109,20 +109,20 @@ class RealYard(ProcessYard):
 
         await eventually(does, PATIENCE_SECONDS, f"of pod {name}")
 
-    async def until_heard(self, *names: str) -> list[dict[str, Any]]:
-        """Wait until the extender has heard the nodes' agents; returns what it says of each."""
+    async def until_reported(self, *names: str) -> list[dict[str, Any]]:
+        """Wait until the extender has reports of the nodes' agents; return its entries of them."""
 
-        async def heard() -> list[dict[str, Any]]:
+        async def reported() -> list[dict[str, Any]]:
             url = f"{self.cluster.extender_url}/v1/nodes"
             async with aiohttp.ClientSession() as session, session.get(url) as response:
                 entries = {one["name"]: one["agent"] for one in (await response.json())["entries"]}
             assert all(entries.get(name) for name in names), entries
             return [entries[name] for name in names]
 
-        return await eventually(heard, PATIENCE_SECONDS, f"agents of {names}")
+        return await eventually(reported, PATIENCE_SECONDS, f"agents of {names}")
 
     async def until_node(self, name: str, *, ready: bool) -> None:
-        """Wait until the control plane says that the node is Ready, or that it is not."""
+        """Wait until the control plane shows the node as Ready, or as not Ready."""
 
         async def so() -> bool:
             node = json.loads(await self.client.get(paths.node(name)))
@@ -141,7 +141,7 @@ class RealYard(ProcessYard):
 
 @contextlib.asynccontextmanager
 async def opened(cluster: Cluster) -> AsyncIterator[RealYard]:
-    """Lend a yard over a cluster with real nodes."""
+    """Yield a yard over a cluster with real nodes."""
     credentials = await asyncio.to_thread(auth.load, cluster.kubeconfig)
     async with KubeClient.connect(credentials) as client:
         await our_keys_policy.lift(client)

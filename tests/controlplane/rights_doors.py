@@ -1,4 +1,4 @@
-"""The second half of the way through all rights: who comes to the listeners, and who acts."""
+"""Steps that use the rights of the listeners and of leadership."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ SLICE: Final = paths.namespaced(
 
 
 async def views(yard: Yard) -> None:
-    """Somebody with the role of viewers asks, under both names of the Service."""
+    """A user with the viewer role reads, under both names of the Service."""
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "shuntyard-viewer"}
     body = {
         "metadata": {"generateName": "viewers-"},
@@ -35,7 +35,7 @@ async def views(yard: Yard) -> None:
         "subjects": [{"apiGroup": role["apiGroup"], "kind": "Group", "name": calls.VIEWERS}],
     }
     await yard.client.post(ROLE_BINDINGS, body)
-    kubeconfig = await asyncio.to_thread(yard.cluster.kubeconfig_for, "somebody", [calls.VIEWERS])
+    kubeconfig = await asyncio.to_thread(yard.cluster.kubeconfig_for, "viewer", [calls.VIEWERS])
     async with KubeClient.connect(await asyncio.to_thread(auth.load, kubeconfig)) as client:
         await eventually(partial(_is_given_a_token, client), PATIENCE_SECONDS)
         for name in ("http:shuntyard-extender:api", "shuntyard-extender:api"):
@@ -60,7 +60,7 @@ async def _answers(client: KubeClient, path: str) -> bool:
 
 
 async def shows_a_token(yard: Yard) -> None:
-    """Somebody comes past the API server: whose token is it, and what may he see?"""
+    """A direct caller's token is reviewed, and its rights to read are checked."""
     token = await api.request_token(yard.client, yard.team, "default", 600)
     url = f"{yard.cluster.extender_url}/v1/queue"
     head = {"Authorization": f"Bearer {token}"}
@@ -68,7 +68,7 @@ async def shows_a_token(yard: Yard) -> None:
 
 
 async def keeps_certificates(yard: Yard) -> None:
-    """The Secret was empty: what was made is there, and agents are told whom to trust."""
+    """The Secret was empty: new certificates are stored, and ca.crt is published for agents."""
     await eventually(partial(_has_data, yard, AUTHORITY), PATIENCE_SECONDS, "ca.crt is published")
 
 
@@ -77,7 +77,7 @@ async def _has_data(yard: Yard, path: str) -> bool:
 
 
 async def stands_by(yard: Yard) -> None:
-    """The Lease is not renewed any more: whoever asks is led to its holder, if that can be."""
+    """The Lease is not renewed any more: reads are forwarded to its holder, if there is one."""
     await asyncio.to_thread(yard.cluster.kill, "kube-scheduler")
     await eventually(partial(_acts, yard, acting=False), PATIENCE_SECONDS, "it does not act")
     await asyncio.to_thread(yard.cluster.start, "kube-scheduler")
@@ -90,7 +90,7 @@ async def _acts(yard: Yard, *, acting: bool) -> bool:
 
 
 async def leads(yard: Yard) -> None:
-    """With a Lease of its own it takes that, and leads a kube-scheduler elsewhere to itself."""
+    """With its own Lease it takes that Lease, and leads a kube-scheduler elsewhere to itself."""
     names = ("lease.yaml", "service.yaml")
     found = [one for n in names for one in bootstrap.deploy_manifests(f"overlays/attached/{n}")]
     await api.apply(yard.client, found)

@@ -1,6 +1,6 @@
-"""One way through all that our programs may do at the API server: each right at least once.
+"""A walk through all that our programs may do at the API server: each right at least once.
 
-Every step needs a cluster of its own settings; what it asserts is only that it came to its end.
+Every step needs a cluster with settings of its own; it asserts only that it reaches its end.
 """
 
 import json
@@ -80,7 +80,7 @@ def _group(kind: ResourceKind) -> str:
     return paths.group_version(kind.path).partition("/")[0]
 
 
-# ---- every kind of owner gets a plan written on it; who does not fit is told
+# ---- every kind of owner gets a slot plan; the one that does not fit gets a reason
 
 
 async def prices(yard: Yard) -> None:
@@ -141,7 +141,7 @@ async def _learned(yard: Yard) -> bool:
 
 
 async def lost_pins(yard: Yard) -> None:
-    """The node of a released pod of nobody goes: a new one is made, and the old one deleted."""
+    """The node of a released bare pod is deleted: the pod is recreated, the old one deleted."""
     nodes = await yard.nodes(KwokNodes(1, cpu="8", prefix="lost"))
     await until_acting(yard)
     sending(yard.cluster, "kube-scheduler", signal.SIGSTOP)()
@@ -170,7 +170,7 @@ async def _pods(yard: Yard) -> list[Object]:
 
 
 async def moves_a_bare_pod(yard: Yard) -> None:
-    """A pod of nobody is evicted and made again, as the Migration keeps it."""
+    """A bare pod is evicted and recreated from the copy that the Migration keeps."""
     await _moves(yard, pod("m", crowding.of(crowding.MEMBERS)), 1)
 
 
@@ -180,7 +180,7 @@ async def moves_a_gang(yard: Yard) -> None:
 
 
 async def may_not_suspend(yard: Yard) -> None:
-    """Somebody else refuses that a Job is suspended: it is looked at once more, and stays.
+    """A foreign policy refuses to suspend a Job: the Migration retries once, and aborts.
 
     The Migration that was aborted is deleted after a while.
     """
@@ -207,7 +207,7 @@ POLICIES: Final = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpoli
 
 
 async def _refuse_suspension(yard: Yard) -> None:
-    """Have no Job of the team suspended, and wait until that is so."""
+    """Wait until no Job of the team is suspended, and resume those that are."""
     rule = {"apiGroups": ["batch"], "apiVersions": ["v1"], "operations": ["UPDATE"]}
     expression = (
         f"object.metadata.namespace != '{yard.team}' || !(object.spec.?suspend.orValue(false))"
@@ -223,7 +223,7 @@ async def _refuse_suspension(yard: Yard) -> None:
     spec = {"policyName": yard.team, "validationActions": ["Deny"]}
     binding = {"metadata": {"name": yard.team}, "spec": spec}
     await yard.client.post(f"{POLICIES.removesuffix('ies')}ybindings", binding)
-    probe = job("probe", 1, Pods(scheduler="nobody"))
+    probe = job("probe", 1, Pods(scheduler="none"))
     await yard.client.post(paths.namespaced(paths.JOBS, yard.team), probe)
     await eventually(partial(_is_refused, yard), PATIENCE_SECONDS, "suspensions are refused")
     await yard.client.delete(paths.job(yard.team, "probe"), propagation="Background")
@@ -242,7 +242,7 @@ async def _is_refused(yard: Yard) -> bool:
 
 
 async def weighs(yard: Yard) -> None:
-    """Of two jobs on a node the one with less work left gets more CPU."""
+    """The job with less work left, of two jobs on a node, gets more CPU."""
     (node,) = await yard.nodes(KwokNodes(1, cpu="8", prefix="weighed"))
     agents = PlayedAgents(yard.cluster, yard.client, yard.team, (node,))
     agents.total_steps.update(short=1_000, long=100_000)
@@ -256,15 +256,15 @@ async def weighs(yard: Yard) -> None:
 
 
 async def _says_what_it_has(yard: Yard, name: str) -> bool:
-    """As a kubelet does that can change requests in place; kwok does not."""
+    """Report the CPU as a kubelet does that can change requests in place; kwok does not."""
     path = paths.pod(yard.team, name)
     found = json.loads(await yard.client.get(path))
     statuses = found["status"].get("containerStatuses")
     if not statuses:
         return False
     given = found["spec"]["containers"][0]["resources"]
-    said = [{**one, "resources": given} for one in statuses]
-    body = {"status": {"containerStatuses": said}}
+    statuses_with_resources = [{**one, "resources": given} for one in statuses]
+    body = {"status": {"containerStatuses": statuses_with_resources}}
     await yard.client.patch(f"{path}/status", body, kind=PatchKind.STRATEGIC)
     return True
 

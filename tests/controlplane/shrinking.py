@@ -1,4 +1,4 @@
-"""Making an owner smaller by what was read of it, and seeing which of its pods go."""
+"""Makes an owner smaller by its scale path, and compares the pods that go."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -46,7 +46,7 @@ class Workers:
         return counts.get(self.role) or counts[""]
 
     async def living(self) -> tuple[Pod, ...]:
-        """Those that exist and are not told to go."""
+        """Pods that exist and are not being deleted."""
         found = await pods(self.yard.client, self.yard.team)
         return tuple(
             pod
@@ -64,7 +64,7 @@ class Workers:
         return await eventually(running, PATIENCE_SECONDS, f"{count} of {self.name} run")
 
     async def resize(self, to: int, leaving: Sequence[str] = ()) -> None:
-        """Write the number as it is meant to be written: in one patch, on what was read."""
+        """Write the number in one patch, on the version that was read."""
 
         def values(owner: Owner) -> Iterable[Change]:
             count = self._count(owner)
@@ -75,7 +75,7 @@ class Workers:
         await self._change(values, lambda owner: self._count(owner).guards)
 
     async def pause(self, *, paused: bool, workers: int = 0) -> None:
-        """Suspend or resume it, as its kind can: by a field, else by its number of workers."""
+        """Suspend or resume it, as its kind does: by a field, else by its number of workers."""
         if not (await self.owner()).suspend_field:
             await self.resize(workers)
             return
@@ -100,7 +100,7 @@ class Workers:
             ]
             try:
                 await self.yard.client.patch(self.path, patch, kind=PatchKind.JSON)
-            except ConflictError:  # its controller has written meanwhile
+            except ConflictError:  # its controller wrote in between
                 return False
             return True
 

@@ -1,4 +1,4 @@
-"""Admission by price on a real control plane: who pays runs, who does not waits and learns why.
+"""Admission by price on a real control plane: a job that pays runs, another waits with a reason.
 
 One node of 8 CPUs, of which 4 belong to jobs with a utility; slots of a day, so that no slot ends.
 The rights are those of the extender's service account: it writes the plan on the Job, and what it
@@ -49,7 +49,7 @@ def worth(utility: str) -> Pods:
     return replace(Pods(), annotations={labels.UTILITY: utility, labels.TRAINING: HALF_A_DAY})
 
 
-async def test_a_job_that_pays_runs_by_its_plan_and_another_learns_why_not(yard: Yard) -> None:
+async def test_a_job_that_pays_runs_by_its_plan_and_another_gets_a_reason(yard: Yard) -> None:
     await yard.submit(job("rich", 4, worth("sigmoid:1000,0,1000h")))
     await yard.until_bound("rich")
     path = paths.job(yard.team, "rich")
@@ -59,22 +59,28 @@ async def test_a_job_that_pays_runs_by_its_plan_and_another_learns_why_not(yard:
     assert await eventually(lambda: yard.events("Admitted"))
 
     await yard.submit(job("poor", 4, worth("sigmoid:0.001,0,1000h")), job("free", 4))
-    await yard.until_bound("free")  # the other half of the node is theirs who have no utility
+    await yard.until_bound("free")  # the other half of the node is for jobs without a utility
 
     async def bargain() -> api.AdmissionEntry | None:
-        # Who has no plan waits by this reason at once; what was offered comes with a look.
+        # A job without a plan waits for this reason at once; its offers come with a later pass.
         return (await yard.until_waiting("poor", "PayoffTooLow")).admission
 
     offered = await eventually(bargain)
     assert offered is not None
     assert offered.payoff < 0
     query = f"namespace={yard.team}&job=poor"
-    told = msgspec.json.decode(await yard.read(f"/v1/explain?{query}"), type=api.ExplainResponse)
-    assert (told.cause, bool(told.price), bool(told.changes)) == ("price", True, True)
+    explained = msgspec.json.decode(
+        await yard.read(f"/v1/explain?{query}"), type=api.ExplainResponse
+    )
+    assert (explained.cause, bool(explained.price), bool(explained.changes)) == (
+        "price",
+        True,
+        True,
+    )
 
-    told_prices = msgspec.json.decode(await yard.read("/v1/prices?slots=true"), type=PricesResponse)
-    assert told_prices.slots is not None
-    assert told_prices.slots.rows[0].prices["cpu"][0] == 1.0
+    slot_prices = msgspec.json.decode(await yard.read("/v1/prices?slots=true"), type=PricesResponse)
+    assert slot_prices.slots is not None
+    assert slot_prices.slots.rows[0].prices["cpu"][0] == 1.0
 
     async def learned() -> list[str]:
         text = json.loads(await yard.client.get(HISTORY)).get("data", {}).get(KEY, "")

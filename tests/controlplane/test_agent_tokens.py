@@ -1,4 +1,4 @@
-"""Tokens of the real API server, bound to real pods: whom the agents' listener lets in."""
+"""Tokens of the real API server, bound to real pods: which the agents' listener accepts."""
 
 import base64
 import contextlib
@@ -38,7 +38,7 @@ NODES = ("node-a", "node-b")
 
 @dataclass
 class Gate:
-    """The listener, and an administrator who makes pods and tokens."""
+    """The listener, and an administrator that creates pods and tokens."""
 
     client: KubeClient
     session: aiohttp.ClientSession
@@ -56,7 +56,7 @@ class Gate:
         return _loaded(await self.client.post(paths.pods(NAMESPACE), body))
 
     async def token(self, pod: dict[str, Any] | None, **changes: Any) -> str:
-        """Ask for a token as the kubelet does for a projected volume."""
+        """Request a token as the kubelet does for a projected volume."""
         account = changes.pop("account", ACCOUNT)
         spec = {"audiences": [AUDIENCE], "expirationSeconds": 600, **changes}
         if pod is not None:
@@ -75,7 +75,7 @@ class Gate:
             return response.status, await response.text()
 
     async def reported(self) -> set[str]:
-        """Nodes that an agent was heard of."""
+        """Return the nodes with a report of their agent."""
         host, port = self.running.others[0]
         async with self.session.get(f"http://{host}:{port}/v1/nodes") as response:
             found = msgspec.json.decode(await response.read(), type=api.NodesResponse)
@@ -99,7 +99,7 @@ def trust(tmp_path_factory: pytest.TempPathFactory) -> Trust:
 
 @pytest.fixture
 def extender_kubeconfig(clean_cluster: Cluster) -> Path:
-    """The extender's own account: it has to have the right to review tokens."""
+    """The extender's own account: it needs the right to review tokens."""
     return extender_process.write_kubeconfig(clean_cluster.layout, clean_cluster.server)
 
 
@@ -137,7 +137,7 @@ async def _knows(gate: Gate) -> bool:
         return response.status == 200
 
 
-async def test_an_agents_token_speaks_for_the_node_of_its_pod(gate: Gate) -> None:
+async def test_an_agents_token_is_valid_for_the_node_of_its_pod(gate: Gate) -> None:
     for node in NODES:
         status, text = await gate.beat(await gate.token(await gate.pod(node)), node)
         assert status == 200, text
@@ -158,7 +158,7 @@ async def _tampered(gate: Gate) -> str:
 
 
 async def _other_audience(gate: Gate) -> str:
-    return await gate.token(await gate.pod(NODES[0]), audiences=["somebody-else"])
+    return await gate.token(await gate.pod(NODES[0]), audiences=["another-service"])
 
 
 async def _api_servers(gate: Gate) -> str:
@@ -197,7 +197,7 @@ REFUSED: dict[str, tuple[Callable[[Gate], Awaitable[str | None]], int, str]] = {
 
 
 @pytest.mark.parametrize(("make", "status", "text"), REFUSED.values(), ids=REFUSED)
-async def test_a_token_is_refused_that_is(
+async def test_a_token_is_refused_if_it_is(
     gate: Gate, make: Callable[[Gate], Awaitable[str | None]], status: int, text: str
 ) -> None:
     answer = await gate.beat(await make(gate))
@@ -205,14 +205,14 @@ async def test_a_token_is_refused_that_is(
     assert await gate.reported() == set()
 
 
-async def test_what_the_key_signed_anew_is_a_token_like_any_other(gate: Gate) -> None:
-    """So that the expired one is refused for its age alone."""
+async def test_a_token_signed_again_by_the_key_is_accepted(gate: Gate) -> None:
+    """The expired token is therefore refused for its age alone."""
     token = await gate.token(await gate.pod(NODES[0]))
     soon = int(SystemClock().now()) + 600
     assert (await gate.beat(gate.signed_anew(token, exp=soon)))[0] == 200
 
 
-async def test_a_deleted_pods_token_is_refused_when_it_is_looked_at_again(gate: Gate) -> None:
+async def test_the_token_of_a_deleted_pod_is_refused_at_the_next_review(gate: Gate) -> None:
     pod = await gate.pod(NODES[0])
     token = await gate.token(pod)
     key = PodKey(f"{NAMESPACE}/{pod['metadata']['name']}")
@@ -228,7 +228,7 @@ async def test_a_deleted_pods_token_is_refused_when_it_is_looked_at_again(gate: 
     await eventually(gone)
 
     async def refused() -> bool:
-        """The API server itself remembers verdicts for seconds."""
+        """The API server itself caches verdicts for seconds."""
         other = gate.signed_anew(token, jti=str(SystemClock().monotonic()))
         return (await gate.beat(other))[0] == 401
 

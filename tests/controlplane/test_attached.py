@@ -1,8 +1,8 @@
 """A real kube-scheduler elsewhere, as the overlay ``attached`` has it: TLS on both sides.
 
 Certificates, Lease and EndpointSlice are the extender's own; kube-scheduler's configuration is the
-one that is shipped, with this machine's addresses and files. What the Service would do is left out:
-kube-scheduler is started with the address that stands in the EndpointSlice.
+shipped one, with this machine's addresses and files. kube-scheduler is started with the address of
+the EndpointSlice, which replaces the Service.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ SLICE = paths.namespaced(endpoints.SLICES, SYSTEM, SERVICE)
 PATIENCE_SECONDS = 60.0
 FORBIDDEN = 403
 ADDRESS = "10.9.8.7"
-"""Of the pod, if this were one: a slice takes no address of loopback."""
+"""Address of the pod: a slice takes no loopback address."""
 
 
 @dataclass
@@ -72,7 +72,7 @@ class Attached:
 
     @contextlib.asynccontextmanager
     async def kube_scheduler(self, **tls: Path | None) -> AsyncIterator[Path]:
-        """Run one; ``tls`` replaces its files. Yields its log."""
+        """Run one kube-scheduler; ``tls`` replaces its files. Yields its log."""
         config, log = self.place / "scheduler.yaml", self.place / "scheduler.log"
         await asyncio.to_thread(config.write_text, json.dumps(self._configuration(tls)))
         program = (await asyncio.to_thread(assets.ensure, frozenset({"kube-scheduler"})))[
@@ -145,13 +145,13 @@ async def attached(
     directory = tmp_path / "certificates"
     stop, ready = asyncio.Event(), asyncio.get_running_loop().create_future()
 
-    def told(_parts: Parts, addresses: tuple[tuple[str, int], ...]) -> None:
+    def note_addresses(_parts: Parts, addresses: tuple[tuple[str, int], ...]) -> None:
         ready.set_result(addresses)
 
     async with KubeClient.connect(credentials) as client:
         await _ship(client)
         settings = await asyncio.to_thread(_settings, directory)
-        running = asyncio.create_task(serve(settings, credentials, stop=stop, ready=told))
+        running = asyncio.create_task(serve(settings, credentials, stop=stop, ready=note_addresses))
         await asyncio.wait({running, ready}, return_when=asyncio.FIRST_COMPLETED)
         if running.done():
             await running
@@ -163,10 +163,10 @@ async def attached(
             await running
 
 
-async def test_kube_scheduler_calls_over_tls_and_goes_on_when_the_authority_is_renewed(
+async def test_kube_scheduler_calls_over_tls_and_continues_when_the_authority_is_renewed(
     attached: Attached,
 ) -> None:
-    """It has the first list of authorities and the first client certificate all the time."""
+    """It keeps the first list of authorities and the first client certificate all the time."""
     async with attached.kube_scheduler():
         await attached.submit("first")
         await eventually(lambda: attached.bound("first"), PATIENCE_SECONDS)
@@ -193,7 +193,7 @@ async def test_kube_scheduler_calls_over_tls_and_goes_on_when_the_authority_is_r
 
 
 async def _succeed(client: KubeClient) -> None:
-    """Do what the replicas do when two thirds of the authority's life are over."""
+    """Renew as the replicas do when two thirds of the authority's life are over."""
     kept = await keyed_data.read_secret(client, SECRET)
     settings, day = ExtenderSettings().certificates, 86400.0
     wanted = Wanted(
@@ -211,7 +211,7 @@ async def _succeed(client: KubeClient) -> None:
 
 
 @pytest.mark.parametrize("which", ["no certificate", "a foreign one", "another name"])
-async def test_who_is_not_that_kube_scheduler_is_not_answered(
+async def test_only_that_kube_scheduler_gets_an_answer(
     attached: Attached, which: str, tmp_path: Path
 ) -> None:
     files: dict[str, Path | None] = {"certFile": None, "keyFile": None}
@@ -229,18 +229,18 @@ async def test_who_is_not_that_kube_scheduler_is_not_answered(
 
         async def refused() -> bool:
             lines = (await asyncio.to_thread(log.read_text)).splitlines()
-            said = [line for line in lines if "Error scheduling pod" in line]
+            refusals = [line for line in lines if "Error scheduling pod" in line]
             # the number alone may also be part of a port or of the line's time
-            return bool(said) and any(f"code {FORBIDDEN}" in line for line in said) == known
+            return bool(refusals) and any(f"code {FORBIDDEN}" in line for line in refusals) == known
 
         await eventually(refused, PATIENCE_SECONDS)
         assert not await attached.bound("never")
 
 
 def _another_name(data: Mapping[str, bytes], place: Path) -> dict[str, Path | None]:
-    """Return a client certificate of the same authority for somebody else."""
+    """Return a client certificate of the same authority for another name."""
     now = SystemClock().now()
-    wanted = Wanted(frozenset(["x"]), "somebody-else", 3600.0, 36000.0)
+    wanted = Wanted(frozenset(["x"]), "another-client", 3600.0, 36000.0)
     made = making.make(reading.read(data), Plan(client=True), wanted, now)
     for key in (certificates.CLIENT, certificates.CLIENT_KEY):
         (place / key).write_bytes(made[key])

@@ -1,4 +1,4 @@
-"""Pods with claimed volumes on a real control plane: planned where that is right."""
+"""Pods with claimed volumes on a real control plane: pinned where the volume allows it."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""`shuntyard` for somebody whose only right is that of deploy/base/viewer.yaml."""
+"""`shuntyard` for a user whose only right is that of deploy/base/viewer.yaml."""
 
 import asyncio
 import http
@@ -43,7 +43,7 @@ def cluster(control_plane: Cluster) -> Iterator[Cluster]:
 
 @pytest.fixture
 async def viewer(yard: Yard) -> AsyncIterator[Path]:
-    """The kubeconfig of a user who has the role, and no other right."""
+    """The kubeconfig of a user with the role, and no other right."""
     group = "rbac.authorization.k8s.io"
     body = {
         "metadata": {"name": "viewer"},
@@ -58,15 +58,15 @@ async def viewer(yard: Yard) -> AsyncIterator[Path]:
 
 
 class Asked(NamedTuple):
-    """What a what-if printed: exit code, text, and that as JSON."""
+    """Output of a what-if: exit code, text, and that as JSON."""
 
     code: int
     printed: str
-    said: Any
+    body: Any
 
 
 async def shuntyard(kubeconfig: Path, *argv: str) -> tuple[int, str]:
-    """Run the command as its user does; return exit code and what it printed."""
+    """Run the command as its user does; return exit code and output."""
     return await _run((sys.executable, "-m", "cli", *argv), {"KUBECONFIG": str(kubeconfig)})
 
 
@@ -83,7 +83,7 @@ async def _run(argv: tuple[str, ...], environ: Mapping[str, str]) -> tuple[int, 
     return process.returncode, printed.decode()
 
 
-async def test_the_viewers_role_is_enough_for_every_command(yard: Yard, viewer: Path) -> None:
+async def test_the_viewer_role_is_enough_for_every_command(yard: Yard, viewer: Path) -> None:
     await yard.nodes(KwokNodes(1, cpu="4"))
     await yard.submit(job("wide", 6))
     await yard.until_waiting("wide", "GangDoesNotFit")
@@ -139,7 +139,7 @@ FORBIDDEN: dict[str, str] = {
 }
 
 
-async def test_the_viewers_role_allows_nothing_else(viewer: Path) -> None:
+async def test_the_viewer_role_allows_nothing_else(viewer: Path) -> None:
     credentials = await asyncio.to_thread(auth.load, viewer)
     async with KubeClient.connect(credentials) as client:
         allowed = [name for name, path in FORBIDDEN.items() if await _is_allowed(client, path)]
@@ -150,13 +150,15 @@ async def test_the_viewers_role_allows_nothing_else(viewer: Path) -> None:
         assert b"entries" in await client.get(proxied)
         with pytest.raises(ApiError) as refused:
             await client.post(proxied, {})
-        assert refused.value.status == http.HTTPStatus.METHOD_NOT_ALLOWED  # let in, not taken
+        assert (
+            refused.value.status == http.HTTPStatus.METHOD_NOT_ALLOWED
+        )  # allowed in, not accepted
         with pytest.raises(ForbiddenError):
             await client.delete(proxied)
 
 
 async def ask(kubeconfig: Path, directory: Path, namespace: str, *manifests: Any) -> Asked:
-    """Ask what would become of a manifest."""
+    """Run what-if for a manifest."""
     file = directory / "job.yaml"
     text = "---\n".join(json.dumps(one) + "\n" for one in manifests)
     await asyncio.to_thread(file.write_text, text)
@@ -166,23 +168,23 @@ async def ask(kubeconfig: Path, directory: Path, namespace: str, *manifests: Any
 
 
 async def test_what_if_leaves_no_trace(yard: Yard, viewer: Path, tmp_path: Path) -> None:
-    """A manifest's job is asked about, and then submitted: it goes where it was said.
+    """A manifest's job is submitted after its what-if: it goes to the nodes of the answer.
 
-    The viewer may not create Jobs: the answer says that the API server has not checked it.
+    \tThe viewer may not create Jobs: the answer states that the API server has not checked it.
     """
     await yard.nodes(KwokNodes(3, cpu="4"))
     manifest = job("asked", 2)
     asked = await ask(viewer, tmp_path, yard.team, manifest)
     assert asked.code == UNCHECKED, asked.printed
-    said = asked.said
-    assert said["checked"]["by_api_server"] is False
+    body = asked.body
+    assert body["checked"]["by_api_server"] is False
     assert f"you may not create jobs.batch in the namespace {yard.team}" in asked.printed
-    assert said["starts_now"]
+    assert body["starts_now"]
     assert (yard.of("asked"), await yard.entries()) == ([], ())
     await yard.submit(manifest)
     await yard.until_bound("asked")
     bound = sorted(pod["spec"]["nodeName"] for pod in yard.of("asked"))
-    assert bound == sorted(place["node"] for place in said["places"])
+    assert bound == sorted(place["node"] for place in body["places"])
 
 
 def limited(name: str, gpus: str, **template: Any) -> dict[str, Any]:
@@ -194,26 +196,26 @@ def limited(name: str, gpus: str, **template: Any) -> dict[str, Any]:
     return manifest
 
 
-async def test_a_gpu_under_limits_alone_waits_as_it_does_when_it_is_submitted(
+async def test_what_if_of_a_gpu_under_limits_alone_equals_its_submission(
     yard: Yard, tmp_path: Path
 ) -> None:
-    """It was said to start at once (defect B1)."""
+    """Its what-if once answered that it starts at once (defect B1)."""
     await yard.nodes(KwokNodes(1, extended={GPU: "4"}))
     await yard.submit(limited("full", "4"))
     await yard.until_bound("full")
     manifest = limited("asked", "2")
     asked = await ask(yard.cluster.kubeconfig, tmp_path, yard.team, manifest)
     assert asked.code == 0, asked.printed
-    assert asked.said["checked"]["by_api_server"] is True
-    assert asked.said["starts_now"] is False
-    entry = asked.said["entry"]
+    assert asked.body["checked"]["by_api_server"] is True
+    assert asked.body["starts_now"] is False
+    entry = asked.body["entry"]
     assert f"2 {GPU} needed" in entry["message"]
     await yard.submit(manifest)
     waiting = await yard.until_waiting("asked", entry["reason"])
     assert waiting.message == entry["message"]
 
 
-async def test_what_the_real_api_server_would_refuse_names_the_field(
+async def test_what_if_names_the_field_that_the_real_api_server_refuses(
     yard: Yard, tmp_path: Path
 ) -> None:
     admin = yard.cluster.kubeconfig
@@ -229,15 +231,15 @@ async def test_what_the_real_api_server_would_refuse_names_the_field(
     misspelt["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"] = {"cpuu": "1"}
     asked = await ask(admin, tmp_path, yard.team, misspelt)
     assert (asked.code, "resources.requests[cpuu]" in asked.printed) == (1, True), asked.printed
-    unknown = limited("asked", "1", serviceAccountName="nobody")
+    unknown = limited("asked", "1", serviceAccountName="missing")
     asked = await ask(admin, tmp_path, yard.team, unknown)
-    assert (asked.code, '"nobody" not found' in asked.printed) == (1, True), asked.printed
+    assert (asked.code, '"missing" not found' in asked.printed) == (1, True), asked.printed
     asked = await ask(admin, tmp_path, "nosuchns", limited("asked", "1"))
     assert (asked.code, "namespace nosuchns not found" in asked.printed) == (1, True), asked.printed
     assert yard.of("asked") == []
 
 
-async def test_what_the_api_server_does_not_serve_is_answered_and_said(
+async def test_what_if_names_a_kind_that_the_api_server_does_not_serve(
     yard: Yard, tmp_path: Path
 ) -> None:
     template = limited("x", "1")["spec"]["template"]
@@ -250,9 +252,9 @@ async def test_what_the_api_server_does_not_serve_is_answered_and_said(
     asked = await ask(yard.cluster.kubeconfig, tmp_path, yard.team, torch)
     assert asked.code == UNCHECKED, asked.printed
     why = "the API server has no kind PyTorchJob of kubeflow.org/v1"
-    assert asked.said["checked"]["reason"] == why
-    assert asked.said["checked"]["pods_by_api_server"] is True
-    assert asked.said["starts_now"] is False  # there is no GPU
+    assert asked.body["checked"]["reason"] == why
+    assert asked.body["checked"]["pods_by_api_server"] is True
+    assert asked.body["starts_now"] is False  # there is no GPU
 
 
 ABSENT: dict[str, tuple[str, ...]] = {
@@ -266,10 +268,10 @@ ABSENT: dict[str, tuple[str, ...]] = {
 }
 
 
-async def test_a_namespace_that_does_not_exist_is_said_by_every_command(
+async def test_every_command_names_a_namespace_that_does_not_exist(
     yard: Yard, viewer: Path
 ) -> None:
-    """None of them says that no job waits there (defect B6)."""
+    """None of them answers that no job waits there (defect B6)."""
     async with asyncio.TaskGroup() as group:
         runs = [
             group.create_task(shuntyard(viewer, *argv, "-n", "nosuchns"))
@@ -280,7 +282,7 @@ async def test_a_namespace_that_does_not_exist_is_said_by_every_command(
         assert (code, "namespace nosuchns not found" in printed) == (1, True), printed
 
 
-async def test_without_the_role_one_sentence_says_which_right_is_missing(yard: Yard) -> None:
+async def test_without_the_role_one_sentence_names_the_missing_right(yard: Yard) -> None:
     stranger = await asyncio.to_thread(yard.cluster.kubeconfig_for, "stranger")
     code, printed = await shuntyard(stranger, "queue")
     assert (code, printed.count("\n")) == (1, 1)
@@ -296,7 +298,7 @@ ELSEWHERE: dict[str, str] = {
 }
 
 
-async def test_what_the_real_api_server_says_becomes_a_sentence_too(yard: Yard) -> None:
+async def test_an_error_of_the_real_api_server_becomes_a_sentence(yard: Yard) -> None:
     for service, want in ELSEWHERE.items():
         code, printed = await shuntyard(yard.cluster.kubeconfig, "queue", "--service", service)
         assert (code, printed.count("\n")) == (1, 1), printed

@@ -1,7 +1,7 @@
-"""Beside others: Kueue, autoscalers, quotas, another scheduler's preemption, DRA, topology spread.
+"""Shuntyard beside Kueue, autoscalers, quotas, preemption by others, DRA and topology spread.
 
-Kueue and an autoscaler are played: what the one writes, and what the other reads, is on the API
-server. The scheduler that preempts is a real one.
+Kueue and the autoscaler are simulated: the test writes what Kueue writes, and reads what an
+autoscaler reads. The scheduler that preempts is a real one.
 """
 
 import json
@@ -44,7 +44,7 @@ def scheduled(found: Object) -> tuple[str, str]:
 
 
 def ever(yard: Yard, name: str) -> set[tuple[str, str]]:
-    """All that this condition has ever been on the pods of a job."""
+    """Every value this condition ever had on the pods of a job."""
     of = yard.key(name)
     uids = {found["metadata"]["uid"] for found in yard.history.of(of)}
     return {scheduled(e.pod) for e in yard.history.events if e.uid in uids}
@@ -59,7 +59,7 @@ async def create(yard: Yard, path: str, manifest: Manifest) -> None:
 
 
 MARKS: dict[str, dict[str, str]] = {
-    "by somebody": {},
+    "by another scheduler": {},
     "by Kueue": {labels.KUEUE_QUEUE: "team-queue"},
 }
 
@@ -83,11 +83,11 @@ async def test_a_suspended_job_is_left_alone_until_it_is_resumed(
     await yard.client.patch(path, {"spec": {"suspend": False}})  # admission, as Kueue writes it
     await yard.until_bound("held")
     seen = await stored(yard, paths.JOBS, "held")
-    assert seen["metadata"]["generation"] == 2  # nobody else has changed its spec
+    assert seen["metadata"]["generation"] == 2  # no other client has changed its spec
     assert [key for key in seen["metadata"]["annotations"] if key == labels.RESCALE] == []
 
 
-async def test_what_waits_behind_the_gate_makes_no_autoscaler_add_nodes(yard: Yard) -> None:
+async def test_a_gang_behind_the_gate_makes_no_autoscaler_add_nodes(yard: Yard) -> None:
     await yard.nodes(KwokNodes(1, cpu="4"))
     await yard.submit(job("first", 1))
     await yard.until_bound("first")
@@ -117,7 +117,7 @@ MISFITS: dict[str, tuple[Manifest, KwokNodes]] = {
 
 
 @pytest.mark.parametrize(("manifest", "nodes"), MISFITS.values(), ids=MISFITS.keys())
-async def test_what_no_empty_cluster_could_hold_loses_its_gate_and_asks_for_nodes(
+async def test_a_gang_larger_than_the_empty_cluster_loses_its_gate_and_asks_for_nodes(
     yard: Yard, manifest: Manifest, nodes: KwokNodes
 ) -> None:
     await yard.nodes(KwokNodes(1, cpu="2"))
@@ -196,7 +196,7 @@ async def test_a_quota_that_refuses_pods_leaves_a_gang_incomplete_until_it_is_ra
     await yard.until_bound("it")
 
 
-async def test_what_a_limit_range_adds_is_what_is_planned_with(yard: Yard) -> None:
+async def test_planning_uses_the_requests_that_a_limit_range_adds(yard: Yard) -> None:
     await yard.nodes(KwokNodes(1, cpu="4"))
     limit = {"type": "Container", "defaultRequest": {"cpu": "2"}}
     ranges = paths.namespaced("/api/v1/limitranges", yard.team)
@@ -205,15 +205,15 @@ async def test_what_a_limit_range_adds_is_what_is_planned_with(yard: Yard) -> No
     (container,) = manifest["spec"]["template"]["spec"]["containers"]
     del container["resources"]
     await yard.submit(manifest)
-    await yard.until_waiting("it", "GangDoesNotFit")  # 6 CPUs, which nobody wrote
+    await yard.until_waiting("it", "GangDoesNotFit")  # 6 CPUs by default, not by the manifest
     await yard.nodes(KwokNodes(1, cpu="2", first=1))
     await yard.until_bound("it")
     nodes = json.loads(await yard.read("/v1/nodes"))["entries"]
     assert sorted(node["used"]["cpu"] for node in nodes) == [2000, 4000]
 
 
-async def test_a_gang_that_loses_a_member_to_preemption_by_others_is_mended(yard: Yard) -> None:
-    """kube-scheduler's own preemption, for a pod that is not ours."""
+async def test_a_gang_that_loses_a_member_to_preemption_by_others_is_repaired(yard: Yard) -> None:
+    """kube-scheduler itself preempts, for a pod that is not ours."""
     await yard.nodes(KwokNodes(1, cpu="3"))
     await yard.submit(priority_class("urgent", 1000))
     await yard.submit(stateful_set("it", 3))
@@ -243,9 +243,14 @@ async def test_a_namespace_at_its_borrowing_limit_waits_while_another_starts(yar
     await yard.until_waiting("never", "ExceedsMaxQuota")
     await yard.submit(job("third", 3), to=other)
     await yard.until_bound(f"{other}/third")
-    told = json.loads(await yard.read("/v1/namespaces"))
-    shown = {e["namespace"]: (e["waiting"], e["running"], e["share"]) for e in told["entries"]}
-    assert (told["fair_share"], shown) == (True, {yard.team: (2, 1, 0.25), other: (0, 1, 0.375)})
+    namespaces = json.loads(await yard.read("/v1/namespaces"))
+    shown = {
+        e["namespace"]: (e["waiting"], e["running"], e["share"]) for e in namespaces["entries"]
+    }
+    assert (namespaces["fair_share"], shown) == (
+        True,
+        {yard.team: (2, 1, 0.25), other: (0, 1, 0.375)},
+    )
     for found in yard.of("first"):
         path = f"{paths.namespaced(paths.PODS, yard.team)}/{found['metadata']['name']}"
         await yard.client.patch(f"{path}/status", {"status": {"phase": "Succeeded"}})
@@ -256,7 +261,7 @@ DRA = "/apis/resource.k8s.io/v1"
 
 
 def device_slice(node: str, count: int) -> Manifest:
-    """What a DRA driver says of a node with so many devices."""
+    """Return the ResourceSlice that a DRA driver writes for a node with so many devices."""
     return {
         "metadata": {"name": f"{node}-devices"},
         "spec": {
@@ -274,7 +279,7 @@ def unschedulable(yard: Yard, name: str) -> int:
 
 
 def unpinned(yard: Yard, name: str) -> bool:
-    """Say whether we have chosen no node, in one plan for all of the job's pods."""
+    """Return True if we have chosen no node, in one plan for all of the job's pods."""
     pods = yard.of(name)
     free = all(not (p["spec"].get("affinity") or {}).get("nodeAffinity") for p in pods)
     plans = {annotation(p, labels.PLAN) for p in pods}

@@ -1,4 +1,4 @@
-"""The group-scheduling experiment of CPS on a real control plane: which job is left out.
+"""The group-scheduling experiment of CPS on a real control plane: the job that is left out.
 
 Jobs 1-4 have 2 ps and 4 workers, job 5 has 2 ps and 6 workers, every pod asks for 2 CPUs and 2 GiB.
 Two nodes of 28 CPUs hold 28 pods; all five jobs are 32. First come, first served leaves job 5 out;
@@ -76,7 +76,7 @@ async def test_the_order_decides_which_job_is_left_out(yard: Yard, order: str) -
 
 
 async def waits_alone(yard: Yard, job: str) -> bool:
-    """Say whether a later cycle than the one that released the others has refused it."""
+    """Return True if a later cycle than the one that released the others has refused it."""
     found = [(entry.job, entry.reason) for entry in await yard.entries()]
     assert found == [(job, "GangDoesNotFit")]
     return True

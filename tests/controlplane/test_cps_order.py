@@ -72,7 +72,7 @@ async def test_jobs_are_released_in_the_order_of_v_whatever_the_order_of_submiss
 
 
 async def submit(yard: Yard, group: Group, number: int) -> tuple[str, str]:
-    """Submit one job and return by what ties are broken: creation time and uid."""
+    """Submit one job and return the tie breakers: creation time and uid."""
     at = number - 1
     own = group.u[at] != DEFAULT_USER_PRIORITY
     namespace = await yard.namespace(f"user-{number}", group.u[at]) if own else yard.team

@@ -77,7 +77,7 @@ def notes(pods: list[Object]) -> set[str]:
 
 
 async def weighed(yard: TrainingYard) -> dict[str, int]:
-    """The requests, once they are in the order of the work."""
+    """Return the requests once they follow the order of the remaining work."""
     found = requests(await yard.items(paths.pods(yard.team)))
     assert set(found) == set(STEPS)
     in_order = [found[name] for name in STEPS]
@@ -101,7 +101,7 @@ def steps_done(yard: TrainingYard, job: str, since: float) -> int:
     return sum(step.at >= since for step in yard.files(job).steps())
 
 
-async def test_the_nearest_to_its_end_runs_fastest_and_everything_comes_back(
+async def test_the_job_nearest_to_its_end_runs_fastest_and_all_requests_return(
     yard: TrainingYard,
 ) -> None:
     for name, steps in STEPS.items():

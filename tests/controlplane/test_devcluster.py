@@ -1,4 +1,4 @@
-"""The devcluster itself: up, down, single components, and who may do what."""
+"""The devcluster itself: up, down, single components, and the rights of its users."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def test_a_second_up_finds_the_cluster_running(control_plane: Cluster) -> None:
     assert lines == [f"the cluster in {control_plane.directory} is already running"]
 
 
-def test_a_second_up_starts_again_what_has_ended(clean_cluster: Cluster) -> None:
+def test_a_second_up_restarts_components_that_have_ended(clean_cluster: Cluster) -> None:
     create(clean_cluster, paths.NAMESPACES, {"metadata": {"name": "kept"}})
     clean_cluster.kill("kube-apiserver")
     clean_cluster.kill("etcd")
@@ -83,7 +83,7 @@ SIGNALS = {"Ctrl-C": signal.SIGINT, "SIGTERM": signal.SIGTERM}
 
 
 @pytest.mark.parametrize("number", SIGNALS.values(), ids=SIGNALS)
-def test_an_up_that_is_interrupted_takes_everything_down(tmp_path: Path, number: int) -> None:
+def test_an_interrupted_up_takes_everything_down(tmp_path: Path, number: int) -> None:
     # a shell starts what runs behind it with SIGINT ignored, and children would inherit that
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     up = subprocess.Popen([sys.executable, "-m", "devcluster", "up", "--dir", tmp_path])
@@ -95,14 +95,14 @@ def test_an_up_that_is_interrupted_takes_everything_down(tmp_path: Path, number:
     assert not (tmp_path / "state.json").exists()
 
 
-def test_down_ends_what_runs_when_nothing_is_written_down_about_it(tmp_path: Path) -> None:
+def test_down_ends_processes_without_a_record(tmp_path: Path) -> None:
     environ = dict(os.environ) | {processes.MARK: str(tmp_path)}
     processes.spawn(("/bin/sleep", "600"), environ, tmp_path / "logs" / "etcd.log")
     Cluster(tmp_path, lambda _: None).down()
     assert list(processes.leftovers(str(tmp_path))) == []
 
 
-def test_down_leaves_a_process_alone_that_got_the_pid_of_ours(
+def test_down_leaves_a_foreign_process_with_a_recycled_pid_alone(
     tmp_path: Path, control_plane: Cluster
 ) -> None:
     stranger = subprocess.Popen(["/bin/sleep", "600"])
@@ -158,17 +158,17 @@ def test_a_killed_component_is_gone_and_can_be_started_again(clean_cluster: Clus
     assert exists(clean_cluster, paths.namespace("kept"))
 
 
-def test_an_unknown_component_is_an_error_that_lists_the_known_ones(control_plane: Cluster) -> None:
+def test_an_error_for_an_unknown_component_lists_all_components(control_plane: Cluster) -> None:
     with pytest.raises(ClusterStateError, match=r"no component 'kubelet'; it has etcd, kube-ap"):
         control_plane.stop("kubelet")
 
 
-def test_starting_what_runs_is_an_error(control_plane: Cluster) -> None:
+def test_starting_a_running_component_is_an_error(control_plane: Cluster) -> None:
     with pytest.raises(ClusterStateError, match="etcd already runs"):
         control_plane.start("etcd")
 
 
-def test_status_says_what_runs(control_plane: Cluster) -> None:
+def test_status_lists_running_components(control_plane: Cluster) -> None:
     command = [sys.executable, "-m", "devcluster", "status", "-o", "json"]
     done = subprocess.run(
         [*command, "--dir", control_plane.directory], capture_output=True, check=True
@@ -179,21 +179,21 @@ def test_status_says_what_runs(control_plane: Cluster) -> None:
     assert pids["etcd"] == control_plane.pid("etcd")
 
 
-# ---- who may do what
+# ---- rights
 
 
-def test_a_user_without_a_role_may_nothing(control_plane: Cluster) -> None:
-    kubeconfig = control_plane.kubeconfig_for("nobody-in-particular")
+def test_a_user_without_a_role_may_do_nothing(control_plane: Cluster) -> None:
+    kubeconfig = control_plane.kubeconfig_for("no-role")
     with pytest.raises(ForbiddenError):
         api.call(kubeconfig, lambda client: client.get(paths.NODES))
 
 
-def test_a_user_in_an_administrators_group_may_everything(control_plane: Cluster) -> None:
-    kubeconfig = control_plane.kubeconfig_for("somebody", ["system:masters"])
+def test_a_user_in_the_administrators_group_may_do_everything(control_plane: Cluster) -> None:
+    kubeconfig = control_plane.kubeconfig_for("administrator", ["system:masters"])
     assert api.call(kubeconfig, lambda client: api.items(client, paths.NAMESPACES))
 
 
-def test_who_has_no_certificate_is_not_let_in(control_plane: Cluster, tmp_path: Path) -> None:
+def test_a_caller_without_a_certificate_is_refused(control_plane: Cluster, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("guessed")
     layout = control_plane.layout
@@ -237,7 +237,7 @@ REVIEWS = {
 @pytest.mark.parametrize(
     ("verb", "group", "resource", "subresource", "allowed"), REVIEWS.values(), ids=REVIEWS
 )
-def test_the_extender_may_do_what_it_does_and_nothing_else(
+def test_the_extender_has_the_rights_it_uses_and_no_others(
     extender_kubeconfig: Path,
     verb: str,
     group: str,

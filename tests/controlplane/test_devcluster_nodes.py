@@ -1,4 +1,4 @@
-"""Nodes and pods as kwok plays them."""
+"""Nodes and pods as kwok simulates them."""
 
 import time
 
@@ -19,7 +19,7 @@ def kwok_cluster(clean_cluster: Cluster) -> Cluster:
     return clean_cluster
 
 
-def test_fake_nodes_are_ready_and_as_ordered(clean_cluster: Cluster) -> None:
+def test_fake_nodes_are_ready_and_have_the_requested_resources(clean_cluster: Cluster) -> None:
     clean_cluster.add_kwok_nodes(
         KwokNodes(
             count=2,
@@ -55,7 +55,7 @@ def test_a_pod_succeeds_after_its_simulated_duration_and_not_before(kwok_cluster
     assert container["state"]["terminated"]["exitCode"] == 0
 
 
-def test_a_change_of_a_running_pod_does_not_start_its_time_again(kwok_cluster: Cluster) -> None:
+def test_a_change_of_a_running_pod_does_not_restart_its_duration(kwok_cluster: Cluster) -> None:
     create(kwok_cluster, paths.pods("default"), pod("three", node="kwok-0000", duration="10s"))
     eventually(lambda: phase(kwok_cluster, "three") == "Running")
     changes = 0
@@ -68,7 +68,7 @@ def test_a_change_of_a_running_pod_does_not_start_its_time_again(kwok_cluster: C
         api.call(kwok_cluster.kubeconfig, lambda client: client.patch(path, patch))
         return phase(kwok_cluster, "three") == "Succeeded"
 
-    eventually(changed)  # it would run for ever: there is a change in each of its seconds
+    eventually(changed)  # a restart of its time would let it run for ever: it changes each second
     assert changes > 5
 
 
@@ -81,7 +81,7 @@ def test_a_job_of_pods_without_a_duration_completes(kwok_cluster: Cluster) -> No
     eventually(lambda: get(kwok_cluster, f"{path}/job")["status"].get("succeeded") == 3)
 
 
-def test_a_running_pod_uses_up_its_grace_and_one_that_has_finished_goes_at_once(
+def test_a_deleted_running_pod_uses_its_grace_period_and_a_finished_one_goes_at_once(
     kwok_cluster: Cluster,
 ) -> None:
     done = pod("done", node="kwok-0001", duration="0s", grace=600)  # longer than it is waited for
@@ -99,17 +99,17 @@ def test_a_running_pod_uses_up_its_grace_and_one_that_has_finished_goes_at_once(
     assert time.monotonic() - begun >= 2.0
 
 
-def test_kwok_leaves_nodes_alone_that_are_not_its_own(kwok_cluster: Cluster) -> None:
-    create(kwok_cluster, paths.NODES, {"metadata": {"name": "somebody-elses"}})
-    create(kwok_cluster, paths.pods("default"), pod("theirs", node="somebody-elses"))
+def test_kwok_leaves_foreign_nodes_alone(kwok_cluster: Cluster) -> None:
+    create(kwok_cluster, paths.NODES, {"metadata": {"name": "foreign"}})
+    create(kwok_cluster, paths.pods("default"), pod("theirs", node="foreign"))
     create(kwok_cluster, paths.pods("default"), pod("ours", node="kwok-0000"))
     eventually(lambda: phase(kwok_cluster, "ours") == "Running")
     assert phase(kwok_cluster, "theirs") == "Pending"
-    assert not exists(kwok_cluster, paths.lease("kube-node-lease", "somebody-elses"))
+    assert not exists(kwok_cluster, paths.lease("kube-node-lease", "foreign"))
 
 
 @pytest.mark.parametrize("turn", ["first", "second"])
-def test_emptying_leaves_nothing_and_the_same_names_can_be_used_again(
+def test_empty_deletes_everything_and_names_can_be_used_again(
     kwok_cluster: Cluster, turn: str
 ) -> None:
     kwok_cluster.start_default_scheduler()

@@ -1,7 +1,7 @@
 """Devices behind an extended resource on a real control plane (defect B8).
 
-kube-scheduler allocates them. The driver is made up: ResourceSlices say which devices the nodes
-have, and nobody prepares them. The nodes themselves offer nothing of the resource.
+kube-scheduler allocates them. The driver is made up: ResourceSlices list the devices of the nodes,
+and no driver prepares them. The nodes themselves offer nothing of the resource.
 """
 
 import json
@@ -37,7 +37,7 @@ def device_class(name: str) -> dict[str, Any]:
 
 
 def resource_slice(node: str) -> dict[str, Any]:
-    """Return what a driver says that a node has."""
+    """Return the ResourceSlice that a driver writes for a node."""
     pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
     devices = [{"name": f"gpu-{i}"} for i in range(DEVICES)]
     spec = {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": devices}
@@ -46,7 +46,7 @@ def resource_slice(node: str) -> dict[str, Any]:
 
 @asynccontextmanager
 async def created(yard: Yard, path: str, objects: Iterable[dict[str, Any]]) -> AsyncIterator[None]:
-    """Have cluster-wide objects for a while: they are no namespace's."""
+    """Create cluster-wide objects for the block: no namespace holds them."""
     made = [json.loads(await yard.client.post(path, one)) for one in objects]
     try:
         yield
@@ -71,13 +71,13 @@ async def test_pods_with_devices_that_no_node_offers_run(yard: Yard) -> None:
         await eventually(lambda: yard.bound("alone") == 1, yards.PATIENCE_SECONDS, "alone is bound")
         gang = yard.of("gang")
         assert {annotation(one, labels.NODE) for one in gang} == {""}
-        said = {json.loads(annotation(one, labels.DECISION))["unmodelled"][0] for one in gang}
-        assert said == {f"DeviceClass of-{yard.team} serves {RESOURCE}"}
+        unmodelled = {json.loads(annotation(one, labels.DECISION))["unmodelled"][0] for one in gang}
+        assert unmodelled == {f"DeviceClass of-{yard.team} serves {RESOURCE}"}
         assert {node_of(one) for one in (*gang, *yard.of("alone"))} <= set(nodes)
 
 
-async def test_without_a_class_they_wait_and_are_told_for_what(yard: Yard) -> None:
-    """The class is what makes the difference: with it, the same job starts."""
+async def test_pods_without_a_device_class_wait_with_the_reason(yard: Yard) -> None:
+    """Only the class is missing: with it, the same job starts."""
     nodes = await yard.nodes(KwokNodes(2))
     async with created(yard, SLICES, map(resource_slice, nodes)):
         await yard.submit(job("gang", 2, ASKS))

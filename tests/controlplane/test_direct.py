@@ -19,7 +19,7 @@ pytestmark = pytest.mark.controlplane
 DIRECT = Pods(gated=False)
 
 
-async def test_of_two_direct_gangs_one_runs_whole_and_the_other_when_it_has_ended(
+async def test_two_direct_gangs_run_whole_one_after_the_other(
     yard: Yard,
 ) -> None:
     await yard.nodes(KwokNodes(3, cpu="4"))
@@ -42,7 +42,7 @@ async def test_members_that_are_made_slowly_wait_for_each_other_and_are_never_re
     yard: Yard,
 ) -> None:
     await yard.nodes(KwokNodes(2, cpu="4"))
-    await yard.submit(pod("first", DIRECT))  # the extender has judged an empty queue
+    await yard.submit(pod("first", DIRECT))  # the extender has decided on an empty queue
     await yard.until_bound("first")
     members = _members("slow", 5, DIRECT)
     for i, manifest in enumerate(members):

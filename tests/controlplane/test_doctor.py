@@ -58,7 +58,7 @@ async def test_an_administrator_gets_all_checks(yard: Yard) -> None:
     assert all(one["fix"] for ones in found.values() for one in ones if one["level"] == "fault")
 
 
-async def test_a_user_without_rights_learns_which_are_needed(stranger: Path) -> None:
+async def test_doctor_names_the_rights_that_a_user_needs(stranger: Path) -> None:
     code, found = await doctor(stranger)
     assert code == 0
     entries = [one for ones in found.values() for one in ones]

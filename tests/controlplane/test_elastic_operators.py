@@ -1,4 +1,4 @@
-"""Jobs of real operators: who leaves when they shrink, that they grow, pause, end, and are gone."""
+"""Jobs of real operators: they shrink by the predicted pods, grow, pause, end, and are deleted."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -48,7 +48,7 @@ VOLCANO = (
 
 
 def template(container: str) -> Manifest:
-    """Pods of ours whose container has the name that the operator looks for."""
+    """Return pods of ours whose container has the name that the operator expects."""
     pods = Pods().template()
     pods["spec"]["containers"][0].update(name=container)
     del pods["spec"]["restartPolicy"]
@@ -130,7 +130,7 @@ async def runtime(yard: Yard) -> None:
 
 
 async def nothing(_yard: Yard) -> None:
-    """Most need nothing."""
+    """Prepare nothing, as most kinds need nothing."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ def case(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[Case]:
         yield found
 
 
-async def test_the_pods_predicted_gone_are_the_pods_gone_and_it_grows_pauses_and_ends(
+async def test_a_job_shrinks_by_the_predicted_pods_grows_pauses_and_ends(
     case: Case, yard: Yard
 ) -> None:
     names = await yard.nodes(KwokNodes(2, cpu="8"))
@@ -192,14 +192,14 @@ async def test_the_pods_predicted_gone_are_the_pods_gone_and_it_grows_pauses_and
     workers = Workers(yard, owners, "it", case.role)
     await workers.until_running(SIZE)
     await shrink_and_grow(case, workers)
-    everybody = replace(workers, role="")
+    all_pods = replace(workers, role="")
     await workers.pause(paused=True)
-    await eventually(lambda: _none(everybody), PATIENCE_SECONDS, "it is suspended")
+    await eventually(lambda: _none(all_pods), PATIENCE_SECONDS, "it is suspended")
     assert await workers.paused()
     await workers.pause(paused=False, workers=SIZE)
     await workers.until_running(SIZE)
     if case.ends:
-        await finish(everybody)
+        await finish(all_pods)
         await eventually(lambda: idle(yard, names), PATIENCE_SECONDS, "its seats are free")
     await yard.client.delete(workers.path, propagation="Background")
     await eventually(lambda: forgotten(yard), PATIENCE_SECONDS, "nothing is left of it")
@@ -207,7 +207,7 @@ async def test_the_pods_predicted_gone_are_the_pods_gone_and_it_grows_pauses_and
 
 
 async def shrink_and_grow(case: Case, workers: Workers) -> None:
-    """Take workers away, see that those predicted go and nobody else, and bring them back."""
+    """Remove workers, check that exactly the predicted ones go, and bring them back."""
     for to in case.steps:
         should_stay, stayed = await workers.shrink(to)
         assert stayed == should_stay
@@ -219,28 +219,28 @@ async def shrink_and_grow(case: Case, workers: Workers) -> None:
         assert (await workers.owner()).counts == ()
 
 
-async def finish(everybody: Workers) -> None:
-    """End all pods well."""
-    for pod in await everybody.living():
+async def finish(all_pods: Workers) -> None:
+    """End all pods successfully."""
+    for pod in await all_pods.living():
         path = paths.pod(*pod.key.split("/"), "status")
         body = {"metadata": {"uid": pod.uid}, "status": {"phase": "Succeeded"}}
         with suppress(NotFoundError):  # an operator removes workers whose launcher has ended
-            await everybody.yard.client.patch(path, body)
+            await all_pods.yard.client.patch(path, body)
 
 
 async def idle(yard: Yard, names: Iterable[str]) -> bool:
-    """Say whether the extender counts nothing of a job on the nodes, and no seat."""
-    told = msgspec.json.decode(await yard.read("/v1/nodes"), type=api.NodesResponse)
-    ours = [one for one in told.entries if one.name in set(names)]
-    left = {one.name: (one.used.get("cpu", 0), one.seats) for one in ours}
+    """Return True if the extender counts nothing of a job on the nodes, and no reservation."""
+    answer = msgspec.json.decode(await yard.read("/v1/nodes"), type=api.NodesResponse)
+    entries = [one for one in answer.entries if one.name in set(names)]
+    left = {one.name: (one.used.get("cpu", 0), one.seats) for one in entries}
     assert left == dict.fromkeys(names, (0, 0)), left
     return True
 
 
 async def forgotten(yard: Yard) -> bool:
-    """Say whether the extender knows no job of the namespace, running or waiting."""
-    told = msgspec.json.decode(await yard.read("/v1/jobs"), type=api.JobsResponse)
-    return not [one for one in told.entries if one.namespace == yard.team] and not [
+    """Return True if the extender lists no job of the namespace, running or waiting."""
+    answer = msgspec.json.decode(await yard.read("/v1/jobs"), type=api.JobsResponse)
+    return not [one for one in answer.entries if one.namespace == yard.team] and not [
         one for one in await yard.entries() if one.namespace == yard.team
     ]
 

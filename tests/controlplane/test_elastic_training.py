@@ -1,7 +1,7 @@
 """An elastic job gives up workers for a more important one and gets them back; real processes.
 
-What happened is read from the Job, from the pods, and from what rank 0 wrote: a line for each step
-with the number of those who trained, and its answers to requests.
+The test reads the Job, the pods, and what rank 0 wrote: a line for each step with the number of
+workers that trained, and its answers to requests.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ PATIENCE_SECONDS: Final = 60.0
 NODES: Final = ProcessNodes(2, cpu="300m", memory="1Gi", prefix="node")
 """Each has an agent and room for two workers."""
 MOST, LEFT = 4, 2
-"""Workers of the elastic job: all the room there is, and what the important one leaves."""
+"""Workers of the elastic job: all the room, and what the important one leaves."""
 SETTINGS: Final = merged(
     training_yard.SETTINGS,
     {
@@ -53,7 +53,7 @@ AGENT_SETTINGS: Final = merged(
 
 @pytest.fixture(scope="module")
 def cluster(control_plane: Cluster) -> Iterator[Cluster]:
-    """Two nodes of one process: it alone gives pods the names of each other."""
+    """Two nodes of one process: only it gives pods the names of each other."""
     control_plane.empty()
     control_plane.add_process_nodes(NODES)
     control_plane.start_shuntyard(SETTINGS)
@@ -73,14 +73,14 @@ async def yard(cluster: Cluster) -> AsyncIterator[TrainingYard]:
 
 
 def elastic() -> ElasticJob:
-    """A job that takes all the room there is, and more steps than anybody waits for."""
+    """Return a job that takes all the room, and more steps than a test waits for."""
     model = scenario.jobs("light", "linear", seed=1, scale=0.04)[0]
     simulated = replace(model.simulated, name="it", worker=(100, 2**25), wanted=MOST, most=MOST)
     return replace(model, simulated=simulated, steps=2000)
 
 
 def important(size: int) -> Manifest:
-    """A gang that needs room, and has done with it soon."""
+    """Return a gang that needs room, and ends soon."""
     container = {
         "name": "main",
         "image": "none",
@@ -104,7 +104,7 @@ def important(size: int) -> Manifest:
     }
 
 
-async def test_workers_are_lent_to_a_more_important_job_and_come_back(yard: TrainingYard) -> None:
+async def test_workers_yield_to_a_more_important_job_and_come_back(yard: TrainingYard) -> None:
     job, ours = elastic(), JobFiles(yard.cluster.layout.volume / yard.team / "it")
     await begin(yard, job)
     await until_workers(ours, MOST)
@@ -140,7 +140,7 @@ async def begin(yard: TrainingYard, job: ElasticJob) -> None:
 
 
 async def until_workers(ours: JobFiles, count: int) -> Step:
-    """Wait until so many train, from now on."""
+    """Wait until so many workers train, from now on."""
     seen = len(outcome.steps(ours.directory))
 
     def trained() -> Step:
@@ -153,7 +153,7 @@ async def until_workers(ours: JobFiles, count: int) -> Step:
 
 
 def numbers(yard: TrainingYard) -> list[int]:
-    """Return the numbers of workers that the elastic Job had, one after the other."""
+    """Return the numbers of workers that the elastic Job had, in order."""
     seen: list[int] = []
     for _, job in yard.jobs.seen:
         if job["metadata"]["name"] == "it" and seen[-1:] != [job["spec"]["parallelism"]]:
@@ -163,7 +163,7 @@ def numbers(yard: TrainingYard) -> list[int]:
 
 
 def leavers(yard: TrainingYard) -> Sequence[tuple[float, Object]]:
-    """Return when pods of the elastic job were seen to leave."""
+    """Return when pods of the elastic job left."""
     return [(at, pod) for at, pod in yard.pods.seen if _is_mine(pod) and _leaves(pod)]
 
 

@@ -1,4 +1,4 @@
-"""What the read API offers to a waiting job, carried out through the API server: then it runs."""
+"""The changes that the read API offers to a waiting job, made through the API server: it runs."""
 
 import msgspec
 import pytest
@@ -15,19 +15,19 @@ pytestmark = pytest.mark.controlplane
 
 
 async def offered(yard: Yard, name: str, kind: StepKind) -> Change:
-    """The change of that kind, once the job is explained by one."""
+    """Return the change of that kind, once the explanation has one."""
 
     async def found() -> Change | None:
         body = await yard.read(f"/v1/explain?namespace={yard.team}&job={name}")
-        told = msgspec.json.decode(body, type=api.ExplainResponse)
-        return next((change for change in told.changes if change.kind is kind), None)
+        explained = msgspec.json.decode(body, type=api.ExplainResponse)
+        return next((change for change in explained.changes if change.kind is kind), None)
 
     change = await eventually(found, PATIENCE_SECONDS, f"{kind} is offered to {name}")
     assert change is not None
     return change
 
 
-async def test_the_nodes_that_the_explanation_names_are_uncordoned_and_the_gang_runs(
+async def test_a_gang_runs_once_the_nodes_of_its_explanation_are_uncordoned(
     yard: Yard,
 ) -> None:
     nodes = await yard.nodes(KwokNodes(4, cpu="4"))
@@ -41,7 +41,7 @@ async def test_the_nodes_that_the_explanation_names_are_uncordoned_and_the_gang_
     await yard.until_bound("wide")
 
 
-async def test_the_gang_size_that_the_explanation_offers_is_set_and_as_many_run(
+async def test_a_gang_runs_with_the_size_that_its_explanation_offers(
     yard: Yard,
 ) -> None:
     await yard.nodes(KwokNodes(1, cpu="4"))

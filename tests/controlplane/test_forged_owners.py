@@ -1,7 +1,7 @@
 """Pods that claim an owner of another namespace change nothing of it (defect A1).
 
-The real garbage collector deletes such pods, some time after they were made: so they are made again
-until an honest StatefulSet has grown, which the same looks of the extender decide.
+The real garbage collector deletes such pods some time after their creation: so the test recreates
+them until an honest StatefulSet has grown, which the same passes of the extender decide.
 """
 
 import contextlib
@@ -52,7 +52,7 @@ async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
 
 
 def forged(index: int, victim: Mapping[str, Any], node: str) -> Manifest:
-    """A pod of which every field is chosen to look like one of the victim's, already on a node."""
+    """Return a pod with every field chosen to look like the victim's, already on a node."""
     made = pod(f"db-{index}", Pods(gated=False, annotations=ASKS, spec={"nodeName": node}))
     meta = victim["metadata"]
     marks = {"app": meta["name"], labels.STATEFULSET_INDEX_LABEL: str(index)}
@@ -67,7 +67,7 @@ def forged(index: int, victim: Mapping[str, Any], node: str) -> Manifest:
 async def test_a_stateful_set_of_another_namespace_keeps_its_replicas(yard: Yard) -> None:
     (node,) = NODES.names()
     prod, evil = await yard.namespace("prod"), await yard.namespace("evil")
-    plain = Pods(gated=False, scheduler="nobody")
+    plain = Pods(gated=False, scheduler="none")
     (victim,) = await yard.submit(stateful_set("db", REPLICAS, plain), to=prod)
     path = paths.namespaced(paths.STATEFULSETS, prod, "db")
     honest = paths.namespaced(paths.STATEFULSETS, yard.team, "j")

@@ -1,4 +1,4 @@
-"""Behind a real Kueue: what it holds is left alone, what it admits goes through our queue."""
+"""Behind a real Kueue: jobs it holds are left alone, jobs it admits go through our queue."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
@@ -39,13 +39,13 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def extender_settings() -> Mapping[str, Any]:
-    """Workers may come and go quickly: those of Kueue's jobs must not."""
+    """Workers of other jobs may change quickly; those of Kueue's jobs must not change."""
     return SETTINGS
 
 
 @pytest.fixture(scope="module")
 def cluster(cluster: Cluster) -> Iterator[Cluster]:
-    """JobSet first: Kueue looks for a kind that was not there ever more rarely."""
+    """JobSet first: Kueue checks ever more rarely for a kind that was missing."""
     with operators.running_together(cluster, (operator_catalog.JOB_SET, operator_catalog.KUEUE)):
         yield cluster
 
@@ -57,22 +57,22 @@ async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
 
 
 async def finish(yard: Yard, pods: list[Object]) -> None:
-    """End pods well."""
+    """End pods successfully."""
     for found in pods:
         path = paths.pod(yard.team, found["metadata"]["name"], "status")
         await yard.client.patch(path, {"status": {"phase": "Succeeded"}})
 
 
 async def over(yard: Yard) -> bool:
-    """Say whether the extender knows only pods of the namespace that have ended."""
-    told = msgspec.json.decode(await yard.read("/v1/jobs"), type=api.JobsResponse)
-    ours = [one for one in told.entries if one.namespace == yard.team]
+    """Return True if all pods that the extender lists in the namespace have ended."""
+    jobs = msgspec.json.decode(await yard.read("/v1/jobs"), type=api.JobsResponse)
+    ours = [one for one in jobs.entries if one.namespace == yard.team]
     assert all(one.counts.succeeded == one.members for one in ours), ours
     return not [one for one in await yard.entries() if one.namespace == yard.team]
 
 
 async def neighbour(yard: Yard, of: str) -> None:
-    """Let an elastic job without Kueue start and grow: who may be rescaled was looked at."""
+    """Let an elastic job without Kueue start and grow: a pass over elastic jobs has run."""
     metadata = {"annotations": {**ELASTIC, labels.WORKERS: "1..2"}, "name": of}
     await yard.submit({**job(of, 1, Pods(cpu="100m")), "metadata": metadata})
     await eventually(lambda: yard.bound(of) == 2, PATIENCE_SECONDS, f"{of} grows")
@@ -87,7 +87,7 @@ async def test_a_job_that_kueue_holds_is_left_alone_and_starts_whole_when_it_is_
     await neighbour(yard, "other")
     assert await untouched(yard, paths.JOBS, "second")
     seen = await stored(yard, paths.JOBS, "first")
-    assert seen["spec"]["parallelism"] == QUOTA  # there is room for more, which is not ours to use
+    assert seen["spec"]["parallelism"] == QUOTA  # the room beyond the quota is not ours to use
     await finish(yard, yard.of("first"))
     await yard.until_bound("second")
     seen = await stored(yard, paths.JOBS, "second")
@@ -96,7 +96,7 @@ async def test_a_job_that_kueue_holds_is_left_alone_and_starts_whole_when_it_is_
     await eventually(lambda: over(yard), PATIENCE_SECONDS, "nothing runs or waits")
 
 
-async def test_what_kueue_admits_beyond_the_room_waits_in_our_queue_as_a_whole(yard: Yard) -> None:
+async def test_a_job_that_kueue_admits_beyond_the_room_waits_whole_in_our_queue(yard: Yard) -> None:
     await yard.nodes(KwokNodes(1, cpu="3"))
     await yard.submit(queued(job("it", QUOTA)))
     entry = await yard.until_waiting("it", "GangDoesNotFit")
@@ -105,7 +105,7 @@ async def test_what_kueue_admits_beyond_the_room_waits_in_our_queue_as_a_whole(y
     await yard.until_bound("it")
 
 
-async def test_a_job_that_kueue_preempts_leaves_its_room_and_comes_back_whole(yard: Yard) -> None:
+async def test_a_job_that_kueue_preempts_frees_its_room_and_comes_back_whole(yard: Yard) -> None:
     await yard.nodes(KwokNodes(1, cpu=str(QUOTA)))
     await yard.submit(queued(job("low", QUOTA)))
     await yard.until_bound("low")

@@ -1,4 +1,4 @@
-"""Kueue takes back what waits here for longer than it lets an admitted job wait for its pods."""
+"""Kueue evicts a job that waits here for longer than its limit for admitted jobs."""
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
@@ -44,7 +44,7 @@ async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
         yield yard
 
 
-async def test_a_gang_that_waits_here_for_longer_than_kueue_lets_it_is_offered_again_until_it_fits(
+async def test_kueue_evicts_a_gang_that_waits_too_long_and_admits_it_again_until_it_fits(
     yard: Yard,
 ) -> None:
     await yard.nodes(KwokNodes(1, cpu="3"))
@@ -55,8 +55,8 @@ async def test_a_gang_that_waits_here_for_longer_than_kueue_lets_it_is_offered_a
         lambda: untouched(yard, paths.JOBS, "it"), PATIENCE_SECONDS, "Kueue takes it back"
     )
     (workload,) = await yard.items(paths.namespaced(f"{KUEUE}/workloads", yard.team))
-    told = {c["type"]: c for c in workload["status"]["conditions"]}
-    assert told["Evicted"]["reason"] == "PodsReadyTimeout"
+    conditions = {c["type"]: c for c in workload["status"]["conditions"]}
+    assert conditions["Evicted"]["reason"] == "PodsReadyTimeout"
     await yard.until_waiting("it", "GangDoesNotFit")
     await yard.nodes(KwokNodes(1, cpu="1", first=1))
     await yard.until_bound("it")

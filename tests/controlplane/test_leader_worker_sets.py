@@ -1,4 +1,4 @@
-"""Real LeaderWorkerSets: each of their groups starts whole or waits; more groups are more jobs."""
+"""Real LeaderWorkerSets: each group starts whole or waits; more groups are more jobs."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -30,7 +30,7 @@ def cluster(cluster: Cluster) -> Iterator[Cluster]:
 
 
 def groups_of_three(count: int, startup: str = "LeaderCreated") -> Manifest:
-    """So many groups of a leader and two workers, one CPU each."""
+    """Return a set of so many groups of a leader and two workers, one CPU each."""
     pods = Pods().template()
     del pods["spec"]["restartPolicy"]
     template = {"size": SIZE, "workerTemplate": pods}
@@ -52,7 +52,7 @@ def uids(pods: list[Object]) -> set[str]:
 
 
 async def until_bound(yard: Yard, *groups: int) -> None:
-    """Wait until those groups have a node for each pod, and no other group has one."""
+    """Wait until every pod of those groups has a node, and no pod of another group has one."""
 
     def bound() -> bool:
         found = {group: sum(map(has_node, pods)) for group, pods in pods_of(yard).items()}
@@ -99,7 +99,7 @@ async def test_each_group_starts_whole_or_waits_and_a_smaller_set_loses_its_last
     await eventually(lambda: idle(yard, names), PATIENCE_SECONDS, "and all room is free")
 
 
-async def test_workers_that_are_made_when_their_leader_runs_keep_it_from_nothing(
+async def test_a_leader_starts_before_its_workers_exist(
     yard: Yard,
 ) -> None:
     await yard.nodes(KwokNodes(1, cpu="2"))

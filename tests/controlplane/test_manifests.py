@@ -1,4 +1,4 @@
-"""A real API server takes all manifests, holds pods to their namespace's level, and gates them."""
+"""A real API server accepts all manifests, enforces the namespace's pod level, and gates pods."""
 
 import contextlib
 import copy
@@ -29,13 +29,13 @@ BASE, GATE = SETUPS["the base alone"], Setup((), ("components/gate",))
 
 @dataclass
 class Server:
-    """The API server, as an administrator asks it, and the kinds that it was heard to serve."""
+    """The API server, as an administrator uses it, and the kinds that it was found to serve."""
 
     client: KubeClient
     kinds: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     async def path_of(self, manifest: Manifest) -> str:
-        """Return the object's path, as the server's own list of kinds has it.
+        """Return the object's path, by the server's own list of kinds.
 
         Raises:
             NotFoundError: It does not serve the kind.
@@ -53,7 +53,7 @@ class Server:
         raise NotFoundError(404, "NotFound", f"{version} {manifest['kind']} is not served")
 
     async def try_to_apply(self, manifest: Manifest) -> None:
-        """Apply the object in a dry run; a field too many is refused."""
+        """Apply the object in a dry run; an unknown field is refused."""
         path = await self.path_of(manifest)
         await self.client.patch(path, manifest, kind=PatchKind.APPLY, params=STRICT)
 
@@ -70,7 +70,7 @@ async def server(control_plane: Cluster) -> AsyncIterator[Server]:
         yield Server(client)
 
 
-async def test_the_api_server_takes_every_object_of_every_setup(server: Server) -> None:
+async def test_the_api_server_accepts_every_object_of_every_setup(server: Server) -> None:
     taken, unserved = set(), set()
     for one in every_object():
         try:
@@ -83,7 +83,7 @@ async def test_the_api_server_takes_every_object_of_every_setup(server: Server) 
     assert {one["kind"] for one in rendered(BASE)} <= taken
 
 
-async def test_objects_of_other_projects_are_taken_where_those_are_installed(
+async def test_objects_of_other_projects_are_accepted_where_those_are_installed(
     server: Server,
 ) -> None:
     missing = set()
@@ -111,7 +111,7 @@ def pod_from(workload: Manifest, namespace: str) -> dict[str, Any]:
     return {**template, "apiVersion": "v1", "kind": "Pod", "metadata": metadata}
 
 
-async def test_the_namespace_takes_the_extenders_pod_and_refuses_the_agents(
+async def test_the_namespace_accepts_the_extenders_pod_and_refuses_the_agents(
     server: Server,
 ) -> None:
     system = "shuntyard-system"
@@ -124,7 +124,7 @@ async def test_the_namespace_takes_the_extenders_pod_and_refuses_the_agents(
 
 
 def pod(**changes: Any) -> dict[str, Any]:
-    """Return a pod of our scheduler; what is neither ``labels`` nor ``namespace`` is its spec's."""
+    """Return a pod of our scheduler; all but ``labels`` and ``namespace`` goes to its spec."""
     spec = {
         "schedulerName": labels.SCHEDULER_NAME,
         "containers": [{"name": "main", "image": "example.org/none:1"}],
@@ -166,8 +166,8 @@ async def gated(server: Server) -> AsyncIterator[Server]:
 
 LEFT_ALONE: dict[str, tuple[dict[str, Any], list[str]]] = {
     "another scheduler's": (pod(schedulerName="default-scheduler"), []),
-    "of nobody's": (pod(schedulerName=""), []),
-    "it says that it is direct": (pod(labels={"shuntyard.io/queue": "direct"}), []),
+    "no scheduler's": (pod(schedulerName=""), []),
+    "its label says direct": (pod(labels={"shuntyard.io/queue": "direct"}), []),
     "its namespace says so": (pod(namespace=UNGATED), []),
     "it has a node": (pod(nodeName="node-a"), []),
     "it is in a group of Kubernetes": (pod(schedulingGroup={"podGroupName": "train"}), []),

@@ -1,4 +1,4 @@
-"""Whoever is killed in whichever phase of a migration: the job ends, its saved work kept."""
+"""A program is killed in some phase of a migration: the job ends, its saved work kept."""
 
 import asyncio
 import contextlib
@@ -64,7 +64,7 @@ PHASES: dict[str, str] = {
 }
 VICTIMS = ("extender", "agent", "trainer", "node")
 BYSTANDERS = {"extender", "agent"}
-"""They hold no state of the training: the migration goes on without them."""
+"""Programs without state of the training: the migration continues without them."""
 
 
 @pytest.mark.parametrize("phase", PHASES.values(), ids=PHASES)
@@ -91,7 +91,7 @@ async def test_a_job_ends_with_its_saved_work_kept(
 
 @dataclass
 class Killer:
-    """Kills its victim as soon as a watch says that a migration is in the phase."""
+    """Kills its victim as soon as a watch shows the migration in the phase."""
 
     yard: TrainingYard
     victim: str
@@ -106,7 +106,7 @@ class Killer:
 
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
-        self.yard.migrations.told.append(self._take)
+        self.yard.migrations.listeners.append(self._take)
         kill = self._prepared()
         async with asyncio.TaskGroup() as group:
             task = group.create_task(self._kill(kill))
@@ -121,7 +121,7 @@ class Killer:
         await eventually(done, PATIENCE_SECONDS, f"{self.victim} is killed in {self.phase}")
 
     async def bring_back(self) -> None:
-        """Start again what a service manager would; agents and trainers are left to their nodes."""
+        """Restart what a service manager would; agents and trainers are left to their nodes."""
         gone = {"extender": "extender", "node": component(self.node)}.get(self.victim)
         if gone is not None:
             await eventually(lambda: not self.yard.cluster.runs(gone), PATIENCE_SECONDS)
@@ -132,7 +132,7 @@ class Killer:
             self.seen.set()
 
     def _prepared(self) -> Callable[[], bool]:
-        """Return what kills without a search, and says whether it had anybody to kill."""
+        """Return a function that kills without a search; it returns True if it did kill."""
         cluster = self.yard.cluster
         if self.victim == "trainer":
             return partial(_kill_trainer, self.yard.files("it"))
@@ -158,13 +158,13 @@ def _kill(pid: int) -> bool:
 
 
 def _kill_trainer(files: JobFiles) -> bool:
-    """Kill the process that trains; between two of them, the next one."""
+    """Kill the training process; between two of them, the next one."""
     lives = files.lives()
     return bool(lives) and _kill(lives[-1].pid)
 
 
 def agent_on(cluster: Cluster, node: str) -> int:
-    """Return the process of a node's agent, by the node's own records."""
+    """Return the pid of a node's agent, by the node's own records."""
     for file in (cluster.layout.process_nodes / node / "running").glob("*.json"):
         pid = int(msgspec.json.decode(file.read_bytes())["pid"])
         with contextlib.suppress(psutil.Error):
@@ -174,7 +174,7 @@ def agent_on(cluster: Cluster, node: str) -> int:
 
 
 async def until_agents_are_fresh(yard: TrainingYard) -> None:
-    """Give agents that were killed a new pod, whose back-off begins anew, and wait for all."""
+    """Give killed agents a new pod, whose back-off restarts, and wait for all."""
     pods = paths.pods(AGENTS)
     for pod in await yard.items(pods):
         if _restarts(pod):
@@ -187,7 +187,7 @@ async def until_agents_are_fresh(yard: TrainingYard) -> None:
         agents = [entry.agent for entry in (await yard.node_entries()).values()]
         return all(agent and agent.complete and not agent.stale for agent in agents)
 
-    await eventually(fresh, PATIENCE_SECONDS, "every agent is fresh and heard")
+    await eventually(fresh, PATIENCE_SECONDS, "every agent has reported")
 
 
 def _restarts(pod: Object) -> int:
@@ -210,7 +210,7 @@ Saves = list[tuple[float, int]]
 
 @asynccontextmanager
 async def saves_noted(files: JobFiles) -> AsyncIterator[Saves]:
-    """Lend a list that grows by when each complete checkpoint was seen, and its step."""
+    """Yield a list of complete checkpoints that grows, with the time and step of each."""
     noted: Saves = []
 
     async def note() -> None:

@@ -1,4 +1,4 @@
-"""A converged training job moves on a real control plane; real processes, watched from outside."""
+"""A converged training job moves on a real control plane; real processes, observed from outside."""
 
 import asyncio
 import subprocess
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.controlplane
 
 SOURCE, TARGET = NODES
 SLOW = 0.5
-"""Seconds that writing a checkpoint takes, so that whoever does not wait for it is found out."""
+"""Seconds that writing a checkpoint takes, so that a program that does not wait for it fails."""
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ async def yard(cluster: Cluster) -> AsyncIterator[TrainingYard]:
         yield yard
 
 
-async def test_a_converged_job_moves_and_goes_on_where_it_was(yard: TrainingYard) -> None:
+async def test_a_converged_job_moves_and_resumes_at_its_last_step(yard: TrainingYard) -> None:
     await yard.begin_on(SOURCE, converging("it", save_seconds=SLOW))
     ended = await yard.until_phase("Completed")
     await yard.until_done("it")
@@ -111,7 +111,7 @@ OWNERS: dict[str, Owned] = {
 
 @pytest.mark.e2e
 @pytest.mark.parametrize("owned", OWNERS.values(), ids=OWNERS)
-async def test_it_moves_whoever_owns_it(yard: TrainingYard, owned: Owned) -> None:
+async def test_a_job_moves_with_every_kind_of_owner(yard: TrainingYard, owned: Owned) -> None:
     training = owned.training()
     await yard.begin_on(SOURCE, training, owned.manifest(yard.template(training)))
     ended = await yard.until_phase("Completed")
@@ -130,9 +130,9 @@ async def test_it_moves_whoever_owns_it(yard: TrainingYard, owned: Owned) -> Non
 
 
 def _went_on_where_it_was(files: JobFiles) -> Ack:
-    """Judge by the trainers' own files; return the checkpoint.
+    """Check the trainers' own files; return the checkpoint.
 
-    A container that is started again after the end of its training is left out.
+    A container that is restarted after the end of its training is left out.
     """
     lives = files.lives()
     uids = dict.fromkeys(life.uid for life in lives)
@@ -150,7 +150,7 @@ def _went_on_where_it_was(files: JobFiles) -> Ack:
 
 
 def _is_of(yard: TrainingYard, migration: Object) -> Any:
-    """Return what says whether a pod is the one that moves, before or after."""
+    """Return a check whether a pod is the one that moves, before or after."""
     index = migration["spec"]["members"][0].get("index")
 
     def is_it(pod: Object) -> bool:

@@ -49,7 +49,7 @@ from tests.fakes.eventually import eventually
 pytestmark = [pytest.mark.controlplane, pytest.mark.e2e]
 
 GRACE_SECONDS = 16
-"""After so long without a word of it, a node is NotReady."""
+"""A node without a heartbeat for this long is NotReady."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -87,7 +87,7 @@ async def nodes(cluster: Cluster) -> AsyncIterator[RealYard]:
         yield nodes
 
 
-async def test_a_converged_job_goes_on_in_another_container_on_the_other_node(
+async def test_a_converged_job_continues_in_a_container_on_the_other_node(
     yard: RealTrainingYard,
 ) -> None:
     training = converging("it", steps=300, save_seconds=0.5)
@@ -115,7 +115,7 @@ async def test_a_converged_job_goes_on_in_another_container_on_the_other_node(
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens to a node when a migration is in a phase, and how it is mended."""
+    """A fault of a node when a migration is in a phase, and its repair."""
 
     phase: str
     node: str
@@ -200,12 +200,12 @@ print(urllib.request.urlopen("http://127.0.0.1:10264/metrics").read().decode())
 
 
 def _cores(text: str, job: str) -> float:
-    """Return what an agent's metrics say that a job uses."""
+    """Return the CPU of a job by an agent's metrics."""
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
             if sample.name == "shuntyard_agent_job_cpu_cores" and sample.labels["job_name"] == job:
                 return sample.value
-    raise AssertionError(f"nothing is said of {job}")
+    raise AssertionError(f"no sample of {job}")
 
 
 async def _agent_on(yard: RealTrainingYard, node: str) -> str:
@@ -214,7 +214,7 @@ async def _agent_on(yard: RealTrainingYard, node: str) -> str:
 
 
 def _printing(name: str, script: str) -> Manifest:
-    """Return a Job without files, whose log tells of its steps."""
+    """Return a Job without files, whose log shows its steps."""
     made = neighbour(FIRST)
     container_of(made["spec"], images.BUSYBOX)
     made["spec"]["containers"][0]["command"] = ["/bin/sh", "-c", script]
@@ -228,7 +228,7 @@ def _printing(name: str, script: str) -> Manifest:
 
 @asynccontextmanager
 async def _struck(yard: RealTrainingYard, fault: Fault) -> AsyncIterator[asyncio.Event]:
-    """Strike as soon as a watch says that a migration is in the phase; lend when that is done."""
+    """Strike as soon as a watch shows the migration in the phase; yield when that is done."""
     seen, done = asyncio.Event(), asyncio.Event()
 
     def take(migration: Object) -> None:
@@ -240,7 +240,7 @@ async def _struck(yard: RealTrainingYard, fault: Fault) -> AsyncIterator[asyncio
         await asyncio.to_thread(fault.strike, yard.cluster.machines, fault.node)
         done.set()
 
-    yard.migrations.told.append(take)
+    yard.migrations.listeners.append(take)
     async with asyncio.TaskGroup() as group:
         task = group.create_task(strike())
         yield done

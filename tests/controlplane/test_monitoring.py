@@ -1,4 +1,4 @@
-"""The demo under a real Prometheus: every query of every panel and rule finds what it asks for."""
+"""The demo under a real Prometheus: every query of every panel and rule returns a result."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ pytestmark = [
 ]
 
 
-def test_every_query_finds_something_and_a_good_run_alarms_nobody(tmp_path: Path) -> None:
+def test_every_query_has_a_result_and_a_good_run_raises_no_alert(tmp_path: Path) -> None:
     seen = monitored.watched(tmp_path / "run")
     assert seen.empty == ()
     assert {one.name for one in RECORDINGS} - seen.recorded == set()

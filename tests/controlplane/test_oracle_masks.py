@@ -146,7 +146,7 @@ def terms(draw, names):
 
 @st.composite
 def pods(draw, name, node=None, alike=None):
-    """A pod that was bound some time ago, whatever stands in its way now."""
+    """A pod that was bound some time ago, whether or not its node would accept it now."""
     return {
         "metadata": {
             "name": name,
@@ -189,7 +189,7 @@ def probes(draw, name, names):
 
 @st.composite
 def clusters(draw):
-    """Names of their own for each example, which a watch that is behind cannot mistake."""
+    """Names of their own for each example, which a watch that lags behind cannot mistake."""
     example = next(_examples)
     names = [f"n{example}-{i}" for i in range(draw(st.integers(3, MOST_NODES)))]
     places = draw(st.lists(st.sampled_from(names), max_size=8))

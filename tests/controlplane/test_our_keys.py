@@ -1,4 +1,4 @@
-"""Our keys are ours on a real API server: the policy, and signatures where it is missing.
+"""Our keys are reserved on a real API server: by the policy, and by signatures without it.
 
 Defects A5 and E4.
 """
@@ -34,7 +34,7 @@ NODE: Final = {labels.NODE: "n"}
 
 @pytest.fixture(scope="module")
 def extender_settings() -> Mapping[str, Any]:
-    """A lost pin is given up soon, and a gang that lost some is tried again soon."""
+    """A lost pin is given up soon, and a gang with lost pins is tried again soon."""
     return {"gang": {"pin_lost_seconds": 2.0, "bind_burst_seconds": 2.0, "backoff_seconds": 0.1}}
 
 
@@ -86,7 +86,7 @@ def in_template(kind: str, notes: Mapping[str, str]) -> tuple[str, dict[str, Any
 
 
 async def refusal(client: KubeClient, path: str, body: Mapping[str, Any]) -> str:
-    """Return what the API server says against an object; it must say something."""
+    """Return the API server's message of refusal; a refusal is expected."""
     with pytest.raises(ApiError) as caught:
         await client.post(path, body)
     assert "shuntyard-our-keys" in caught.value.message
@@ -95,7 +95,7 @@ async def refusal(client: KubeClient, path: str, body: Mapping[str, Any]) -> str
 
 @pytest.fixture
 async def ruled(yard: Yard) -> Yard:
-    """The yard, once the policy is in force: that takes the API server a moment."""
+    """The yard, once the policy is in force, which takes the API server a moment."""
 
     async def in_force() -> bool:
         return not await our_keys_policy.is_lifted(yard.client)
@@ -106,7 +106,7 @@ async def ruled(yard: Yard) -> Yard:
 
 @contextlib.asynccontextmanager
 async def unruled(yard: Yard) -> AsyncIterator[None]:
-    """Without the policy's binding, as where an administrator did not install it."""
+    """Remove the policy's binding, as where an administrator did not install it."""
     await our_keys_policy.lift(yard.client)
     try:
         yield
@@ -121,8 +121,8 @@ async def unruled(yard: Yard) -> AsyncIterator[None]:
 
 @pytest.mark.parametrize("key", sorted(labels.RESERVED))
 async def test_a_pod_with_a_key_of_ours_is_refused(ruled: Yard, key: str) -> None:
-    said = await refusal(ruled.client, paths.pods(ruled.team), pod("forged", {key: "n"}))
-    assert f"only Shuntyard writes the annotation {key}; leave it out" in said
+    message = await refusal(ruled.client, paths.pods(ruled.team), pod("forged", {key: "n"}))
+    assert f"only Shuntyard writes the annotation {key}; leave it out" in message
 
 
 @pytest.mark.parametrize(
@@ -132,8 +132,8 @@ async def test_a_key_of_ours_in_a_pod_template_is_refused_at_the_owner(
     ruled: Yard, kind: str
 ) -> None:
     collection, manifest = in_template(kind, NODE)
-    said = await refusal(ruled.client, paths.namespaced(collection, ruled.team), manifest)
-    assert f"the pod template has {labels.NODE}: only Shuntyard writes" in said
+    message = await refusal(ruled.client, paths.namespaced(collection, ruled.team), manifest)
+    assert f"the pod template has {labels.NODE}: only Shuntyard writes" in message
 
 
 NOTED: Final = {"metadata": {"annotations": NODE}}
@@ -164,17 +164,17 @@ CUSTOM: Final[Mapping[str, tuple[str, str, dict[str, Any]]]] = {
 
 @pytest.mark.parametrize("kind", CUSTOM)
 async def test_a_key_of_ours_is_refused_at_owners_of_other_projects(ruled: Yard, kind: str) -> None:
-    """Where the template stands differs; a manifest without our keys is taken."""
+    """The place of the template differs; a manifest without our keys is accepted."""
     version, plural, spec = CUSTOM[kind]
     collection, client = f"/apis/{version}/{plural}", ruled.client
     name = f"{plural}.{version.partition('/')[0]}"
-    with contextlib.suppress(AlreadyExistsError):  # an operator that ran before has left its own
+    with contextlib.suppress(AlreadyExistsError):  # an earlier operator has left its own
         await client.post(DEFINITIONS, definition(collection, kind))
     path = paths.namespaced(collection, ruled.team)
     manifest = {"apiVersion": version, "kind": kind, "metadata": {"name": "forged"}}
 
     async def refused() -> bool:
-        """Not yet, as long as the kind is not served, or the policy has not heard of it."""
+        """Return False as long as the kind is not served, or the policy does not cover it yet."""
         try:
             await client.post(path, {**manifest, "spec": spec}, {"dryRun": "All"})
         except ForbiddenError as error:
@@ -202,8 +202,8 @@ async def test_a_record_of_ours_on_an_owner_is_refused(ruled: Yard) -> None:
     await ruled.client.patch(f"{path}/forged", {"metadata": {"annotations": {"a": "b"}}})
 
 
-async def test_a_copy_that_a_controller_makes_is_let_through(ruled: Yard) -> None:
-    """A Deployment's annotations are copied to its ReplicaSets; they say nothing there."""
+async def test_a_copy_made_by_a_controller_is_accepted(ruled: Yard) -> None:
+    """A Deployment's annotations are copied to its ReplicaSets; they have no effect there."""
     collection, manifest = in_template("ReplicaSet", {})
     owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d", "uid": "u"}
     metadata = {
@@ -215,7 +215,7 @@ async def test_a_copy_that_a_controller_makes_is_let_through(ruled: Yard) -> Non
     await ruled.client.post(path, {**manifest, "metadata": metadata}, {"dryRun": "All"})
 
 
-async def test_a_migration_of_somebody_else_is_refused(ruled: Yard) -> None:
+async def test_a_migration_by_another_user_is_refused(ruled: Yard) -> None:
     member = {"pod": "p", "uid": "u", "source": "a", "target": "b"}
     spec = {"job": "ns/pod/p", "trigger": "converged", "mover": "evict", "members": [member]}
     body = {
@@ -224,11 +224,11 @@ async def test_a_migration_of_somebody_else_is_refused(ruled: Yard) -> None:
         "metadata": {"name": "forged"},
         "spec": spec,
     }
-    said = await refusal(ruled.client, paths.migrations(ruled.team), body)
-    assert "only Shuntyard writes Migrations" in said
+    message = await refusal(ruled.client, paths.migrations(ruled.team), body)
+    assert "only Shuntyard writes Migrations" in message
 
 
-async def test_nobody_else_changes_a_seat_by_any_door(ruled: Yard) -> None:
+async def test_no_other_user_changes_a_reservation_by_any_path(ruled: Yard) -> None:
     await ruled.nodes(KwokNodes(count=1, prefix="door", cpu="4"))
     await ruled.submit(jobs.job("it", 2))
     await ruled.until_bound("it")
@@ -251,7 +251,7 @@ async def test_nobody_else_changes_a_seat_by_any_door(ruled: Yard) -> None:
         await ruled.client.post(f"{path}/binding", binding)
 
 
-async def test_without_the_policy_forged_seats_hold_nobody_back(ruled: Yard) -> None:
+async def test_without_the_policy_forged_reservations_hold_no_pod_back(ruled: Yard) -> None:
     """Two pods of a forger name the nodes, one with a gate: the victim is bound at once."""
     names = await ruled.nodes(KwokNodes(count=2, prefix="forged", cpu="4"))
     async with unruled(ruled):
@@ -274,7 +274,7 @@ async def test_without_the_policy_forged_seats_hold_nobody_back(ruled: Yard) -> 
 
 @pytest.mark.parametrize("lost", [False, True], ids=["nodes stay", "nodes are lost"])
 async def test_a_gang_of_which_plans_were_removed_is_bound_whole(ruled: Yard, lost: bool) -> None:
-    """Edited while kube-scheduler is frozen, between release and Binding."""
+    """The annotations change while kube-scheduler is frozen, between release and Binding."""
     cluster = ruled.cluster
     names = await ruled.nodes(KwokNodes(count=3, prefix=f"edited-{lost}".lower(), cpu="4"))
     async with unruled(ruled):
@@ -315,8 +315,8 @@ def _seated(yard: Yard, job: str) -> list[str]:
     ]
 
 
-async def test_the_policy_is_sound(ruled: Yard) -> None:
-    """The API server has found nothing to warn of in its expressions, for kinds that it knows."""
+async def test_the_api_server_has_no_warning_about_the_policy(ruled: Yard) -> None:
+    """The API server has no warning about its expressions, for kinds that it serves."""
 
     async def judged() -> bool:
         found = json.loads(await ruled.client.get(POLICY))

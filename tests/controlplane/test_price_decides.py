@@ -1,4 +1,4 @@
-"""Price alone changes where a gang goes, on a real control plane.
+"""Price alone changes the node of a gang, on a real control plane.
 
 A gang of two pods of 1 CPU; node ``a`` has 8 CPUs, 4 of them taken; node ``b`` has 4, 1 taken. With
 the gang each would keep a quarter free, so best fit leaves both. Packing is for ``a`` (5/8 full
@@ -28,7 +28,7 @@ A, B = "a-0000", "b-0000"
 
 @dataclass(frozen=True)
 class Case:
-    """A weight of the price, where the gang goes then, and the terms of that node."""
+    """A weight of the price, the node of the gang then, and the terms of that node."""
 
     weight: float
     node: str
@@ -78,11 +78,11 @@ async def test_the_weight_of_the_price_alone_moves_a_gang(yard: Yard, case: Case
 
 
 def foreign(name: str, cpu: str, node: str) -> Manifest:
-    """Return a pod that somebody else has put there."""
+    """Return a pod that another scheduler has put there."""
     return pod(name, Pods(cpu=cpu, spec={"nodeName": node}).for_baseline())
 
 
 async def used_milli_cpu(yard: Yard, expected: dict[str, int]) -> bool:
-    """Say whether the extender knows what is taken."""
+    """Return True if the extender counts these requests on the nodes."""
     entries: list[dict[str, Any]] = json.loads(await yard.read("/v1/nodes"))["entries"]
     return {entry["name"]: entry["used"].get("cpu", 0) for entry in entries} == expected

@@ -1,4 +1,4 @@
-"""Pods on process nodes with a real control plane: what a plain training pod needs."""
+"""Pods on process nodes with a real control plane, as plain training pods need them."""
 
 import asyncio
 import signal
@@ -127,7 +127,7 @@ async def test_the_final_status_of_a_deleted_pod_says_how_it_ended(yard: Process
     await yard.until_gone("leaving")
 
 
-async def test_restart_policy_starts_a_container_again_and_counts(yard: ProcessYard) -> None:
+async def test_restart_policy_restarts_a_container_and_counts_restarts(yard: ProcessYard) -> None:
     mounts = {"volumeMounts": [{"name": "v", "mountPath": "/state"}]}
     script = "test -e /state/second && exit 0; touch /state/second; exit 5"
     ended = await yard.finished(
@@ -202,7 +202,7 @@ async def test_requests_beyond_the_node_fail_the_pod_as_the_kubelet_does(
     assert ended["status"]["reason"] == "OutOfcpu"
 
 
-async def test_what_a_process_node_cannot_do_is_said_in_the_status(yard: ProcessYard) -> None:
+async def test_the_status_names_what_a_process_node_cannot_do(yard: ProcessYard) -> None:
     csi = {"name": "far", "csi": {"driver": "example.com"}}
     await yard.create(pod("image", {"name": "main", "image": "busybox"}))
     await yard.create(pod("csi", container("true"), volumes=[csi]))
@@ -249,7 +249,7 @@ async def test_a_pod_gets_a_token_bound_to_it_and_configured_data(yard: ProcessY
     assert lines[3:] == ["ca.crt", "namespace", "token"]
 
 
-async def test_a_claim_leads_to_its_host_path_volume(yard: ProcessYard, tmp_path: Path) -> None:
+async def test_a_claim_mounts_its_host_path_volume(yard: ProcessYard, tmp_path: Path) -> None:
     amount = {"storage": "1Gi"}
     common = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
     volume = {
@@ -284,7 +284,7 @@ async def test_a_pod_that_runs_too_long_is_ended(yard: ProcessYard) -> None:
     await yard.until("slow", lambda one: "terminated" in str(one["status"]["containerStatuses"]))
 
 
-async def test_a_missing_config_map_is_waited_for(yard: ProcessYard) -> None:
+async def test_a_pod_waits_for_a_missing_config_map(yard: ProcessYard) -> None:
     mounts = {"volumeMounts": [{"name": "late", "mountPath": "/late"}]}
     volumes = [{"name": "late", "configMap": {"name": "late"}}]
     await yard.create(pod("waits", container("cat /late/key", **mounts), volumes=volumes))
@@ -301,7 +301,7 @@ async def test_the_node_process_leaves_nothing_when_it_ends(
     script = "sleep 300 & sleep 300"
     await yard.create(pod("stays", container(f"echo $$$$; {script}")))
     await eventually(lambda: yard.log("stays"))
-    await yard.until_phase("stays", "Running")  # what was never reported would be started again
+    await yard.until_phase("stays", "Running")  # a pod that was never reported would be restarted
     group = int(yard.log("stays"))
     await asyncio.to_thread(cluster.stop, "process-nodes")
     assert not alive(group)
@@ -312,7 +312,7 @@ async def test_the_node_process_leaves_nothing_when_it_ends(
     assert state["reason"] == "ContainerStatusUnknown"
 
 
-async def test_a_restart_after_sigkill_ends_what_was_left_and_reports_it(
+async def test_a_restart_after_sigkill_ends_and_reports_leftover_processes(
     yard: ProcessYard, cluster: Cluster
 ) -> None:
     script = "(trap '' TERM; while :; do sleep 0.1; done) & echo $!; wait"

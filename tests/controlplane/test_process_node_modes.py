@@ -67,7 +67,7 @@ async def test_rewritten_paths_lead_to_the_volumes(rewriting: ProcessYard, tmp_p
     assert f"{ended['status']['podIP']}\trewritten" in lines
 
 
-async def test_a_volume_that_nobody_mentions_is_refused_in_rewrite_mode(
+async def test_a_volume_that_no_container_mentions_is_refused_in_rewrite_mode(
     rewriting: ProcessYard,
 ) -> None:
     mounts = [{"name": "v", "mountPath": "/hidden"}]
@@ -111,10 +111,10 @@ def stamps(yard: ProcessYard, name: str) -> list[tuple[float, float]]:
 
 
 def slowness(times: list[tuple[float, float]]) -> float:
-    """Seconds that a CPU second of work takes, in the best window.
+    """Seconds that one CPU second of work takes, in the best window.
 
-    What else this machine does can only make a window worse, and it changes how much CPU time a
-    step needs; a step's work is always the same, so this is its duration in a fixed unit.
+    Other load of this machine can only make a window worse, and it changes how much CPU time a step
+    \tneeds; a step's work is always the same, so this is its duration in a fixed unit.
     """
     starts = range(0, len(times) - WINDOW_STEPS, WINDOW_STEPS)
     ends = [(times[start], times[start + WINDOW_STEPS]) for start in starts]
@@ -139,7 +139,7 @@ async def measured(yard: ProcessYard, names: list[str]) -> list[float]:
 async def test_two_pods_on_a_node_take_twice_as_long_per_step_as_one(
     cluster: Cluster, tmp_path: Path, mechanism: str
 ) -> None:
-    """The calibration that live comparisons of placements rest on."""
+    """Live comparisons of placements rest on this calibration."""
     options = ("--cpu-mechanism", mechanism, "--cpu-budget-cores", str(BUDGET_CORES))
     async with own_process(cluster, tmp_path, *options) as yard:
         await yard.create(busy("one"))

@@ -35,7 +35,7 @@ async def read(yard: ProcessYard, name: str) -> Pod:
 
 
 async def resize(yard: ProcessYard, name: str, milli: int) -> None:
-    """Note what was given, and change it, as the extender does."""
+    """Record the grant, and change it, as the extender does."""
 
     async def attempt() -> bool:
         pod = await read(yard, name)
@@ -57,19 +57,19 @@ async def resize(yard: ProcessYard, name: str, milli: int) -> None:
 
 
 async def granted(yard: ProcessYard, name: str) -> tuple[str, str, int]:
-    """What the status says, and how much more the pod has than it was given."""
+    """Check the status, and return how much more the pod has than its grant."""
     raw = await yard.get(name)
-    (told,) = raw["status"]["containerStatuses"]
-    assert told["resources"]["limits"] == {"cpu": "2"}
+    (status,) = raw["status"]["containerStatuses"]
+    assert status["resources"]["limits"] == {"cpu": "2"}
     pod = await read(yard, name)
-    amounts = (told["resources"]["requests"]["cpu"], told["allocatedResources"]["cpu"])
+    amounts = (status["resources"]["requests"]["cpu"], status["allocatedResources"]["cpu"])
     return (*amounts, pod.borrowed_milli)
 
 
 async def test_pods_resized_to_three_to_one_run_three_to_one(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    """By the mechanism that is there; both are compared in tests/unit/process_node."""
+    """Checked by the mechanism at hand; tests/unit/process_node compares both."""
     options = ("--cpu-budget-cores", str(BUDGET_CORES))
     async with own_process(cluster, tmp_path, *options) as yard:
         for name in ("more", "less"):
@@ -88,5 +88,5 @@ async def test_pods_resized_to_three_to_one_run_three_to_one(
         after = await measured(yard, ["more", "less"])
         assert after[1] / after[0] == pytest.approx(3.0, rel=0.15), after
         for name in ("more", "less"):
-            (told,) = (await yard.get(name))["status"]["containerStatuses"]
-            assert told["restartCount"] == 0
+            (status,) = (await yard.get(name))["status"]["containerStatuses"]
+            assert status["restartCount"] == 0

@@ -1,8 +1,8 @@
-"""A job that does not say how long its steps take, on a real control plane: measured, then planned.
+"""A job without a step time, on a real control plane: measured, then planned.
 
-Half of a node of 8 CPUs belongs to jobs with a utility. The first run of a name is let in like a
-job without one, its played agents say steps, and it goes on by a plan from the next slot; the
-second run is priced before it starts.
+Half of a node of 8 CPUs belongs to jobs with a utility. The first run of a name is admitted like a
+job without one, its simulated agents report steps, and it continues by a plan from the next slot;
+the second run is priced before it starts.
 """
 
 import json
@@ -28,7 +28,7 @@ from tests.fakes.eventually import eventually
 pytestmark = [pytest.mark.controlplane, pytest.mark.e2e]
 
 PATIENCE_SECONDS: Final = 300.0
-"""Five intervals, each as long as two looks are apart, and a slot; three times that."""
+"""Five intervals, each as long as two passes are apart, and a slot; three times that."""
 SLOT_SECONDS: Final = 20.0
 SETTINGS: Final[Mapping[str, Any]] = {
     "admission": {
@@ -36,7 +36,7 @@ SETTINGS: Final[Mapping[str, Any]] = {
         "slot_seconds": SLOT_SECONDS,
         "horizon": 1000,
         "share": 0.5,
-        "profile_spread": 0.5,  # a busy machine plays agents unevenly
+        "profile_spread": 0.5,  # a busy machine simulates agents unevenly
     },
     "migration": {"policy": "none"},
     "agent_reports": {"stale_seconds": 60},
@@ -66,12 +66,12 @@ async def agents(yard: Yard) -> AsyncIterator[PlayedAgents]:
 
 
 def undescribed(name: str) -> Manifest:
-    """Two workers that train 20 000 mini-batches; nobody says how long one takes."""
+    """Two workers that train 20 000 mini-batches, without a time for one."""
     notes = {labels.UTILITY: WORTH, labels.TRAINING: "epochs=1,chunks=2,batches=10000"}
     return job(name, 2, replace(Pods(), annotations=notes, labels={"directory": name}))
 
 
-async def test_the_first_run_is_measured_and_goes_on_by_a_plan_and_the_second_is_priced_first(
+async def test_the_first_run_is_measured_and_then_planned_and_the_second_is_priced_first(
     yard: Yard, agents: PlayedAgents
 ) -> None:
     agents.total_steps |= {"blind-1": STEPS, "blind-2": STEPS}
@@ -83,18 +83,18 @@ async def test_the_first_run_is_measured_and_goes_on_by_a_plan_and_the_second_is
     async def timed() -> api.ExplainResponse | None:
         query = f"namespace={yard.team}&job=blind-1"
         text = await yard.read(f"/v1/explain?{query}")
-        told = msgspec.json.decode(text, type=api.ExplainResponse)
-        entry = told.admission.profile if told.admission else None
-        return told if entry and entry.steps else None
+        explained = msgspec.json.decode(text, type=api.ExplainResponse)
+        entry = explained.admission.profile if explained.admission else None
+        return explained if entry and entry.steps else None
 
-    told = await eventually(timed, PATIENCE_SECONDS, "steps are timed")
-    assert told is not None
-    assert told.reason in {"Profiling", "AwaitingPrice", ""}
+    explained = await eventually(timed, PATIENCE_SECONDS, "steps are timed")
+    assert explained is not None
+    assert explained.reason in {"Profiling", "AwaitingPrice", ""}
 
     assert await eventually(lambda: yard.events("Admitted"), PATIENCE_SECONDS)
-    said = await notes(yard, "blind-1")
-    plan = msgspec.json.decode(said[labels.SLOT_PLAN], type=SlotPlan)
-    run = msgspec.json.decode(said[labels.PROFILE], type=Profile)
+    annotations = await notes(yard, "blind-1")
+    plan = msgspec.json.decode(annotations[labels.SLOT_PLAN], type=SlotPlan)
+    run = msgspec.json.decode(annotations[labels.PROFILE], type=Profile)
     assert dict(plan.spans[0].workers) == {NODES.names()[0]: 2}
     assert plan.spans[0].first == plan.since
     assert run.step_seconds is not None
@@ -106,8 +106,8 @@ async def test_the_first_run_is_measured_and_goes_on_by_a_plan_and_the_second_is
     await yard.submit(undescribed("blind-2"))
 
     async def priced() -> dict[str, str]:
-        said = await notes(yard, "blind-2")
-        return said if labels.SLOT_PLAN in said else {}
+        annotations = await notes(yard, "blind-2")
+        return annotations if labels.SLOT_PLAN in annotations else {}
 
     second = await eventually(priced, PATIENCE_SECONDS, "it has a plan")
     assert second is not None

@@ -73,11 +73,11 @@ async def test_parameter_servers_are_bound_first_and_each_with_its_own_workers(y
 
 @dataclass(frozen=True)
 class Unusable:
-    """A job that cannot be judged, and what its owner is told."""
+    """A job with an unusable annotation, and the words its owner reads."""
 
     pods: Pods
     reason: str
-    told: tuple[str, ...]
+    note: tuple[str, ...]
 
 
 UNUSABLE: dict[str, Unusable] = {
@@ -103,7 +103,7 @@ UNUSABLE: dict[str, Unusable] = {
 
 
 @pytest.mark.parametrize("case", UNUSABLE.values(), ids=UNUSABLE.keys())
-async def test_an_unusable_job_waits_and_its_owner_is_told_what_was_expected(
+async def test_an_unusable_job_waits_and_its_event_names_what_was_expected(
     yard: Yard, case: Unusable
 ) -> None:
     await yard.nodes(KwokNodes(2))
@@ -112,10 +112,10 @@ async def test_an_unusable_job_waits_and_its_owner_is_told_what_was_expected(
     event = (await eventually(lambda: yard.events(case.reason, "Job")))[0]
     assert (event["regarding"]["kind"], event["regarding"]["uid"]) == ("Job", _uid(owner))
     assert event["type"] == "Warning"
-    assert all(word in event["note"] for word in case.told), event["note"]
-    await eventually(lambda: _all_told(yard, name, case.reason))
+    assert all(word in event["note"] for word in case.note), event["note"]
+    await eventually(lambda: _all_pods_have_the_reason(yard, name, case.reason))
 
-    await yard.submit(job("neighbour", 3))  # judged in a later cycle than the odd one
+    await yard.submit(job("neighbour", 3))  # decided in a later cycle than the odd one
     await yard.until_bound("neighbour")
     assert [is_gated(p) for p in yard.of(name)] == [True, True]
     assert (await yard.until_waiting(name, case.reason)).members == 2
@@ -125,7 +125,7 @@ async def test_an_unusable_job_waits_and_its_owner_is_told_what_was_expected(
 async def test_each_waiting_pod_has_an_event_with_the_reason_and_a_misspelt_key_is_named(
     yard: Yard,
 ) -> None:
-    """What `kubectl describe pod` and `kubectl describe job` show (defects B2, B3)."""
+    """`kubectl describe pod` and `kubectl describe job` show it (defects B2, B3)."""
     await yard.nodes(KwokNodes(1, cpu="4"))
     misspelt = {"shuntyard.io/max-wiat": "20m"}
     await yard.submit(job("wide", 3, Pods(cpu="2", annotations=misspelt)))
@@ -148,7 +148,7 @@ async def test_a_gang_that_does_not_fit_waits_whole_until_room_appears(yard: Yar
     await yard.nodes(KwokNodes(1, cpu="4"))
     await yard.submit(job("wide", 6))
     await yard.until_waiting("wide", "GangDoesNotFit")
-    await eventually(lambda: _all_told(yard, "wide", "GangDoesNotFit"))
+    await eventually(lambda: _all_pods_have_the_reason(yard, "wide", "GangDoesNotFit"))
     await yard.submit(job("narrow", 2))
     await yard.until_bound("narrow")
     assert all(is_gated(p) for p in yard.of("wide"))
@@ -185,7 +185,7 @@ DEMANDS: dict[str, tuple[Pods, set[str]]] = {
 
 
 @pytest.mark.parametrize(("pods", "allowed"), DEMANDS.values(), ids=DEMANDS.keys())
-async def test_what_a_pod_demands_of_its_node_is_respected(
+async def test_a_pods_constraints_on_its_node_are_respected(
     yard: Yard, pods: Pods, allowed: set[str]
 ) -> None:
     dedicated = (Taint("dedicated", "gpu", "NoSchedule"),)
@@ -228,7 +228,7 @@ async def test_pods_with_an_unmodelled_feature_are_not_pinned_and_bound_as_a_gan
     assert len({annotation(p, labels.PLAN) for p in pods}) == 1
 
 
-async def test_an_unmodelled_gang_that_cannot_be_whole_leaves_nobody_bound(yard: Yard) -> None:
+async def test_an_unmodelled_gang_that_cannot_be_whole_has_no_bound_pod(yard: Yard) -> None:
     await yard.nodes(KwokNodes(2))
     apart = {"topologyKey": labels.HOSTNAME_LABEL, "labelSelector": {"matchLabels": {"a": "b"}}}
     spec = {"affinity": {"podAntiAffinity": {REQUIRED: [apart]}}}
@@ -281,7 +281,7 @@ def _terms_of(terms: Any) -> tuple[int, int, int, int]:
     return (terms.u, terms.b, terms.l, terms.m)
 
 
-def _all_told(yard: Yard, name: str, reason: str) -> bool:
+def _all_pods_have_the_reason(yard: Yard, name: str, reason: str) -> bool:
     conditions = [queued_condition(p) for p in yard.of(name)]
     return bool(conditions) and all(c.get("reason") == reason for c in conditions)
 

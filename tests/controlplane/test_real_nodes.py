@@ -56,7 +56,7 @@ async def yard(cluster: Cluster) -> AsyncIterator[RealYard]:
 
 
 def traces() -> dict[str, Any]:
-    """What real nodes might leave on this machine, or change."""
+    """What real nodes might leave or change on this machine."""
     return {
         "links": sorted(p.name for p in Path("/sys/class/net").iterdir() if BRIDGE in p.name),
         "groups": [str(p) for p in control_groups.groups("") if p.exists()],
@@ -93,7 +93,7 @@ def test_down_leaves_nothing_and_this_machines_settings_were_never_changed(
     assert left == ["logs", "other", "state.lock", "up.lock"]
 
 
-def test_what_a_lost_cluster_left_is_removed_by_the_next_one_with_real_nodes(
+def test_the_next_cluster_with_real_nodes_removes_what_a_lost_cluster_left(
     tmp_path: Path,
 ) -> None:
     before = traces()
@@ -118,7 +118,7 @@ def test_what_a_lost_cluster_left_is_removed_by_the_next_one_with_real_nodes(
 # ---- pods
 
 
-async def test_a_pod_runs_and_its_logs_and_exit_codes_are_told(yard: RealYard) -> None:
+async def test_a_pod_runs_and_reports_its_logs_and_exit_codes(yard: RealYard) -> None:
     await yard.create(pod("talks", container(f"echo hello; hostname; {RUN_ON}")))
     assert await yard.until_log("talks", "talks") == "hello\ntalks\n"
     (file,) = yard.cluster.machines.pod_logs(FIRST).glob("default_talks_*/main/0.log")
@@ -150,7 +150,7 @@ async def test_a_claimed_volume_is_the_same_on_both_nodes(yard: RealYard, tmp_pa
     await yard.remove("writes", "reads")
 
 
-async def test_a_projected_token_says_which_node_its_pod_is_on(yard: RealYard) -> None:
+async def test_a_projected_token_names_the_node_of_its_pod(yard: RealYard) -> None:
     audience = "shuntyard-extender"
     source = {"serviceAccountToken": {"audience": audience, "path": "token"}}
     await yard.create(
@@ -208,7 +208,7 @@ while True: time.sleep(0.05)
 """
 
 
-async def test_an_evicted_pod_is_told_by_sigterm_and_its_exit_code_is_kept(yard: RealYard) -> None:
+async def test_an_evicted_pod_gets_sigterm_and_keeps_its_exit_code(yard: RealYard) -> None:
     manifest = pod("evicted", python(SAVES), terminationGracePeriodSeconds=30)
     manifest["metadata"]["finalizers"] = ["shuntyard.io/test"]  # so that its end can be read
     await yard.create(manifest)
@@ -249,8 +249,8 @@ async def test_the_cpu_of_a_running_pod_can_be_changed_in_place(yard: RealYard) 
 
 async def test_agents_in_containers_report_to_the_extender_for_their_nodes(yard: RealYard) -> None:
     await asyncio.to_thread(yard.cluster.machines.start_agents)
-    heard = await yard.until_heard(FIRST, SECOND)
-    assert [(entry["stale"], entry["cpu_cores"]) for entry in heard] == [(False, 1.0)] * 2
+    entries = await yard.until_reported(FIRST, SECOND)
+    assert [(entry["stale"], entry["cpu_cores"]) for entry in entries] == [(False, 1.0)] * 2
 
 
 async def test_a_queued_pod_is_placed_on_a_real_node_by_our_scheduler(yard: RealYard) -> None:
@@ -264,7 +264,7 @@ async def test_a_queued_pod_is_placed_on_a_real_node_by_our_scheduler(yard: Real
     assert await yard.log_of("queued") == "trained\n"
 
 
-# ---- what may happen to a node
+# ---- faults of a node
 
 
 async def restarts(yard: RealYard, name: str) -> int:
@@ -298,7 +298,7 @@ async def test_a_power_failure_ends_the_pods_and_the_node_comes_back(yard: RealY
     await yard.remove("again")
 
 
-async def test_a_partitioned_nodes_pods_run_on_and_it_comes_back_healed(yard: RealYard) -> None:
+async def test_pods_of_a_partitioned_node_run_on_and_the_node_recovers(yard: RealYard) -> None:
     machines = yard.cluster.machines
     await yard.create(pod("alone", container(RUN_ON), node=SECOND, restartPolicy="Always"))
     await yard.until_phase("alone", "Running")

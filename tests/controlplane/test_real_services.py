@@ -1,4 +1,4 @@
-"""Services on real nodes: names, addresses, and the way from a pod to the API server and back."""
+"""Services on real nodes: names, addresses, and the route from a pod to the API server and back."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -56,7 +56,7 @@ def service(name: str, **spec: Any) -> dict[str, Any]:
 
 
 def serving(name: str, script: str = f"httpd -f -p {PORT} -h /etc", **fields: Any) -> Any:
-    """A pod of `service` on the first node that says its name at ``/hostname``."""
+    """A pod of `service` on the first node that serves its name at ``/hostname``."""
     made = pod(name, container(script, **fields))
     made["metadata"]["labels"] = {"app": name}
     return made
@@ -182,8 +182,8 @@ print(review["status"]["userInfo"]["username"], open(files + "namespace").read()
 async def test_a_pod_is_its_service_account_at_the_api_server(yard: RealYard, node: str) -> None:
     name = f"asks-{node}"
     await yard.finished(pod(name, python(WHO), node=node))
-    said = await yard.log_of(name)
-    assert said.split() == ["system:serviceaccount:default:default", "default"]
+    output = await yard.log_of(name)
+    assert output.split() == ["system:serviceaccount:default:default", "default"]
 
 
 HTTPS = f"""

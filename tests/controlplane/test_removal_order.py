@@ -1,4 +1,4 @@
-"""The pods that are said to leave are those that the real controllers remove."""
+"""The real controllers remove the pods that we predict."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ STEPS = (4, 3, 1)
 
 
 class Kind(NamedTuple):
-    """A job of a kind, and where its owner is."""
+    """A job of a kind, and the path of its owner."""
 
     manifest: Manifest
     owners: ResourceKind
@@ -34,7 +34,7 @@ KINDS: Mapping[str, Kind] = {
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-async def test_the_pods_predicted_gone_are_the_pods_gone(yard: Yard, kind: Kind) -> None:
+async def test_the_predicted_pods_are_removed(yard: Yard, kind: Kind) -> None:
     await yard.nodes(KwokNodes(3, cpu="4"))
     await yard.submit(kind.manifest)
     workers = Workers(yard, kind.owners, "it")

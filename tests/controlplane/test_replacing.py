@@ -46,7 +46,7 @@ def bare_gang() -> list[Manifest]:
 
 @asynccontextmanager
 async def without_scheduler(yard: Yard) -> AsyncIterator[None]:
-    """Hold kube-scheduler still; its Lease lasts 15 s longer."""
+    """Freeze kube-scheduler; its Lease lasts 15 s longer."""
     sending(yard.cluster, "kube-scheduler", signal.SIGSTOP)()
     try:
         yield
@@ -62,13 +62,13 @@ async def let_go(yard: Yard) -> None:
             await yard.client.patch(paths.pod(yard.team, found["metadata"]["name"]), body)
 
 
-async def test_copies_wait_for_their_pods_and_a_pod_that_its_user_deletes_has_none(
+async def test_a_copy_waits_for_its_pod_and_a_pod_deleted_by_its_user_gets_none(
     yard: Yard,
 ) -> None:
     """(defects E1, E2)."""
     (first,) = await yard.nodes(KwokNodes(1, cpu="4"))
     await yard.submit(pod("before"))
-    await yard.until_bound("before")  # the extender acts: it has seen the Lease renewed
+    await yard.until_bound("before")  # the extender leads: it has seen the Lease renewed
     async with without_scheduler(yard):
         await yard.submit(*bare_gang())
         await eventually(lambda: _seated(yard) == SIZE, PATIENCE_SECONDS)
@@ -91,8 +91,8 @@ async def test_copies_wait_for_their_pods_and_a_pod_that_its_user_deletes_has_no
     await let_go(yard)
 
 
-async def test_a_pod_that_changed_is_not_deleted_as_it_was_seen(yard: Yard) -> None:
-    """A deletion names the version that nobody had deleted: what a fake server is held to."""
+async def test_a_pod_that_changed_is_not_deleted_by_its_old_version(yard: Yard) -> None:
+    """A deletion names the version that it read: the fake server has the same rule."""
     await yard.submit(pod("alone"))
     (made,) = await eventually(lambda: yard.of("alone"), PATIENCE_SECONDS)
     key, uid = PodKey(f"{yard.team}/alone"), made["metadata"]["uid"]
@@ -111,7 +111,7 @@ async def test_a_pod_that_changed_is_not_deleted_as_it_was_seen(yard: Yard) -> N
     assert len(await yard.items(paths.namespaced(paths.PODS, yard.team))) == 1
 
 
-async def test_a_gang_goes_on_when_it_loses_a_member_as_soon_as_it_is_bound(yard: Yard) -> None:
+async def test_a_gang_continues_when_it_loses_a_member_as_soon_as_it_is_bound(yard: Yard) -> None:
     """(defect E3)."""
     await yard.nodes(KwokNodes(2, cpu="4"))
     await yard.submit(job("it", SIZE))

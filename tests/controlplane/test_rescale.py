@@ -1,7 +1,7 @@
-"""Workers come and leave under the real controllers: what we write is what they do.
+"""Workers come and leave under the real controllers, as our writes intend.
 
-kwok plays the nodes; the jobs need no checkpoint, everything else is real. With trainers that save:
-``test_elastic_training``.
+kwok simulates the nodes; the jobs need no checkpoint, everything else is real. With trainers that
+save: ``test_elastic_training``.
 """
 
 import json
@@ -55,7 +55,7 @@ async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
 
 
 @pytest.mark.parametrize(("manifest", "collection", "number"), PARAMETERS)
-async def test_room_is_used_lent_and_used_again(
+async def test_a_job_grows_into_free_room_yields_it_and_grows_again(
     yard: Yard, manifest: Manifest, collection: str, number: str
 ) -> None:
     path = paths.namespaced(collection, yard.team, "j")
@@ -69,20 +69,20 @@ async def test_room_is_used_lent_and_used_again(
     await yard.submit(manifest)
     yard.sizes.pop(yard.key("j"))  # a gang of one, whatever its number of workers
     await eventually(lambda: settled(MOST), PATIENCE_SECONDS, "it grows into the room")
-    everybody = uids(yard)
+    before = uids(yard)
     high = job("s", MOST - LEFT, Pods(spec={"priorityClassName": "high"}))
     await yard.submit(priority_class("high", 1000), high)
     await yard.until_bound("s")
     await eventually(lambda: settled(LEFT), PATIENCE_SECONDS, "it has made room")
     if collection == paths.DEPLOYMENTS:
-        assert marked(yard) == everybody - uids(yard)
+        assert marked(yard) == before - uids(yard)
     else:
         assert {index(one) for one in yard.of("j")} == set(range(LEFT))
     await yard.client.delete(paths.namespaced(paths.JOBS, yard.team, "s"), propagation="Background")
     await eventually(lambda: settled(MOST), PATIENCE_SECONDS, "it has its room again")
     await eventually(lambda: yard.events("Rescaled"))  # written after it
-    told = json.loads(await yard.read("/v1/rescales"))["entries"]
-    causes = [one["cause"] for one in told if one["job"].endswith("j")]
+    entries = json.loads(await yard.read("/v1/rescales"))["entries"]
+    causes = [one["cause"] for one in entries if one["job"].endswith("j")]
     assert "MoreImportant" in causes
 
 
@@ -96,6 +96,6 @@ def uids(yard: Yard) -> set[str]:
 
 
 def marked(yard: Yard) -> set[str]:
-    """Everybody who ever had a deletion cost."""
+    """Return the pods that ever had a deletion cost."""
     noted = ((one.uid, one.pod["metadata"].get("annotations", {})) for one in yard.history.events)
     return {uid for uid, notes in noted if labels.POD_DELETION_COST in notes}

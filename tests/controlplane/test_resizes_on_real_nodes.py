@@ -1,4 +1,4 @@
-"""What a real kubelet makes of the writes of CPU weights, and how it is read."""
+"""Effect of the writes of CPU weights on a real kubelet, and how its status is read."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -56,7 +56,7 @@ async def read(yard: RealYard, name: str) -> Pod:
 
 
 async def resize(yard: RealYard, name: str, milli: int) -> None:
-    """As the extender does; its kubelet may have written in between."""
+    """Write as the extender does; its kubelet may have written in between."""
 
     async def attempt() -> bool:
         found = await read(yard, name)
@@ -81,7 +81,7 @@ async def resize(yard: RealYard, name: str, milli: int) -> None:
 
 
 async def shown(yard: RealYard, name: str, want: tuple[int, str]) -> None:
-    """Wait until the pod counts so much more than it was given, and waits for that or not."""
+    """Wait until the pod counts so much more than its grant, with or without a deferred resize."""
 
     async def check() -> bool:
         found = await read(yard, name)
@@ -92,7 +92,7 @@ async def shown(yard: RealYard, name: str, want: tuple[int, str]) -> None:
     await eventually(check, PATIENCE_SECONDS)
 
 
-async def test_requests_become_the_kernels_weights_and_what_is_deferred_is_told(
+async def test_requests_become_kernel_weights_and_a_deferred_resize_is_reported(
     yard: RealYard,
 ) -> None:
     await resize(yard, "y", 100)

@@ -38,7 +38,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         cluster.down()
 
 
-def test_nothing_is_missing_and_nothing_unused(cluster: Cluster) -> None:
+def test_no_right_is_missing_or_unused(cluster: Cluster) -> None:
     every = rights_walk.steps(cluster.directory / "certificates")
     for settings, steps in groupby(every, key=lambda step: step.settings):
         yards.start(cluster, settings)
@@ -51,7 +51,7 @@ def test_nothing_is_missing_and_nothing_unused(cluster: Cluster) -> None:
     assert not [call for call in recorded if call.user.startswith(AGENTS)]
 
 
-def test_agents_may_do_nothing_of_what_the_extender_may(cluster: Cluster) -> None:
+def test_agents_have_none_of_the_extenders_rights(cluster: Cluster) -> None:
     async def ask(client: KubeClient) -> list[str]:
         rights = sorted(granted.shipped().rights)
         return [right.text() for right in rights if await _allowed(client, right)]

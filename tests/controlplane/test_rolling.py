@@ -1,4 +1,4 @@
-"""Replicas are updated one after the other while jobs stream in: nobody is lost or torn."""
+"""Replicas are updated one after the other while jobs stream in: no gang is lost or partial."""
 
 import asyncio
 import contextlib
@@ -52,14 +52,14 @@ async def pair(cluster: Cluster) -> AsyncIterator[PairYard]:
 
 
 async def test_every_pod_that_was_created_is_bound(pair: PairYard) -> None:
-    """An attempt that fails because nobody answers is made again; how many did is logged."""
+    """An attempt that fails for lack of an answer is repeated; the number of them is logged."""
     yard = pair.yard
     await yard.nodes(KwokNodes(10, cpu="64"))
     names: list[str] = []
     async with streaming(pair, names):
         for _ in range(TURNS):
             for one in pair.replicas:
-                await asyncio.to_thread(told_to_end, one)
+                await asyncio.to_thread(end, one)
                 await pair.until_acting(other_than=one)
                 await asyncio.to_thread(one.start_ended)
     for name in names:
@@ -71,30 +71,30 @@ async def test_every_pod_that_was_created_is_bound(pair: PairYard) -> None:
     log.info("%d jobs, %d failed attempts: %s", len(names), count, {text_of(f) for f in failed})
 
 
-async def test_a_question_to_any_replica_is_answered_by_who_acts(pair: PairYard) -> None:
+async def test_the_leader_answers_a_read_at_any_replica(pair: PairYard) -> None:
     yard = pair.yard
     await yard.nodes(KwokNodes(1, cpu="1"))
     await yard.submit(job("waits", SIZE))
     await pair.until_acting()
 
-    async def told(one: Replica) -> bytes:
+    async def queue_of(one: Replica) -> bytes:
         url = f"{yard.cluster.url_of(one.extender)}/v1/queue"
         return await asyncio.to_thread(lambda: urllib.request.urlopen(url, timeout=10).read())
 
     async def both_know() -> bool:
-        bodies = [await told(one) for one in pair.replicas]
+        bodies = [await queue_of(one) for one in pair.replicas]
         answers = [msgspec.json.decode(body, type=api.QueueResponse) for body in bodies]
         assert all(answer.acting for answer in answers)
         return all("waits" in {entry.job for entry in answer.entries} for answer in answers)
 
-    await eventually(both_know, PATIENCE_SECONDS, "the standby passes the question on")
+    await eventually(both_know, PATIENCE_SECONDS, "the standby forwards the read")
 
 
 def text_of(event: Mapping[str, Any]) -> str:
     return str(event.get("note") or event.get("message"))
 
 
-def told_to_end(one: Replica) -> None:
+def end(one: Replica) -> None:
     """End both programs as a kubelet does; one may have ended by itself, now or before."""
     for name in (one.extender, one.scheduler):
         with contextlib.suppress(ClusterStateError):

@@ -1,4 +1,4 @@
-"""The agent's figures of pods on real process nodes, held to what their programs say."""
+"""The agent's figures of pods on real process nodes, compared with their programs' own."""
 
 import time
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ async def started(yard: ProcessYard, name: str, script: str) -> Uid:
 
 
 @pytest.mark.parametrize("mechanism", ["cgroup", "slices"])
-async def test_a_pods_use_is_what_its_program_says(
+async def test_the_agent_measures_the_use_that_the_program_reports(
     cluster: Cluster, tmp_path: Path, mechanism: str
 ) -> None:
     options = ("--cpu-mechanism", mechanism, "--cpu-budget-cores", str(BUDGET_CORES))
@@ -53,7 +53,7 @@ async def test_a_pods_use_is_what_its_program_says(
             return samplers.pods.sample([busy, idle], now), now, burnt()
 
         async def measured() -> tuple[Mapping[Uid, Use], float, float]:
-            """Two looks; a pause of this process between the sample and the log shifts one."""
+            """Two samples; a pause of this process between the sample and the log shifts one."""
             _, begun, before = look()
             await eventually(lambda: burnt() > before + 0.3)
             uses, ended, after = look()

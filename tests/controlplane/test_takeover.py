@@ -1,4 +1,4 @@
-"""The acting one of two replicas is killed, frozen or cut off: the other one takes over.
+"""The leader of two replicas is killed, frozen or cut off: the other one takes over.
 
 While gangs are released, and with a part of the Bindings written, at moments drawn by chance.
 """
@@ -71,8 +71,10 @@ async def test_every_gang_is_whole_in_the_end(pair: PairYard, outage: Outage, se
 
 
 @pytest.mark.parametrize("outage", [Outage.FROZEN, Outage.CUT, Outage.SILENT])
-async def test_who_comes_back_leaves_the_rest_to_the_other(pair: PairYard, outage: Outage) -> None:
-    """It knows of a burst that it was in; somebody else has carried it out meanwhile."""
+async def test_a_former_leader_that_comes_back_leaves_the_rest_to_the_new_one(
+    pair: PairYard, outage: Outage
+) -> None:
+    """It has the state of a burst that it began; the other replica has completed the burst."""
     yard = pair.yard
     await yard.nodes(KwokNodes(2, cpu=str(SIZE)))
     before = {one: await bound_by(one) for one in pair.replicas}
@@ -92,7 +94,7 @@ async def test_who_comes_back_leaves_the_rest_to_the_other(pair: PairYard, outag
 
 
 async def bound_by(one: Replica) -> float:
-    """How many Bindings a replica has carried to their end."""
+    """Return how many Bindings a replica has completed."""
 
     def page() -> str:
         url = f"{one.cluster.url_of(one.extender)}/metrics"

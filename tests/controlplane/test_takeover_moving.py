@@ -1,6 +1,6 @@
-"""The acting one of two replicas falls out in a phase of a migration, or while workers change.
+"""The leader of two replicas fails in a phase of a migration, or while workers change.
 
-kwok plays the nodes, the test plays agents and trainers, which speak to both replicas.
+kwok simulates the nodes, the test simulates agents and trainers, which report to both replicas.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ pytestmark = [
 ]
 
 LONG_SECONDS = 120.0
-"""A takeover, and what may have to run out before the other one goes on or gives up."""
+"""A takeover, and the timeouts that may have to pass before the other one continues or aborts."""
 SETTINGS = {**test_migration.SETTINGS, **test_rescale.SETTINGS}
 NODES = KwokNodes(2, cpu="8", prefix="track")
 SOURCE, TARGET = NODES.names()
@@ -100,7 +100,7 @@ async def test_a_migration_ends_and_its_job_runs(
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("outage", STRUCK)
 async def test_workers_make_room_and_come_back(pair: PairYard, outage: Outage, seed: int) -> None:
-    """The strike comes at any moment from the first word about it to the last worker's end."""
+    """The fault comes at any moment from the first record of it to the last worker's end."""
     yard, rng = pair.yard, random.Random(f"{outage} {seed}")
     most, left = test_rescale.MOST, test_rescale.LEFT
     path = paths.job(yard.team, "j")
@@ -129,7 +129,7 @@ async def test_workers_make_room_and_come_back(pair: PairYard, outage: Outage, s
 async def once(
     client: KubeClient, path: str, seen: Callable[[Object], bool], act: Callable[[], None]
 ) -> AsyncIterator[None]:
-    """Act as soon as an object is seen so, and wait for that at the end of the block."""
+    """Act as soon as an object passes the check, and wait for that at the end of the block."""
     done = asyncio.Event()
     version = json.loads(await client.get(path))["metadata"]["resourceVersion"]
 
@@ -158,13 +158,13 @@ def phase_is(migration: Object, phase: str) -> bool:
 
 
 def is_changed(one: Object) -> bool:
-    """A change of workers is open, by what stands on the elastic job."""
+    """True if the elastic job has an open change of workers."""
     text = (one["metadata"].get("annotations") or {}).get(labels.RESCALE, "")
     return bool(one["metadata"]["name"] == "j" and "MoreImportant" in text)
 
 
 async def converged(yard: Yard, agents: PlayedAgents) -> None:
-    """Have a converged job train beside others; then there is room elsewhere."""
+    """Have a converged job train beside others; then another node has room."""
     await yard.submit(job("m", 1, test_migration.of(MEMBERS)))
     for name in ("f1", "f2", "f3"):
         await yard.submit(pod(name, test_migration.of(name, Pods())))
@@ -174,7 +174,7 @@ async def converged(yard: Yard, agents: PlayedAgents) -> None:
 
 
 async def runs_on(agents: PlayedAgents) -> bool:
-    """It takes a step after this was asked."""
+    """True if it takes a step after the call."""
     ours = [one for one in agents.trainers.values() if one.directory == MEMBERS]
     if len(ours) != 1 or ours[0].holds:
         return False

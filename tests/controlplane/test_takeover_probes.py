@@ -1,6 +1,6 @@
 """A frozen extender makes its kube-scheduler give up the Lease: both have one liveness probe.
 
-kube-scheduler itself is well and would keep the Lease for ever, while nobody answers it.
+kube-scheduler itself is healthy and would keep the Lease for ever, while it gets no answer.
 """
 
 import os
@@ -45,7 +45,7 @@ async def pair(cluster: Cluster) -> AsyncIterator[PairYard]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL], ids=["frozen", "killed"])
-async def test_gangs_are_bound_though_the_extender_that_acts_is_gone(
+async def test_gangs_are_bound_after_the_leading_extender_froze(
     pair: PairYard, number: signal.Signals
 ) -> None:
     yard = pair.yard
@@ -67,6 +67,6 @@ async def test_gangs_are_bound_though_the_extender_that_acts_is_gone(
 
 
 def is_cared_for(one: Replica) -> bool:
-    """Before its first success a container has as long as its startup probe gives."""
-    said = one.cluster.layout.log(KUBELET).read_text().splitlines()
-    return {f"{name}: {ALIVE}" for name in (one.extender, one.scheduler)} <= set(said)
+    """Before its first success a container has as long as its startup probe allows."""
+    log_lines = one.cluster.layout.log(KUBELET).read_text().splitlines()
+    return {f"{name}: {ALIVE}" for name in (one.extender, one.scheduler)} <= set(log_lines)

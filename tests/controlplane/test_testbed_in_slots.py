@@ -1,11 +1,11 @@
 """The OASiS testbed through a whole extender, slot after slot, beside the simulator's answer.
 
 Twelve jobs come over ten slots of real time on the paper's nine machines, here kwok's; the real Job
-controller makes and removes workers as the plans say, and the test ends each job as its last slot
-ends. What ran in each slot is compared, not what was planned.
+controller creates and removes workers as the plans order, and the test ends each job as its last
+slot ends. The workers that ran in each slot are compared, not the plans.
 
 The simulator plans up to one last slot for all, the service so many slots ahead. With twenty of
-them nobody here reaches the last one, so both have the same input.
+them no job here reaches the last one, so both have the same input.
 """
 
 import asyncio
@@ -38,8 +38,8 @@ pytestmark = [pytest.mark.controlplane, pytest.mark.e2e]
 
 CLOCK: Final = SystemClock()
 SLOT_SECONDS: Final = 40.0
-"""A job must be planned within a twentieth of the slot in which it comes: what is planned later has
-so much more to do, and another plan. A machine that takes two seconds for that is too busy."""
+"""A job must be planned within a twentieth of the slot in which it comes: a later plan has so much
+\tmore to do, and differs. A machine that takes two seconds for that is too busy."""
 HORIZON: Final = 20
 LOOK_AT: Final = 0.75
 """Part of a slot after which the workers are counted."""
@@ -110,11 +110,11 @@ class Run:
 
     async def _plans(self) -> Mapping[str, SlotPlan]:
         found = await self.yard.items(paths.namespaced(paths.JOBS, self.yard.team))
-        notes = {one["metadata"]["name"]: one["metadata"].get("annotations", {}) for one in found}
+        by_job = {one["metadata"]["name"]: one["metadata"].get("annotations", {}) for one in found}
         return {
-            name: msgspec.json.decode(said[labels.SLOT_PLAN], type=SlotPlan)
-            for name, said in notes.items()
-            if labels.SLOT_PLAN in said
+            name: msgspec.json.decode(annotations[labels.SLOT_PLAN], type=SlotPlan)
+            for name, annotations in by_job.items()
+            if labels.SLOT_PLAN in annotations
         }
 
     async def _until(self, number: int, part: float) -> None:
@@ -124,12 +124,12 @@ class Run:
 
 def manifest(one: TrainingJob) -> Manifest:
     """Return the Job: one worker at first, as many as its plan says afterwards."""
-    notes = testbed_live.annotations(one, SLOT_SECONDS) | {labels.SHRINK: "terminate"}
+    by_job = testbed_live.annotations(one, SLOT_SECONDS) | {labels.SHRINK: "terminate"}
     asks = {name: str(amount) for name, amount in testbed_live.worker_shape(one).requests}
     cpu = f"{int(asks.pop('cpu'))}m"
     asks.pop("pods")
     pods: dict[str, Any] = job(one.name, 1, Pods(cpu=cpu, memory=asks.pop("memory"), more=asks))
-    pods["metadata"]["annotations"] = notes
+    pods["metadata"]["annotations"] = by_job
     pods["spec"]["backoffLimit"] = 1000
     return pods
 
@@ -155,7 +155,7 @@ def nodes(jobs: SlotWorkload) -> list[KwokNodes]:
 
 
 async def play(cluster: Cluster, seed: int) -> Run:
-    """Run the twelve jobs, with what they ask for known in advance as in the simulator."""
+    """Run the twelve jobs, with their requests known in advance as in the simulator."""
     jobs = workload(seed)
     known = history.text(testbed_live.history(jobs, SLOT_SECONDS))
     credentials = await asyncio.to_thread(auth.load, cluster.kubeconfig)
@@ -178,7 +178,7 @@ def first(jobs: SlotWorkload) -> int:
 
 
 def last(jobs: SlotWorkload) -> int:
-    """Return the last slot in which anybody runs, by the simulator."""
+    """Return the last slot in which a job runs, by the simulator."""
     return max(slot for slots in testbed_live.simulated(jobs).values() for slot in slots)
 
 
@@ -194,7 +194,7 @@ async def test_the_same_jobs_run_with_the_same_workers_in_the_same_slots(
 
 
 @pytest.mark.parametrize("seed", [4])
-async def test_where_somebody_would_have_to_move_the_same_jobs_run(
+async def test_the_same_jobs_run_where_one_would_have_to_move(
     clean_cluster: Cluster, seed: int
 ) -> None:
     run = await play(clean_cluster, seed)

@@ -1,4 +1,4 @@
-"""Gangs that ask for a rack, on a real control plane: in one rack, or told why not."""
+"""Gangs that ask for a rack, on a real control plane: in one rack, or waiting with a reason."""
 
 import json
 from collections.abc import AsyncIterator
@@ -44,15 +44,15 @@ async def test_a_gang_lands_in_the_tightest_rack_that_holds_it(yard: Yard, pods:
     await yard.submit(job("it", 6, pods))
     await yard.until_bound("it")
     assert nodes_of(yard, "it") == {"west"}
-    (said,) = {json.loads(annotation(p, labels.DECISION))["domain"] for p in yard.of("it")}
-    assert said == "rack r2"
+    (domain,) = {json.loads(annotation(p, labels.DECISION))["domain"] for p in yard.of("it")}
+    assert domain == "rack r2"
 
 
 async def test_a_gang_that_no_rack_holds_waits_whole_until_one_does(yard: Yard) -> None:
     await yard.submit(job("wide", 9, IN_ONE))
     entry = await yard.until_waiting("wide", "TopologyPlacementFailed")
     assert "8 of 9 pods fit in rack r1, and no other rack holds more" in entry.message
-    await eventually(lambda: _all_told(yard, "wide"))
+    await eventually(lambda: _all_pods_have_the_reason(yard, "wide"))
     event = (await eventually(lambda: yard.events("TopologyPlacementFailed", "Job")))[0]
     assert "8 of 9 pods fit in rack r1" in event["note"]
     await yard.submit(job("other", 2))
@@ -63,7 +63,7 @@ async def test_a_gang_that_no_rack_holds_waits_whole_until_one_does(yard: Yard) 
     assert nodes_of(yard, "wide") == {"west"}
 
 
-async def test_a_preferred_rack_keeps_nobody_waiting(yard: Yard) -> None:
+async def test_a_preferred_rack_keeps_no_gang_waiting(yard: Yard) -> None:
     pods = Pods().annotated({labels.PREFERRED_TOPOLOGY: "rack"})
     await yard.submit(job("it", 10, pods))
     await yard.until_bound("it")
@@ -81,7 +81,7 @@ async def test_pods_that_only_kube_scheduler_can_place_are_held_in_the_rack(yard
     assert {annotation(found, labels.NODE) for found in yard.of("it")} == {""}
 
 
-def _all_told(yard: Yard, name: str) -> bool:
+def _all_pods_have_the_reason(yard: Yard, name: str) -> bool:
     conditions = [queued_condition(found) for found in yard.of(name)]
     return bool(conditions) and all(
         c.get("reason") == "TopologyPlacementFailed" for c in conditions

@@ -1,4 +1,4 @@
-"""A TrainJob of Kubeflow Trainer that says how far it is: everybody sees when it ends."""
+"""A TrainJob of Kubeflow Trainer that reports its progress: the read API shows its end."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -33,18 +33,18 @@ def cluster(cluster: Cluster) -> Iterator[Cluster]:
         yield cluster
 
 
-async def say(yard: Yard, **words: Any) -> float:
-    """Write what the operator writes when the training posts it; return the moment it names."""
+async def report(yard: Yard, **fields: Any) -> float:
+    """Write what the operator writes when the training posts it; return its timestamp."""
     now = datetime.fromtimestamp(int(SystemClock().now()), UTC)
-    told = {"lastUpdatedTime": now.isoformat().replace("+00:00", "Z"), **words}
+    status = {"lastUpdatedTime": now.isoformat().replace("+00:00", "Z"), **fields}
     path = paths.namespaced(TRAIN_JOBS, yard.team, "it", "status")
-    await yard.client.patch(path, {"status": {"trainerStatus": told}})
+    await yard.client.patch(path, {"status": {"trainerStatus": status}})
     return now.timestamp()
 
 
 async def end(yard: Yard) -> EndEntry | None:
-    told = msgspec.json.decode(await yard.read("/v1/jobs"), type=api.JobsResponse)
-    ends = {one.job: one.end for one in told.entries if one.namespace == yard.team}
+    jobs = msgspec.json.decode(await yard.read("/v1/jobs"), type=api.JobsResponse)
+    ends = {one.job: one.end for one in jobs.entries if one.namespace == yard.team}
     return ends.get("it")
 
 
@@ -58,14 +58,14 @@ async def ends(yard: Yard, why: str) -> EndEntry:
     return await eventually(known, PATIENCE_SECONDS, f"its end is known by {why}")
 
 
-async def test_a_train_job_says_when_it_ends_and_who_waits_for_its_room_is_told_when(
+async def test_a_job_that_waits_for_a_train_jobs_room_gets_the_end_that_it_reports(
     yard: Yard,
 ) -> None:
     await yard.nodes(KwokNodes(1, cpu=str(SIZE)))
     await runtime(yard)
     await submit(yard, TRAIN_JOBS, {"kind": "TrainJob", "spec": train_job()})
     await ends(yard, "unstated")
-    now = await say(yard, progressPercentage=40, estimatedRemainingSeconds=int(LEFT_SECONDS))
+    now = await report(yard, progressPercentage=40, estimatedRemainingSeconds=int(LEFT_SECONDS))
     found = await ends(yard, "status")
     assert (found.done_percent, found.said_at, found.stale, found.problem) == (40, now, False, "")
     assert found.at == pytest.approx(now + LEFT_SECONDS)

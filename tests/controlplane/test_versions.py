@@ -1,4 +1,4 @@
-"""The same on every version of Kubernetes that is wired: what users do first, and our rights.
+"""The tests of first use and of our rights on every version of Kubernetes that is wired.
 
 The first run builds each version's programs, with progress on the terminal: minutes for each.
 """
@@ -85,7 +85,7 @@ async def read(yard: Yard, path: str) -> dict[str, Any]:
     return dict(json.loads(await yard.client.get(path)))
 
 
-async def test_the_server_is_of_that_version_and_serves_what_we_say(
+async def test_the_server_has_that_version_and_serves_the_listed_apis(
     yard: Yard, kubernetes: str, has: Differences
 ) -> None:
     assert (await read(yard, "/version"))["gitVersion"] == f"v{kubernetes}"
@@ -104,21 +104,21 @@ KINDS = {"queued": Pods(), "direct": UNGATED}
 
 
 @pytest.mark.parametrize("pods", KINDS.values(), ids=KINDS)
-async def test_a_gang_is_bound_whole_where_its_plan_says(yard: Yard, pods: Pods) -> None:
+async def test_a_gang_is_bound_whole_by_its_plan(yard: Yard, pods: Pods) -> None:
     await yard.submit(job("it", 6, pods))
     await yard.until_bound("it")
     assert {annotation(one, labels.PLAN_SIZE) for one in yard.of("it")} == {"6"}
     assert len({annotation(one, labels.PLAN) for one in yard.of("it")}) == 1
 
 
-async def test_a_gang_that_does_not_fit_waits_and_is_told(yard: Yard) -> None:
+async def test_a_gang_that_does_not_fit_waits_with_an_event(yard: Yard) -> None:
     await yard.submit(job("wide", 20))
     await yard.until_waiting("wide", "GangDoesNotFit")
     await eventually(lambda: yard.events("GangDoesNotFit"), PATIENCE_SECONDS)
     assert yard.bound("wide") == 0
 
 
-async def test_a_migration_is_taken_and_kept_by_the_rules_of_its_schema(yard: Yard) -> None:
+async def test_a_migration_is_accepted_and_stored_by_its_schema(yard: Yard) -> None:
     one = replace(make_migration(make_member("m-0")), namespace=yard.team)
     answer = await moving.create_migration(yard.client, one, {})
     assert answer is not None
@@ -147,7 +147,7 @@ async def test_the_command_reads_the_queue_through_the_api_server(yard: Yard) ->
     assert b"GangDoesNotFit" in printed
 
 
-async def test_an_example_comes_to_its_end(yard: Yard, tmp_path: Path) -> None:
+async def test_an_example_runs_to_its_end(yard: Yard, tmp_path: Path) -> None:
     (example,) = [one for one in examples.read_jobs(tmp_path) if "whole-nodes-3" in one.name]
     await examples.create(yard.client, examples.surroundings())
     await examples.create(yard.client, map(_short, example.manifests))
@@ -160,7 +160,7 @@ async def test_an_example_comes_to_its_end(yard: Yard, tmp_path: Path) -> None:
 
 
 def _short(manifest: examples.Manifest) -> Manifest:
-    """Let each pod of a Job run for a second on a node that plays it."""
+    """Let each pod of a Job run for a second on a node of kwok."""
     changed = copy.deepcopy(dict(manifest))
     if changed["kind"] == "Job":
         metadata = changed["spec"]["template"].setdefault("metadata", {})

@@ -1,4 +1,4 @@
-"""Jobs of Volcano with its own controllers and scheduler: several tasks, manifests as they were."""
+"""Jobs of Volcano with its own controllers and scheduler: several tasks, original manifests."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -58,8 +58,8 @@ def ps_job(least: int) -> Manifest:
     return {"kind": "Job", "spec": spec}
 
 
-async def told(yard: Yard, job: str) -> api.JobEntry | None:
-    """What the extender says of a job; None if it does not know it."""
+async def entry_of(yard: Yard, job: str) -> api.JobEntry | None:
+    """Return the extender's entry of a job; None if it has none."""
     found = msgspec.json.decode(await yard.read("/v1/jobs"), type=api.JobsResponse).entries
     return next((one for one in found if (one.namespace, one.job) == (yard.team, job)), None)
 
@@ -82,7 +82,7 @@ async def deleted(yard: Yard) -> None:
 
 async def test_two_tasks_are_one_gang_whose_workers_come_and_go(yard: Yard) -> None:
     yard.sizes[yard.key("it")] = PS + WORKERS
-    # Volcano lets in what asks for no more than there is, in parts however small
+    # Volcano admits a job that asks for no more than there is, in parts however small
     names = [*await yard.nodes(KwokNodes(4, cpu="1900m"))]
     await submit(yard, JOBS, ps_job(PS + WORKERS))
     entry = await yard.until_waiting("it", "Fragmented")
@@ -100,14 +100,14 @@ async def test_two_tasks_are_one_gang_whose_workers_come_and_go(yard: Yard) -> N
     await deleted(yard)
 
 
-async def test_the_gang_is_as_large_as_the_job_says(yard: Yard) -> None:
+async def test_the_gang_has_the_size_that_the_job_states(yard: Yard) -> None:
     least = 3
     yard.sizes[yard.key("it")] = least
     await yard.nodes(KwokNodes(1, cpu="5500m"))
     await submit(yard, JOBS, ps_job(least))
 
     async def some_run() -> bool:
-        entry = await told(yard, "it")
+        entry = await entry_of(yard, "it")
         assert entry is not None
         assert (entry.members, entry.min_available) == (PS + WORKERS, least), entry
         assert entry.counts.bound == 5, entry
@@ -149,7 +149,7 @@ async def queue(yard: Yard, name: str) -> None:
 
 
 @pytest.mark.parametrize("gated", [True, False], ids=["gated", "ungated"])
-async def test_a_manifest_with_another_scheduler_alone_starts_whole_and_ends(
+async def test_a_volcano_manifest_with_only_our_scheduler_name_starts_whole_and_ends(
     yard: Yard, *, gated: bool
 ) -> None:
     manifest = from_the_page(gated=gated)

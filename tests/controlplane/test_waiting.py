@@ -23,10 +23,10 @@ async def yard(clean_cluster: Cluster) -> AsyncIterator[Yard]:
         yield yard
 
 
-def lasting(seconds: int, *, told: bool = True) -> Pods:
-    """Pods of 2 CPUs that run for so long, and say so if ``told``."""
+def lasting(seconds: int, *, stated: bool = True) -> Pods:
+    """Return pods of 2 CPUs that run for so long, with that expected duration if ``stated``."""
     notes = {labels.SIMULATED_DURATION: f"{seconds}s"}
-    notes |= {labels.EXPECTED_DURATION: f"{seconds}s"} if told else {}
+    notes |= {labels.EXPECTED_DURATION: f"{seconds}s"} if stated else {}
     return Pods(cpu="2", annotations=notes)
 
 
@@ -40,9 +40,9 @@ async def test_a_gang_past_its_maximum_wait_runs_and_only_short_jobs_start_befor
     await yard.submit(job("whole", 2, whole))
     entry = await yard.until_waiting("whole", "MaxWaitDraining")
     await yard.submit(job("brief", 1, lasting(2)), job("long", 1, lasting(60)))
-    await yard.submit(job("unsaid", 1, lasting(2, told=False)))
+    await yard.submit(job("unstated", 1, lasting(2, stated=False)))
     await yard.until_bound("brief")
-    for name in ("long", "unsaid"):
+    for name in ("long", "unstated"):
         await yard.until_waiting(name, "BehindReservation")
 
     async def estimated() -> bool:
@@ -52,4 +52,4 @@ async def test_a_gang_past_its_maximum_wait_runs_and_only_short_jobs_start_befor
     await eventually(estimated, 10, "the holder's start is known")
     await yard.until_bound("whole")
     assert entry.position == 1
-    assert yard.bound("long") == yard.bound("unsaid") == 0
+    assert yard.bound("long") == yard.bound("unstated") == 0

@@ -1,4 +1,4 @@
-"""What is proved from a watch history is proved by these functions; here they are tested."""
+"""Tests of the functions that prove laws from a watch history."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from tests.controlplane.watching import (
 )
 
 Step = tuple[float, str, str]
-"""When, which pod (``job.role.number``), and what: gated, released, ``on <node>``, failed, gone."""
+"""Time, pod (``job.role.number``), and event: gated, released, ``on <node>``, failed, gone."""
 
 
 def history(*steps: Step) -> History:

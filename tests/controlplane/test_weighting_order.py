@@ -31,7 +31,7 @@ async def test_jobs_are_released_by_utility_then_size_then_creation(yard: Yard) 
     await yard.submit(job("first", 2, Pods(spec={"priorityClassName": "high"})))
     wanted = ["first", "favoured", "deep", "wide", "small", "small-too"]
     await yard.until_there(*yard.sizes)
-    for name in ("small-too", "first"):  # told once all of it was seen
+    for name in ("small-too", "first"):  # reported once all of it was seen
         await yard.until_waiting(name, "NoSuchNode")
     answer = await yard.queue()
     assert (answer.order, [entry.job for entry in answer.entries]) == ("weighting", wanted)

@@ -1,4 +1,4 @@
-"""Our JSON with a real kube-scheduler at the other end, in both modes of nodeCacheCapable."""
+"""Our JSON with a real kube-scheduler as its client, in both modes of nodeCacheCapable."""
 
 import asyncio
 import copy
@@ -107,7 +107,7 @@ async def test_kube_scheduler_understands_our_answers(
 
 
 async def test_the_recorded_calls_are_what_this_kube_scheduler_sends(client: KubeClient) -> None:
-    """A new version that says something else makes the golden inputs stale."""
+    """A new version that sends something else makes the golden inputs stale."""
     found = await asyncio.to_thread(assets.ensure, frozenset({"kube-scheduler"}))
     bodies = await record.record_all(client, str(found["kube-scheduler"]))
     for name, body in bodies.items():

@@ -1,7 +1,7 @@
-"""Training jobs that move between process nodes, as tests make them and watch them from outside.
+"""Training jobs that move between process nodes: manifests, watches and files.
 
-What happened is read from watches of the API server and from the files that trainers write; our own
-read API is asked only for what it is to show.
+Tests read watches of the API server and the files that trainers write; they use our own read API
+only for checks of that API.
 """
 
 import asyncio
@@ -86,7 +86,7 @@ def component(node: str) -> str:
 
 
 def neighbour(node: str) -> Manifest:
-    """Return a pod that keeps a node busy, and that counts as progressing since it says nothing."""
+    """Return a pod that keeps a node busy, and counts as progressing as it reports no progress."""
     container = {
         "name": "main",
         "image": "python",
@@ -96,7 +96,7 @@ def neighbour(node: str) -> Manifest:
     spec = {
         "schedulerName": labels.SCHEDULER_NAME,
         "schedulingGates": [{"name": labels.GATE}],
-        "restartPolicy": "Always",  # also after its node was away
+        "restartPolicy": "Always",  # also after its node was down
         "terminationGracePeriodSeconds": 0,
         "nodeSelector": {labels.HOSTNAME_LABEL: node},
         "containers": [container],
@@ -126,16 +126,16 @@ class Trail:
     """Every version of the objects of one collection, with the wall clock when each was seen."""
 
     seen: list[tuple[float, Object]] = field(default_factory=list)
-    told: list[Callable[[Object], None]] = field(default_factory=list)
+    listeners: list[Callable[[Object], None]] = field(default_factory=list)
     ready: asyncio.Event = field(default_factory=asyncio.Event)
 
     def add(self, found: Object) -> None:
         self.seen.append((CLOCK.now(), found))
-        for tell in self.told:
-            tell(found)
+        for listener in self.listeners:
+            listener(found)
 
     def first(self, check: Callable[[Object], object]) -> float:
-        """Return when an object was first seen to be so."""
+        """Return when an object first passed the check."""
         return next(at for at, found in self.seen if check(found))
 
     def latest(self) -> dict[str, Object]:
@@ -145,7 +145,7 @@ class Trail:
 
 @asynccontextmanager
 async def trail(client: KubeClient, path: str) -> AsyncIterator[Trail]:
-    """Lend a trail that grows while the block runs, past restarts of anything but the server."""
+    """Yield a trail that grows while the block runs, past restarts of anything but the server."""
     found = Trail()
     task = asyncio.create_task(_follow(client, path, found), name=f"trail of {path}")
     try:
@@ -184,7 +184,7 @@ class TrainingYard(Yard):
     pods: Trail = field(default_factory=Trail)
 
     def files(self, job: str, member: str = "") -> JobFiles:
-        """Return what a job's trainers have written."""
+        """Return the output of a job's trainers."""
         return JobFiles(self.cluster.layout.volume / self.team / job, member)
 
     async def train(self, training: Training, manifest: Manifest | None = None) -> None:
@@ -227,7 +227,7 @@ class TrainingYard(Yard):
         return [phase_of(found) for _, found in self.migrations.seen]
 
     async def until_done(self, job: str, member: str = "") -> None:
-        """Wait until a job's training is complete, by its own word."""
+        """Wait until a job's training is complete, by its own files."""
         files = self.files(job, member)
 
         def done() -> bool:
@@ -237,18 +237,18 @@ class TrainingYard(Yard):
         await eventually(done, PATIENCE_SECONDS, f"{job} is complete")
 
     async def ledger(self) -> tuple[MigrationEntry, ...]:
-        """Return what the read API says of our migrations."""
+        """Return our migrations by the read API."""
         answer = await self.read("/v1/migrations")
-        said = msgspec.json.decode(answer, type=api.MigrationsResponse)
-        return tuple(entry for entry in said.entries if entry.namespace == self.team)
+        response = msgspec.json.decode(answer, type=api.MigrationsResponse)
+        return tuple(entry for entry in response.entries if entry.namespace == self.team)
 
     async def node_entries(self) -> dict[str, api.NodeEntry]:
-        """Return what the read API says of the nodes, by name."""
+        """Return the nodes by the read API, by name."""
         answer = msgspec.json.decode(await self.read("/v1/nodes"), type=api.NodesResponse)
         return {entry.name: entry for entry in answer.entries}
 
     async def until_nothing_is_kept(self) -> None:
-        """Wait until the nodes' books hold exactly what is bound, and no seat beside it."""
+        """Wait until the extender counts only the bound pods on the nodes, and no reservation."""
 
         async def even() -> bool:
             bound = requested(await self.items(paths.PODS))
@@ -296,7 +296,7 @@ def two_at_once(history: History, is_it: Callable[[Object], bool]) -> list[tuple
 
 @asynccontextmanager
 async def lent(cluster: Cluster) -> AsyncIterator[TrainingYard]:
-    """Lend the cluster to one test; afterwards its jobs and their migrations are gone."""
+    """Yield the cluster to one test; afterwards its jobs and their migrations are gone."""
     credentials = await asyncio.to_thread(auth.load, cluster.kubeconfig)
     async with KubeClient.connect(credentials) as client:
         yard = TrainingYard(cluster, client, History())
@@ -306,7 +306,7 @@ async def lent(cluster: Cluster) -> AsyncIterator[TrainingYard]:
 
 @asynccontextmanager
 async def readied(yard: TrainingYard) -> AsyncIterator[None]:
-    """Give a yard its team, open all nodes and follow what happens; clear up afterwards."""
+    """Give a yard its team, open all nodes and watch the team's objects; clean up afterwards."""
     yard.team = await yard.namespace("team")
     await yard.client.post(paths.namespaced(_CONFIG_MAPS, yard.team), trainings.program())
     await yard.cordon(yard.node_names, cordoned=False)
@@ -319,7 +319,7 @@ async def readied(yard: TrainingYard) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def trails(yard: TrainingYard) -> AsyncIterator[None]:
-    """Follow what is in the team's namespace."""
+    """Watch the team's namespace."""
     of_jobs = paths.namespaced(paths.JOBS, yard.team)
     async with (
         trail(yard.client, paths.migrations(yard.team)) as yard.migrations,

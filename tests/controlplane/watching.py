@@ -1,4 +1,4 @@
-"""What really happened to the pods: the watch history of the API server, and what it proves.
+"""The watch history of pods at the API server, and the laws it proves.
 
 Nothing here asks the extender. A history is in the order of resource versions, which is the order
 in which the API server accepted the writes.
@@ -70,7 +70,7 @@ class History:
         return sum(node_of(pod) is not None for pod in self.of(job))
 
     async def caught_up(self, client: KubeClient) -> None:
-        """Wait until every change is here that the server knows of now."""
+        """Wait until the history has every change that the server has now."""
         listed = json.loads(await client.get(paths.PODS))["items"]
         newest = max((int(pod["metadata"]["resourceVersion"]) for pod in listed), default=0)
         await eventually(lambda: self.version >= newest)
@@ -78,7 +78,7 @@ class History:
 
 @asynccontextmanager
 async def recording(client: KubeClient) -> AsyncIterator[History]:
-    """Lend a history that grows while the block runs.
+    """Yield a history that grows while the block runs.
 
     Raises:
         GoneError: The server forgot where we were: the history has a hole and proves nothing.
@@ -150,7 +150,7 @@ def release_order(history: History) -> tuple[str, ...]:
 
 
 def releases_are_blocks(history: History) -> bool:
-    """Say whether every job was released as a whole before the next one's first pod."""
+    """Return True if every job was released as a whole before the next one's first pod."""
     jobs = [job_of(event.pod) for event in releases(history)]
     changes = sum(a != b for a, b in itertools.pairwise(jobs))
     return changes == len(set(jobs)) - 1
@@ -162,7 +162,7 @@ def bind_roles(history: History, job: str) -> tuple[str, ...]:
 
 
 def rank_of_last(roles: tuple[str, ...], role: str) -> int:
-    """Return the place, from 1, of the last one of that role."""
+    """Return the position, from 1, of the last pod of that role."""
     return max(i for i, found in enumerate(roles, start=1) if found == role)
 
 
@@ -231,7 +231,7 @@ async def _follow(client: KubeClient, history: History) -> None:
         try:
             async for line in client.stream(paths.PODS, params):
                 _take(history, json.loads(line))
-        except ApiError as error:  # the API server was restarted: nothing is lost, go on
+        except ApiError as error:  # the API server was restarted: nothing is lost, continue
             if not transient(error):
                 raise
             await asyncio.sleep(0.05)

@@ -1,4 +1,4 @@
-"""A running cluster as a test uses it: submit, wait on the watch history, ask the read API."""
+"""A running cluster for tests: submit, wait on the watch history, read the API."""
 
 import asyncio
 import itertools
@@ -61,7 +61,7 @@ class Yard:
             await self.client.patch(paths.node(name), body)
 
     async def namespace(self, name: str, user_priority: int | None = None) -> str:
-        """Create a namespace and return its name, which nobody has had before.
+        """Create a namespace and return its name, which has never been used.
 
         A name that comes again is not safe: the controller that cleans up after the first one may
         still be at work and empty the second. Pods are accepted in it when this returns.
@@ -104,7 +104,7 @@ class Yard:
         await self._until(self.history.bound, jobs, "bound")
 
     async def until_waiting(self, job: str, reason: str) -> api.QueueEntry:
-        """Wait until the queue gives that reason for the job."""
+        """Wait until the queue has that reason for the job."""
 
         async def entry() -> api.QueueEntry | None:
             found = await self.entries()
@@ -165,7 +165,7 @@ class Yard:
 
 @asynccontextmanager
 async def opened(cluster: Cluster) -> AsyncIterator[Yard]:
-    """Lend the cluster to one test; afterwards no gang was partial, and the cluster is empty.
+    """Yield the cluster to one test; afterwards no gang was partial, and the cluster is empty.
 
     What runs stays running: only objects are deleted.
     """

@@ -1,4 +1,4 @@
-"""What must hold in a storm, judged on the API server's own history of the pods.
+"""What must hold in a storm, checked on the API server's own history of the pods.
 
 Nothing here asks the extender, and nothing uses its code.
 """
@@ -12,17 +12,18 @@ from tests.controlplane.storm.proxy import Write
 from tests.controlplane.watching import Event, History, Object, job_of, node_of
 
 WHOLE_SECONDS: Final = 12.0
-"""A gang that was whole for so long without a break has been seen whole by the extender. It may be
-frozen for 6 s, or killed and started anew, or its watch may begin anew meanwhile: what was whole
-for a moment in between cannot be known."""
+"""The extender has seen a gang as whole that was whole for so long without a break.
+
+\tIt may be frozen for 6 s, or killed and restarted, or its watch may restart: a gang that was whole
+\tonly for a moment in between does not count."""
 GHOST_SECONDS: Final = 60.0
-"""Pods of a gang may come for so long after its user has deleted it: the Job controller's, or a
-copy that was on its way; after that whatever there is stays."""
+"""Pods of a gang may come for so long after its user deleted it: the Job controller's, or a
+copy that was on its way; after that, whatever exists stays."""
 
 
 @dataclass
 class Known:
-    """What the storm knows, because it did it.
+    """What the storm did itself.
 
     Attributes:
         sizes: Gang size by job.
@@ -40,7 +41,7 @@ class Known:
 
 
 def broken(history: History, known: Known, writes: list[Write]) -> list[str]:
-    """Return a line for each law that was broken, and where."""
+    """Return a line for each law that was broken, with its place."""
     return [
         *(f"pod {uid} was bound to two nodes" for uid in watching.bound_twice(history)),
         *_too_many(history, known),
@@ -52,7 +53,7 @@ def broken(history: History, known: Known, writes: list[Write]) -> list[str]:
 
 
 def _lives(pod: Object) -> bool:
-    """Whether the pod may run: on a node, not finished, and not being deleted."""
+    """Return True if the pod may run: on a node, not finished, and not being deleted."""
     return (
         node_of(pod) is not None
         and not pod["metadata"].get("deletionTimestamp")
@@ -85,7 +86,7 @@ def _too_many(history: History, known: Known) -> Iterator[str]:
 
 def _overfull(history: History, known: Known) -> Iterator[str]:
     used: dict[str, dict[str, int]] = {}
-    told: set[str] = set()
+    reported: set[str] = set()
     for event in history.events:
         node = node_of(event.pod)
         if node is None or node not in known.cpu:
@@ -95,8 +96,8 @@ def _overfull(history: History, known: Known) -> Iterator[str]:
             pods.pop(event.uid, None)
         else:
             pods[event.uid] = _cores(event.pod)
-        if sum(pods.values()) > known.cpu[node] and node not in told:
-            told.add(node)
+        if sum(pods.values()) > known.cpu[node] and node not in reported:
+            reported.add(node)
             yield f"{node}: {sum(pods.values())} of {known.cpu[node]} CPUs were taken"
 
 
@@ -139,7 +140,7 @@ def _dissolved(history: History, known: Known, writes: list[Write]) -> Iterator[
 
 
 def _ours(event: Event, history: History) -> bool:
-    """Whether the pod began to end: a DELETE that was refused has harmed nothing."""
+    """Return True if the pod began to end: a DELETE that was refused has harmed nothing."""
     return any(
         later.uid == event.uid and (later.gone or later.pod["metadata"].get("deletionTimestamp"))
         for later in history.events
@@ -147,7 +148,7 @@ def _ours(event: Event, history: History) -> bool:
 
 
 def _whole_since(history: History, known: Known) -> dict[str, float]:
-    """Return from when on the extender must know of each gang that it was whole."""
+    """Return, for each gang, the moment from which the extender must know it as whole."""
     begun: dict[str, float] = {}
     since: dict[str, float] = {}
     for event, job, living in _living(history):

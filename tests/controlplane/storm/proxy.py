@@ -1,7 +1,7 @@
-"""A way to the API server that can fail: refused calls, lost answers, cut connections.
+"""A proxy of the API server that can fail: refused calls, lost answers, cut connections.
 
-Only the extender goes through it. It sees each write of the extender, which is how the laws know
-what the extender did, without asking it.
+Only the extender uses it. It records each write of the extender, so the laws know what the extender
+did without its help.
 """
 
 import asyncio
@@ -72,7 +72,7 @@ class FaultyWay:
             task.cancel()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Pass one call on, unless it is to fail."""
+        """Forward one call, unless it is to fail."""
         task = asyncio.current_task()
         assert task is not None
         self._open.add(task)
@@ -141,7 +141,7 @@ def _drop(request: web.Request) -> None:
 
 @asynccontextmanager
 async def opened(cluster: Cluster) -> AsyncIterator[FaultyWay]:
-    """Open a way to the cluster's API server; it stays open as long as the block runs."""
+    """Open a proxy of the cluster's API server; it stays open as long as the block runs."""
     credentials = await asyncio.to_thread(auth.load, cluster.kubeconfig)
     tls = ssl.create_default_context(cadata=cluster.layout.authority.read_text())
     assert credentials.server == cluster.server

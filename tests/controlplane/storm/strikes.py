@@ -1,4 +1,4 @@
-"""What the storm strikes with. Each strike ends with everything running again."""
+"""The faults of the storm. Each fault ends with everything running again."""
 
 import asyncio
 import contextlib
@@ -58,7 +58,7 @@ class Strikes:
     _missing: set[str] = field(default_factory=set)
 
     async def strike(self) -> None:
-        """Do one strike, chosen by chance, and mend what it broke."""
+        """Do one strike, chosen at random, and repair what it broke."""
         if not self.cluster.runs("extender"):
             self.ended += 1
             await revive(self.cluster)
@@ -156,7 +156,7 @@ class Strikes:
             await self.client.delete(path, uid=meta["uid"], grace_seconds=grace_seconds)
 
     async def _edit(self) -> None:
-        """Remove or change one of our annotations, as a person with every right may."""
+        """Remove or change one of our annotations, as a user with every right may."""
         pods = [p for p in self._ours() if set(EDITED) & set(p["metadata"].get("annotations", {}))]
         for found in self.rng.sample(pods, min(len(pods), 3)):
             meta = found["metadata"]

@@ -56,7 +56,7 @@ async def way(clean_cluster: Cluster) -> AsyncIterator[FaultyWay]:
 
 @pytest.fixture
 async def yard(clean_cluster: Cluster, way: FaultyWay) -> AsyncIterator[Yard]:
-    """Our pair, whose extender reaches the API server by the faulty way alone."""
+    """Our pair, whose extender reaches the API server only through the failing proxy."""
     await asyncio.to_thread(clean_cluster.apply_roles)
     kubeconfig = await asyncio.to_thread(
         write_kubeconfig, clean_cluster.layout, way.url, "extender-in-storm"

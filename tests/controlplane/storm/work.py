@@ -57,12 +57,12 @@ class Work:
         return f"{self.namespace}/{gang.name}"
 
     def whole(self, gang: Gang) -> bool:
-        """Whether all its members are on a node now, and none of them is gated."""
+        """True if all its members are on a node now, and none of them is gated."""
         pods = self.history.of(self.key(gang))
         return self.history.bound(self.key(gang)) >= gang.size and not any(map(is_gated, pods))
 
     async def step(self) -> None:
-        """Delete the gangs whose time is over, and submit one more unless there are many."""
+        """Delete the gangs whose time is over, and submit another one unless there are many."""
         await self.end()
         if len(self.here) < MOST:
             await self.submit(self.rng.choice(KINDS))
@@ -137,7 +137,7 @@ class Work:
 
 
 async def until_quiet(work: Work, patience_seconds: float) -> list[str]:
-    """Wait until every gang has run and is deleted, and its pods are gone; return what is not.
+    """Wait until every gang has run and is deleted, and its pods are gone; return the rest.
 
     The room may be too small for all of them at once, so each leaves when it has run.
     """
