@@ -14,7 +14,7 @@ from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.combined import CoreParameters
-from extender.core.placement import refusal_cache
+from extender.core.placement import planner
 from extender.core.placement.planner import Plan
 from extender.core.queue import backfill
 from extender.core.queue.decision import QUEUE, QueueOutcome
@@ -113,7 +113,7 @@ def _resting(rest: _Rest, view: View, params: CoreParameters) -> _Rest | None:
         return None
     for key in sorted(snapshot.waiting - rest.judged):
         job = job_views.view(snapshot, key)
-        plan = refusal_cache.plan(
+        plan = planner.plan_cached(
             snapshot.cache, job, rest.room, params, 0.0, was_whole=False, targets={}
         )
         if isinstance(plan, Plan):

@@ -139,7 +139,7 @@ def _seated(
     """Return how many of the newcomers find seats, and the room with them."""
     for count in range(_allowed(one, most, shares), 0, -1):
         come = newcomers(one, count)
-        result = planner.seats(one.job, come, room, params)
+        result = planner.place_members(one.job, come, room, params)
         if not isinstance(result, Unschedulable):
             seats = [(m.shape, room.index[result.nodes[m.pod.uid]]) for m in come]
             shares.take(one.job, seats)
@@ -209,7 +209,7 @@ def placed(job: Job, workers: int, room: NodeTable, params: CoreParameters) -> P
     """Return the planner's seats for so many workers of a waiting job, and all its other pods."""
     members = in_order(job.having(*UNPLANNED_STATES))
     of_workers, others = elastic_jobs.split(members)
-    result = planner.seats(job, [*others, *of_workers[:workers]], room, params)
+    result = planner.place_members(job, [*others, *of_workers[:workers]], room, params)
     return None if isinstance(result, Unschedulable) else result
 
 

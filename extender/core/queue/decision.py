@@ -31,7 +31,7 @@ from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.cluster.steps import Steps, in_full
 from extender.core.nodes.node_table import NodeTable
-from extender.core.placement import planner, refusal_cache
+from extender.core.placement import planner
 from extender.core.placement.planner import Plan, Refusal
 from extender.core.queue import (
     namespace_shares,
@@ -235,7 +235,7 @@ class _QueuePass:
         return plan
 
     def _plan(self, part: Part, value: float, rule: str) -> Plan | Refusal:
-        return refusal_cache.plan(
+        return planner.plan_cached(
             self.snapshot.cache,
             part.job,
             part.table,

@@ -18,8 +18,7 @@ from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading, Session
 from extender.core.nodes.node_table import NodeTable
 from extender.core.placement import planner
-from extender.core.placement.planner import Plan, Refusal
-from extender.core.placement.refusal_cache import Refusals
+from extender.core.placement.planner import Plan, Refusal, Refusals
 from extender.core.queue import backfill, namespace_shares, order, running_jobs, scheduling_pass
 from extender.core.queue.backfill import RunningJob
 from extender.core.queue.decision import QueueOutcome

@@ -97,7 +97,7 @@ class SchedulingPass:
 
     def _prepare(self, job: Job) -> Steps[None]:
         """Find the nodes of each class of a job's pods, so that planning finds them ready."""
-        for shape in planner.classes(job):
+        for shape in planner.unplanned_shapes(job):
             self.table.classes.mask(shape)
             yield
 

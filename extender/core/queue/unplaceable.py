@@ -21,7 +21,7 @@ from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.combined import CoreParameters
-from extender.core.placement import planner, refusal_cache
+from extender.core.placement import planner
 from extender.core.placement.planner import Refusal
 from extender.core.queue.notices import QueueEntry
 from shared.model import HostPort
@@ -63,7 +63,7 @@ def _may_be_shown(job: Job) -> bool:
 
 def _fits_the_empty_cluster(job: Job, snapshot: Snapshot, params: CoreParameters) -> bool:
     """Ask the planner, once for all jobs that ask for the same as long as the nodes stay."""
-    result = refusal_cache.plan(
+    result = planner.plan_cached(
         snapshot.cache, job, _empty(snapshot), params, 0.0, was_whole=False, targets={}
     )
     return not isinstance(result, Refusal)

@@ -24,7 +24,7 @@ from extender.core.kinds import registry
 from extender.core.nodes.feasibility import NodeFilter
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.combined import CoreParameters
-from extender.core.placement import planner
+from extender.core.placement import planner, release
 from extender.core.placement.placement import Placement, Unschedulable
 from extender.core.queue import slot_gate
 from extender.core.queue.notices import QueueEntry
@@ -192,10 +192,10 @@ def _planned(
         return None
     room = slot_gate.others(_without_open(snapshot, key), snapshot, params)
     to_come = tuple(_to_come(me, job, planner.missing(job) - len(here)))
-    placement = planner.seats(job, (*here, *to_come), room, params)
+    placement = planner.place_members(job, (*here, *to_come), room, params)
     if isinstance(placement, Unschedulable):
         return None
-    plan, size = planner.continued(job, placement, len(here) + len(to_come))
+    plan, size = release.continued(job, placement, len(here) + len(to_come))
     return Grant(
         job=key,
         node=placement.nodes[pod.uid],
@@ -234,7 +234,7 @@ def _to_come(like: Member, job: Job, lacking: int) -> Iterator[Member]:
 
 def _given(member: Member, placement: Placement) -> GivenCpu:
     uid = member.pod.uid
-    return GivenCpu(uid, placement.nodes[uid], planner.decision(member.pod, placement, None))
+    return GivenCpu(uid, placement.nodes[uid], release.decision_text(member.pod, placement, None))
 
 
 def _open(number: int, member: Member, placement: Placement) -> Placeholder:

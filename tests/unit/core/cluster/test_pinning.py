@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from extender.core.cluster.pod_shape import unpinned
 from extender.core.nodes import feasibility
-from extender.core.placement.pin import pinned_terms
+from extender.core.placement.release import pinned_terms
 from shared.model import Requirement
 from tests.fakes.builders import make_node, make_shape, make_term, pinned_to
 

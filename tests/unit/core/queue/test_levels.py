@@ -238,7 +238,7 @@ def test_a_moved_member_arrives(targets, node, spares):
     stays = make_pod("j-0", index=0, node="r1-0", plan="p", **common)
     comes = make_pod("j-1", uid="j-1", index=1, gated=True, **common)
     job, room = only_job(racks({"r1": [8, 8], "r2": [8, 8]}), owner, stays, comes)
-    found = planner.place(job, job.members[1:], targets, room, PARAMS)
+    found = planner.place_on_targets(job, job.members[1:], targets, room, PARAMS)
     assert (found.nodes["j-1"] if found else None) == node
     assert (found.spares["j-1"] if found else ()) == spares
 
@@ -249,9 +249,9 @@ def test_members_that_arrive_together_arrive_in_one_rack():
     pods = [make_pod(f"j-{i}", uid=f"j-{i}", index=i, **common) for i in range(2)]
     job, room = only_job(racks({"r1": [8], "r2": [8, 8]}), owner, pods)
     apart = {"j-0": "r1-0", "j-1": "r2-0"}
-    assert planner.place(job, job.members, apart, room, PARAMS) is None
+    assert planner.place_on_targets(job, job.members, apart, room, PARAMS) is None
     together = {"j-0": "r2-1", "j-1": "r2-0"}
-    assert planner.place(job, job.members, together, room, PARAMS) is not None
+    assert planner.place_on_targets(job, job.members, together, room, PARAMS) is not None
 
 
 DIRECT = {
@@ -266,7 +266,7 @@ def test_members_without_our_gate_get_their_seats(notes, want):
     owner = make_owner("j", size=4)
     pods = [make_pod(f"j-{i}", index=i, owner=owner, annotations=notes) for i in range(4)]
     job, room = only_job(racks({"r1": [2, 1], "r2": [2, 2]}), owner, pods)
-    found = planner.seats(job, job.members, room, PARAMS)
+    found = planner.place_members(job, job.members, room, PARAMS)
     got = found.reason if isinstance(found, Unschedulable) else set(found.nodes.values())
     assert got == want
 

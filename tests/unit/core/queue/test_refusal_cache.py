@@ -10,9 +10,8 @@ from extender.core.cluster.cache import Cache, Kept
 from extender.core.cluster.jobs import Demand, Job, State
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.parameters.combined import CoreParameters
-from extender.core.placement import planner, refusal_cache
-from extender.core.placement.planner import Plan, Refusal
-from extender.core.placement.refusal_cache import Refusals
+from extender.core.placement import planner
+from extender.core.placement.planner import Plan, Refusal, Refusals
 from extender.store.assumed import Assumption
 from shared.model import Delete, JobKey, NodeName, Pod, Uid, Upsert
 from tests.fakes.builders import make_node, make_pod
@@ -88,7 +87,7 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def asked(snapshot: Snapshot, name: str) -> Plan | Refusal:
     job, room = only(snapshot, name), snapshot.room
     cache, named = snapshot.cache, {"was_whole": False, "targets": {}}
-    return refusal_cache.plan(cache, job, room, PARAMS, 0.0, **named)
+    return planner.plan_cached(cache, job, room, PARAMS, 0.0, **named)
 
 
 def test_jobs_that_ask_for_the_same_are_refused_without_looking_again(planned: list[str]) -> None:

@@ -1,0 +1,168 @@
+"""The release of a planned gang: which pods, pinned to which nodes, under which plan.
+
+The pin is required node affinity that leaves kube-scheduler only the planned node and the spares.
+
+Source:
+    Kubernetes KEP-3838: while a pod is gated, required node affinity may be set if there is none;
+    otherwise only requirements may be added to its existing terms.
+"""
+
+import hashlib
+from collections.abc import Sequence
+
+import msgspec
+
+from extender.core.cluster.commands import ReleaseGang, ReleasePod
+from extender.core.cluster.jobs import PLANNED_STATES, Job, Member, State
+from extender.core.nodes.node_table import NodeTable
+from extender.core.placement.domains import Domain
+from extender.core.placement.placement import Placement
+from shared import labels
+from shared.model import Node, NodeSelectorTerm, Pod, PodShape, Requirement, Uid
+
+
+def release_gang(
+    job: Job,
+    placement: Placement,
+    members: list[Member],
+    *,
+    table: NodeTable,
+    plan_of: tuple[str, int],
+    value: float,
+) -> ReleaseGang:
+    """Return the command that releases the placed members in their bind order.
+
+    Args:
+        job: The job.
+        placement: Where they go.
+        members: The members that are placed.
+        table: The nodes.
+        plan_of: Name of the plan, and how many pods it binds.
+        value: The job's V.
+    """
+    by_uid = {m.pod.uid: m for m in members}
+    request = job.spec.topology
+    domain = placement.domain if request is not None and request.required else None
+    pods = tuple(
+        _release_pod(
+            by_uid[uid], placement, table=table, plan_of=plan_of, value=value, domain=domain
+        )
+        for uid in placement.order
+    )
+    return ReleaseGang(job.key, pods, first=sum(m.role == "ps" for m in members))
+
+
+def continued(job: Job, placement: Placement, count: int) -> tuple[str, int]:
+    """Return the name of the plan that ``count`` more members join, and how many it then binds."""
+    unbound = job.having(*PLANNED_STATES)
+    released = (*unbound, *job.having(State.BOUND))
+    names = sorted({m.plan for m in released} - {""})
+    return (names[0] if names else plan_id(placement.order)), len(unbound) + count
+
+
+def plan_id(uids: tuple[Uid, ...]) -> str:
+    """Return a name for the plan that releases these pods; the same pods give the same name."""
+    return hashlib.sha256("\n".join(sorted(uids)).encode()).hexdigest()[:12]
+
+
+def decision_text(
+    pod: Pod, placement: Placement, value: float | None, unmodelled: Sequence[str] = ()
+) -> str:
+    """Return one line of JSON: rule, V (None for a pod that was in no queue), bucket and terms.
+
+    Of a pod that is released without a pin it also names what is not modelled.
+    """
+    terms = {name: round(t, 4) for name, t in placement.terms.get(pod.uid, {}).items()}
+    bucket = placement.bucket_of.get(pod.uid)
+    v = None if value is None else round(value, 4)
+    text: dict[str, object] = {"rule": placement.rule, "v": v, "bucket": bucket, "terms": terms}
+    if placement.domain is not None:
+        text["domain"] = placement.domain.name
+    if unmodelled:
+        text["unmodelled"] = list(unmodelled)
+    return msgspec.json.encode(text).decode()
+
+
+def pinned_terms(shape: PodShape, nodes: Sequence[Node]) -> tuple[NodeSelectorTerm, ...]:
+    """Return the pod's required node affinity terms narrowed to ``nodes``, the planned one first.
+
+    Without terms of its own the pod gets one ``matchFields`` term a node: kube-scheduler then
+    evaluates just those names. A pod with terms gets one requirement more in each of them.
+    """
+    if shape.affinity is None:
+        return tuple(
+            NodeSelectorTerm(fields=(Requirement("metadata.name", "In", (node.name,)),))
+            for node in nodes
+        )
+    return tuple(_narrowed(term, nodes) for term in shape.affinity)
+
+
+def domain_terms(shape: PodShape, domain: Domain) -> tuple[NodeSelectorTerm, ...]:
+    """Return the pod's required node affinity terms narrowed to a domain of the topology.
+
+    For pods that the planner does not model: kube-scheduler chooses the node, inside the domain.
+    """
+    lines = tuple(
+        Requirement(level.label, "DoesNotExist")
+        if value is None
+        else Requirement(level.label, "In", (value,))
+        for level, value in zip(domain.levels, domain.values, strict=True)
+    )
+    if shape.affinity is None:
+        return (NodeSelectorTerm(lines),)
+    return tuple(
+        # the API server rejects additions to a term that matches nothing
+        NodeSelectorTerm((*term.expressions, *lines), term.fields)
+        if term.expressions or term.fields
+        else term
+        for term in shape.affinity
+    )
+
+
+def _narrowed(term: NodeSelectorTerm, nodes: Sequence[Node]) -> NodeSelectorTerm:
+    if not term.expressions and not term.fields:
+        return term  # it matches nothing, and the API server rejects additions to it
+    hostnames = tuple(
+        n.labels[labels.HOSTNAME_LABEL] for n in nodes if labels.HOSTNAME_LABEL in n.labels
+    )
+    if labels.HOSTNAME_LABEL in nodes[0].labels:
+        added = Requirement(labels.HOSTNAME_LABEL, "In", hostnames)
+        return NodeSelectorTerm((*term.expressions, added), term.fields)
+    added = Requirement("metadata.name", "In", (nodes[0].name,))
+    return NodeSelectorTerm(term.expressions, (*term.fields, added))
+
+
+def _pin(pod: Pod, nodes: Sequence[Node], domain: Domain | None) -> tuple[NodeSelectorTerm, ...]:
+    """Return the pin to the nodes; where no node is chosen, to the domain that must hold all."""
+    if nodes or domain is None:
+        return pinned_terms(pod.shape, nodes)
+    return domain_terms(pod.shape, domain)
+
+
+def _release_pod(
+    member: Member,
+    placement: Placement,
+    *,
+    table: NodeTable,
+    plan_of: tuple[str, int],
+    value: float,
+    domain: Domain | None,
+) -> ReleasePod:
+    pod, modelled = member.pod, not member.shape.unmodelled
+    gated = member.state is not State.DIRECT
+    pinned = gated and (modelled or domain is not None)
+    names = (placement.nodes[pod.uid], *placement.spares.get(pod.uid, ()))
+    nodes = [table.nodes[table.index[name]] for name in names]
+    return ReleasePod(
+        pod=pod.key,
+        uid=pod.uid,
+        # a list of terms is rewritten as a whole: it must be as we read it
+        resource_version=pod.resource_version if pinned and pod.shape.affinity is not None else "",
+        node=names[0] if modelled else None,
+        plan=plan_of[0],
+        plan_size=plan_of[1],
+        gates=(),
+        terms=_pin(pod, nodes if modelled else (), domain) if pinned else None,
+        decision=decision_text(pod, placement, value, member.shape.unmodelled),
+        direct=member.direct,
+    )
