@@ -20,7 +20,7 @@ from aiohttp import web
 from bench import made_up
 from extender.controllers.base import DecisionContext
 from extender.core.parameters.combined import CoreParameters
-from extender.core.scheduler.call_errors import CallError
+from extender.core.scheduler.binding import CallError
 from extender.core.scheduler.direct_gangs import NEVER, QueueView
 from extender.core.scheduler.filtering import FilterVerdict
 from extender.metrics.extender import ExtenderMetrics

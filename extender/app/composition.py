@@ -11,12 +11,10 @@ from typing import Protocol
 from extender.app import listeners
 from extender.app.context import Context
 from extender.app.listeners import Certificates, Listener
-from extender.controllers.agents import AgentsLoop
-from extender.controllers.base import DecisionContext
-from extender.controllers.change_notifier import ChangeNotifier
+from extender.controllers.base import ChangeNotifier, DecisionContext
 from extender.controllers.cpu_shares import CpuSharesController
 from extender.controllers.elastic import ElasticController
-from extender.controllers.measure import MeasureLoop
+from extender.controllers.measure import MeasureLoop, ReportsLoop
 from extender.controllers.migration import MigrationController
 from extender.controllers.observe.observer import Observer
 from extender.controllers.pricing import PricingController
@@ -315,7 +313,7 @@ class Composition:
         context, stale_seconds = self._context, self.parameters.agent_reports.stale_seconds
         beat = context.beat("agents")
         store = self.recorder.store
-        return (AgentsLoop(store, context.clock, context.metrics, beat, stale_seconds),)
+        return (ReportsLoop(store, context.clock, context.metrics, beat, stale_seconds),)
 
     def _listeners(self) -> list[Listener]:
         settings, context, certificates = self._settings, self._context, self._certificates

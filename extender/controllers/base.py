@@ -1,9 +1,12 @@
 """The loop around one decision: wait, decide, record, carry out."""
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic
+
+from typing_extensions import override
 
 from extender.core.cluster.decision import Decision, OutcomeT, StateT, TriggerT
 from extender.core.cluster.session import HasState, Reading, Session, States, StateT_co
@@ -13,6 +16,41 @@ from extender.metrics.extender import ExtenderMetrics
 from extender.writers.decision_log.recorder import Recorder
 from shared.clock import Clock
 from shared.health import Heartbeat
+
+
+class ChangeNotifier(asyncio.Event):
+    """One event that several loops wait for, each on a follower, which it clears itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._followers: list[asyncio.Event] = []
+
+    def follower(self) -> asyncio.Event:
+        """Return an event that is set whenever this one is."""
+        follower = asyncio.Event()
+        self._followers.append(follower)
+        return follower
+
+    @override
+    def set(self) -> None:
+        """Wake all."""
+        super().set()
+        for follower in self._followers:
+            follower.set()
+
+
+async def changed(event: asyncio.Event, *, within_seconds: float, settle_seconds: float) -> None:
+    """Return when an event was set, or after ``within_seconds`` without.
+
+    What was set is cleared ``settle_seconds`` later, so that a burst of changes is seen at once.
+    """
+    try:
+        async with asyncio.timeout(within_seconds):
+            await event.wait()
+    except TimeoutError:
+        return
+    await asyncio.sleep(settle_seconds)
+    event.clear()
 
 
 class StateBoard:

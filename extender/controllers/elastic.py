@@ -7,8 +7,7 @@ from typing import Final
 
 from typing_extensions import override
 
-from extender.controllers.base import Controller
-from extender.controllers.change_notifier import changed
+from extender.controllers.base import Controller, changed
 from extender.core.cluster.session import Session
 from extender.core.elastic.decision import (
     ELASTIC,

@@ -1,6 +1,6 @@
-"""The measuring loop: every few seconds what the cluster and our own loops are like, as metrics.
+"""Metrics that are measured every few seconds: of the cluster, of our loops, of agents' reports.
 
-What takes long is made in a thread, of a snapshot that nobody changes.
+What takes long is measured in a thread, on a snapshot that does not change.
 """
 
 import asyncio
@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from extender.core.agents import report_view
+from extender.core.agents.report_view import Freshness
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.parameters.placement import NodePriceParameters
 from extender.metrics.extender import ExtenderMetrics
@@ -15,23 +17,26 @@ from extender.store.source import SnapshotSource
 from shared.clock import Clock
 from shared.health import Health, Heartbeat
 
-LOOK_SECONDS: Final = 5.0
-"""Prometheus asks every 15 or 30 seconds; what it is told is at most so old."""
+INTERVAL_SECONDS: Final = 5.0
+"""Prometheus scrapes every 15 or 30 seconds; its samples are at most this old."""
 
 PAUSES: Final = 50
-"""The pause is at least so many times as long as a look: it costs a fiftieth of a core."""
+"""The pause is at least so many times as long as measuring: that costs a fiftieth of a core."""
 
 MOST_SECONDS: Final = 20.0
-"""Nor is it longer than this, whatever a look takes."""
+"""Nor is it longer than this, however long measuring takes."""
+
+REPORTS_SECONDS: Final = 10.0
+"""How often nodes are counted by the reports of their agents."""
 
 
 @dataclass
 class MeasureLoop:
-    """See the module.
+    """Measures the cluster and our loops.
 
     Attributes:
-        health: Whose heartbeats are told.
-        barrier: Says how many bind calls wait.
+        health: The heartbeats of our loops.
+        barrier: Returns how many bind calls wait.
     """
 
     store: SnapshotSource
@@ -43,7 +48,7 @@ class MeasureLoop:
     barrier: Callable[[], int]
 
     async def run(self) -> None:
-        """Look every ``LOOK_SECONDS``; returns only by cancellation."""
+        """Measure every ``INTERVAL_SECONDS``; returns only by cancellation."""
         while True:
             self.heartbeat.beat()
             cluster = self.metrics.cluster
@@ -52,9 +57,37 @@ class MeasureLoop:
             begun = self.clock.monotonic()
             await asyncio.to_thread(self.measure, self.store.snapshot(), begun)
             took = self.clock.monotonic() - begun
-            await asyncio.sleep(min(max(LOOK_SECONDS, PAUSES * took), MOST_SECONDS))
+            await asyncio.sleep(min(max(INTERVAL_SECONDS, PAUSES * took), MOST_SECONDS))
 
     def measure(self, snapshot: Snapshot, monotonic: float) -> None:
-        """Take over what a snapshot says; ``monotonic`` is the clock's reading."""
+        """Set the metrics of a snapshot; ``monotonic`` is the clock's reading."""
         self.metrics.cluster.observe_nodes(snapshot.room, self.pricing)
         self.metrics.cluster.observe_reports(snapshot, monotonic)
+
+
+@dataclass
+class ReportsLoop:
+    """Counts nodes by the reports of their agents, where there is a listener for these.
+
+    Attributes:
+        stale_seconds: Age at which the last report of an agent is counted as stale.
+    """
+
+    store: SnapshotSource
+    clock: Clock
+    metrics: ExtenderMetrics
+    heartbeat: Heartbeat
+    stale_seconds: float
+
+    async def run(self) -> None:
+        """Count every ``REPORTS_SECONDS``; returns only by cancellation."""
+        while True:
+            self.heartbeat.beat()
+            self.count()
+            await asyncio.sleep(REPORTS_SECONDS)
+
+    def count(self) -> None:
+        """Count the nodes by the freshness of their reports."""
+        freshness = Freshness(self.clock.monotonic(), self.stale_seconds)
+        nodes = report_view.nodes_by_reporting(self.store.snapshot(), freshness)
+        self.metrics.observe_reports(nodes)

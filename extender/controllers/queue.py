@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 
 from typing_extensions import override
 
-from extender.controllers.base import Controller
-from extender.controllers.change_notifier import changed
+from extender.controllers.base import Controller, changed
 from extender.core.cluster.commands import Command
 from extender.core.cluster.session import Session
 from extender.core.cluster.steps import Paused, further

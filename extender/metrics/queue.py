@@ -9,7 +9,7 @@ from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.reasons import Reason
 from extender.core.queue.decision import QueueOutcome
 from extender.core.queue.notices import QueueEntry
-from extender.core.queue.priority import MOST_TIME_PRIORITY, Value
+from extender.core.queue.order import MOST_TIME_PRIORITY, Value
 from extender.metrics.series import Series
 
 CYCLE_BUCKETS_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)

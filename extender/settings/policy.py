@@ -39,7 +39,7 @@ from extender.core.parameters.queue import (
     PriorityParameters,
     WeightingParameters,
 )
-from extender.core.queue import priority
+from extender.core.queue import order
 from shared.settings import Part, Section, fill, takes
 
 
@@ -102,8 +102,8 @@ class Weights(StrEnum):
 
 
 _PRESETS: Mapping[Weights, PriorityParameters] = {
-    Weights.PAPER_EXPERIMENTS: priority.PAPER_EXPERIMENTS,
-    Weights.PAPER_SECTION_3: priority.PAPER_SECTION_3,
+    Weights.PAPER_EXPERIMENTS: order.PAPER_EXPERIMENTS,
+    Weights.PAPER_SECTION_3: order.PAPER_SECTION_3,
 }
 
 

@@ -86,7 +86,7 @@ def _without_pin(term: Mapping[str, Any]) -> dict[str, Any]:
     fields = [f for f in term.get("matchFields") or [] if f.get("key") != "metadata.name"]
     expressions = list(term.get("matchExpressions") or [])
     if expressions and expressions[-1].get("key") == labels.HOSTNAME_LABEL:
-        expressions.pop()  # the pin is always the last requirement (core.placement.pin)
+        expressions.pop()  # the pin is always the last requirement (core.placement.release)
     kept = {"matchFields": fields, "matchExpressions": expressions}
     return {key: value for key, value in kept.items() if value}
 

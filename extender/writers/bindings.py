@@ -5,8 +5,8 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from extender.core.scheduler import call_errors
-from extender.core.scheduler.call_errors import CallError
+from extender.core.scheduler import binding
+from extender.core.scheduler.binding import CallError
 from extender.metrics.extender import ExtenderMetrics
 from extender.writers.decision_log.recorder import Recorder
 from extender.writers.leader_writer import LeaderWriter, NotLeaderError
@@ -65,7 +65,7 @@ class Bindings:
             try:
                 error, again = await self._attempt(pod, node, annotations)
             except NotLeaderError:
-                return error or call_errors.STANDBY
+                return error or binding.STANDBY
             if not again:
                 break
         return error
@@ -79,12 +79,12 @@ class Bindings:
         except NotLeaderError:
             raise
         except NotFoundError:
-            return call_errors.POD_GONE, False
+            return binding.POD_GONE, False
         except ApiError as error:
             log.warning("binding %s to %s: %s", pod.key, node, error)
             if await self._is_bound(pod, node):
                 return None, False
-            return call_errors.binding_failed(error.reason), transient(error)
+            return binding.binding_failed(error.reason), transient(error)
         return None, False
 
     def _signed(self, pod: Pod, annotations: Mapping[str, str]) -> Mapping[str, str]:

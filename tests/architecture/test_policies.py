@@ -32,7 +32,11 @@ POLICIES = {
 }
 """Room and policy → its frozen parameters; ``buckets`` has what a job declares instead."""
 
-MODULES = {"queue.reservation": "queue.backfill", "placement.pricing": "placement.scoring"}
+MODULES = {
+    "queue.reservation": "queue.backfill",
+    "queue.priority": "queue.order",
+    "placement.pricing": "placement.scoring",
+}
 """Policies whose module has another name than their page."""
 
 LIMITS = {

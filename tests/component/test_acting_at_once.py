@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from extender.controllers.observe.observer import Observer
-from extender.core.scheduler.call_errors import STANDBY
+from extender.core.scheduler.binding import STANDBY
 from extender.writers.leadership import Leadership
 from shared.kube import lease, paths
 from tests.component.shell import IDENTITY, Extender, extender, node

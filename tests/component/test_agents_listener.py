@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from extender.app import replay
-from extender.controllers.agents import AgentsLoop
+from extender.controllers.measure import ReportsLoop
 from extender.metrics.listeners import Door
 from extender.servers.tls.renewal import RenewalLoop
 from extender.settings.extender import ExtenderSettings
@@ -392,8 +392,8 @@ async def test_nodes_are_counted_by_what_their_agents_say(lent: Yard) -> None:
     assert 'shuntyard_requests_total{outcome="ok",verb="heartbeat"} 1.0' in text
 
 
-def _loop(lent: Yard) -> AgentsLoop:
-    return next(one for one in lent.running.parts.loops if isinstance(one, AgentsLoop))
+def _loop(lent: Yard) -> ReportsLoop:
+    return next(one for one in lent.running.parts.loops if isinstance(one, ReportsLoop))
 
 
 async def test_a_certificate_that_cannot_be_used_ends_the_start(trust: Trust, tmp_path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from extender.core.scheduler.call_errors import POD_GONE, STANDBY, CallError
+from extender.core.scheduler.binding import POD_GONE, STANDBY, CallError
 from extender.core.scheduler.filtering import FilterVerdict
 from extender.metrics.extender import ExtenderMetrics
 from extender.servers.applications import (

@@ -5,7 +5,7 @@ import asyncio
 import aiohttp
 import pytest
 
-from extender.core.scheduler import call_errors
+from extender.core.scheduler import binding
 from extender.metrics.extender import Passed
 from extender.servers.scheduler.barrier import BindBarrier
 from extender.writers.bindings import ATTEMPTS
@@ -61,7 +61,7 @@ async def test_a_replica_without_the_lease_does_nothing():
         async with extender(fake) as running:
             assert running.parts is not None
             answer = await _call(running, "filter", {"Pod": pod("x"), "NodeNames": ["a"]})
-            assert answer["Error"] == call_errors.STANDBY.text
+            assert answer["Error"] == binding.STANDBY.text
         assert fake.verbs("pods") == ["list", "watch"]
 
 
@@ -74,7 +74,7 @@ async def test_a_gang_may_be_larger_than_calls_may_wait(fake):
         async with scheduler.running():
             await eventually(lambda: len(bound(fake)) == 30)
             await eventually(lambda: _answers(scheduler).count("") >= 9)
-    assert set(_answers(scheduler)) == {"", call_errors.NO_NEED_TO_WAIT.text}
+    assert set(_answers(scheduler)) == {"", binding.NO_NEED_TO_WAIT.text}
 
 
 async def test_a_call_that_was_sent_away_has_arrived_only_for_so_long(fake):
@@ -83,12 +83,12 @@ async def test_a_call_that_was_sent_away_has_arrived_only_for_so_long(fake):
     async with extender(fake, scheduler=none_waits, gang=short) as running:
         await eventually(lambda: _released(fake) == 2)
         answer = await _call(running, "bind", _bind_args(fake, "j-0"))
-        assert answer["Error"] == call_errors.NO_NEED_TO_WAIT.text
+        assert answer["Error"] == binding.NO_NEED_TO_WAIT.text
         assert _barrier(running).waiting() == 1
         await eventually(lambda: _barrier(running).waiting() == 0)
         _barrier(running).bind_wait_seconds = 60.0
         answer = await _call(running, "bind", _bind_args(fake, "j-1"))
-        assert (answer["Error"], bound(fake)) == (call_errors.NO_NEED_TO_WAIT.text, {})
+        assert (answer["Error"], bound(fake)) == (binding.NO_NEED_TO_WAIT.text, {})
         answer = await _call(running, "bind", _bind_args(fake, "j-0"))
         assert answer.get("Error", "") == ""
         await eventually(lambda: len(bound(fake)) == 2)
@@ -160,7 +160,7 @@ async def test_a_repeated_bind_call_succeeds(fake):
         body = {"PodName": "j-0", "PodNamespace": "default", "PodUID": uid, "Node": "a"}
         assert (await _call(running, "bind", body))["Error"] == ""
         wrong = {**body, "Node": "b"}
-        assert (await _call(running, "bind", wrong))["Error"] == call_errors.BOUND_ELSEWHERE.text
+        assert (await _call(running, "bind", wrong))["Error"] == binding.BOUND_ELSEWHERE.text
 
 
 async def test_a_member_that_never_arrives_ends_the_wait_with_an_error(fake):
@@ -168,7 +168,7 @@ async def test_a_member_that_never_arrives_ends_the_wait_with_an_error(fake):
     async with extender(fake) as running:
         await eventually(lambda: _released(fake) == 2)
         body = _bind_args(fake, "j-0")
-        assert (await _call(running, "bind", body))["Error"] == call_errors.GANG_NOT_THERE.text
+        assert (await _call(running, "bind", body))["Error"] == binding.GANG_NOT_THERE.text
     assert bound(fake) == {}
 
 
@@ -189,7 +189,7 @@ async def test_a_pod_deleted_at_the_barrier_gets_its_answer_at_once(fake):
         await eventually(lambda: _released(fake) == 2)
         call = asyncio.create_task(_call(running, "bind", _bind_args(fake, "j-0")))
         fake.remove(paths.PODS, "j-0", "default")
-        assert (await asyncio.wait_for(call, 50))["Error"] == call_errors.POD_GONE.text
+        assert (await asyncio.wait_for(call, 50))["Error"] == binding.POD_GONE.text
     assert bound(fake) == {}
 
 

@@ -5,7 +5,7 @@ import re
 from extender.core.cluster.reasons import Reason
 from extender.core.records.migration_reasons import MigrationReason
 from extender.core.records.rescale_reasons import ScalingReason
-from extender.core.scheduler import call_errors, filtering
+from extender.core.scheduler import binding, filtering
 from monitoring.rules import ALERTS
 from tests.docs import said
 from tests.docs.pages import ROOT
@@ -43,10 +43,10 @@ def test_every_text_that_a_refused_pod_shows_is_explained() -> None:
     texts = {filtering.NO_SEATS, filtering.NO_QUOTA, filtering.NO_ROOM_BESIDE_SEATS}
     texts |= {
         filtering.PLANNED_NOT_OFFERED,
-        call_errors.GANG_NOT_THERE.text,
-        call_errors.STANDBY.text,
+        binding.GANG_NOT_THERE.text,
+        binding.STANDBY.text,
     }
-    texts |= {call_errors.NO_SEAT.text, call_errors.PLAN_CHANGED.text, call_errors.NODE_GONE.text}
+    texts |= {binding.NO_RESERVATION.text, binding.PLAN_CHANGED.text, binding.NODE_GONE.text}
     assert [text for text in sorted(texts) if f"`{text}`" not in TEXT] == []
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from extender.core.explain import Page
-from extender.core.scheduler.call_errors import CallError
+from extender.core.scheduler.binding import CallError
 from extender.core.scheduler.filtering import FilterVerdict
 from extender.servers.readapi import manifests, paging, redacting
 from shared import api

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.core.parameters.queue import PriorityParameters
-from extender.core.queue import priority
-from extender.core.queue.priority import Candidate
+from extender.core.queue import order as queue_order
+from extender.core.queue.order import Candidate
 from shared.model import JobKey, Uid
 
 WAITS = st.none() | st.floats(0, 7200)
@@ -42,12 +42,12 @@ nows = st.floats(0, 10_000)
 
 
 def order(queue, params, now):
-    return [v.job for v in priority.values(queue, params, now)]
+    return [v.job for v in queue_order.cps_values(queue, params, now)]
 
 
 @given(queues, settings, nows)
 def test_values_lie_between_nought_and_twice_the_expansion(queue, params, now):
-    for value in priority.values(queue, params, now):
+    for value in queue_order.cps_values(queue, params, now):
         assert 0 <= value.v <= 2 * params.expansion
         assert 0 <= value.v_rounded <= 2 * params.expansion
         assert 0 <= value.m_normalised <= 1
@@ -60,13 +60,15 @@ def test_values_lie_between_nought_and_twice_the_expansion(queue, params, now):
 @given(st.data(), queues, settings, nows)
 def test_order_does_not_depend_on_the_order_of_the_input(data, queue, params, now):
     shuffled = data.draw(st.permutations(queue))
-    assert priority.values(shuffled, params, now) == priority.values(queue, params, now)
+    assert queue_order.cps_values(shuffled, params, now) == queue_order.cps_values(
+        queue, params, now
+    )
 
 
 @given(queues, settings, nows)
 def test_order_is_total_and_keeps_every_job(queue, params, now):
     born = {c.job: (c.created_at, c.uid) for c in queue}
-    found = priority.values(queue, params, now)
+    found = queue_order.cps_values(queue, params, now)
     keys = [(-v.v, *born[v.job]) for v in found]
     assert keys == sorted(keys)
     assert len(set(keys)) == len(queue)
@@ -76,7 +78,7 @@ def test_order_is_total_and_keeps_every_job(queue, params, now):
 @given(queues, settings, nows)
 def test_equal_terms_mean_equal_value(queue, params, now):
     by_terms = {}
-    for value in priority.values(queue, params, now):
+    for value in queue_order.cps_values(queue, params, now):
         assert by_terms.setdefault((value.e, value.m), value.v) == value.v
 
 
@@ -101,20 +103,22 @@ def test_a_job_never_loses_rank_by_gaining_a_term(raised, data, queue, params):
 @given(candidates(min_size=1), settings, nows, st.floats(0, 10_000))
 def test_ageing_never_lowers_a_job_s_urgency(queue, params, now, more):
     params = dataclasses.replace(params, ageing=True)
-    before = {v.job: v.e for v in priority.values(queue, params, now)}
-    assert all(v.e >= before[v.job] for v in priority.values(queue, params, now + more))
+    before = {v.job: v.e for v in queue_order.cps_values(queue, params, now)}
+    assert all(v.e >= before[v.job] for v in queue_order.cps_values(queue, params, now + more))
 
 
 @given(queues, settings, nows, nows)
 def test_without_ageing_the_hour_does_not_matter(queue, params, now, other):
     params = dataclasses.replace(params, ageing=False)
-    assert priority.values(queue, params, now) == priority.values(queue, params, other)
+    assert queue_order.cps_values(queue, params, now) == queue_order.cps_values(
+        queue, params, other
+    )
 
 
 @given(st.floats(0, 10_000), st.floats(0, 10_000))
 def test_a_shorter_wait_never_has_the_lower_time_priority(one, other):
     shorter, longer = sorted((one, other))
-    assert 100 >= priority.time_priority(shorter) >= priority.time_priority(longer) >= 1
+    assert 100 >= queue_order.time_priority(shorter) >= queue_order.time_priority(longer) >= 1
 
 
 @given(queues, settings, nows, st.floats(0.001, 1000))

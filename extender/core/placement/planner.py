@@ -101,10 +101,10 @@ def plan(
 ) -> Plan | Refusal:
     """Place every gated and direct member; if that fails, as many as fit if no more are needed.
 
-    Members that are bound or have a reservation already count for the gang and draw the others to
-    them. ``value`` is the job's V, recorded with the decision. A gang that never ``was_whole`` keeps
-    the plan of its released members: after a restart that alone distinguishes it from one that lost
-    a member. Members with ``targets`` go there by ``rule`` if all fit, otherwise wherever the rules
+    Members that are bound or have a reservation count for the gang and draw the others to them.
+    ``value`` is the job's V, recorded with the decision. A gang that never ``was_whole`` keeps the
+    plan of its released members: after a restart that alone distinguishes it from one that lost a
+    member. Members with ``targets`` go there by ``rule`` if all fit, otherwise wherever the rules
     put them. With ``single_pods`` jobs of one pod that are alike are placed faster, and no
     differently.
     """

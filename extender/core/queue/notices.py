@@ -10,7 +10,7 @@ from extender.core.cluster.commands import Command, EmitEvent, SetQueuedConditio
 from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.reason_record import Severity
 from extender.core.cluster.reasons import Reason
-from extender.core.queue.priority import Value
+from extender.core.queue.order import Value
 from extender.core.queue.state import Told
 from extender.core.queue.weighting import Weight
 from shared import labels

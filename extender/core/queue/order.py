@@ -1,5 +1,10 @@
-"""The order of waiting jobs: by CPS value, by DRS key or by creation."""
+"""The order of waiting jobs: by CPS value, by DRS key or by creation.
 
+The CPS value is the combined priority V (docs/policies/priority.md), the DRS key is ``weighting``.
+Job level only, that is the order between jobs; the order of the pods inside one job is ``buckets``.
+"""
+
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -9,13 +14,191 @@ from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.combined import CoreParameters
-from extender.core.parameters.queue import Order
-from extender.core.queue import namespace_shares, priority, weighting
-from extender.core.queue.priority import Candidate, Value
+from extender.core.parameters.queue import Order, PriorityParameters
+from extender.core.queue import namespace_shares, weighting
 from extender.core.queue.weighting import Capacity, Waiting, Weight
 from shared import labels
 from shared.errors import InputError
-from shared.model import CPU, JobKey
+from shared.model import CPU, JobKey, Uid
+
+MINUTE_SECONDS: Final = 60.0
+
+LONGEST_WAIT_SECONDS: Final = 60 * MINUTE_SECONDS
+"""A job that can wait longer than this is in no hurry: l = 1."""
+
+
+MOST_TIME_PRIORITY: Final = 100
+"""l of a job that cannot wait longer than a minute."""
+
+
+PAPER_SECTION_3: Final = PriorityParameters(high=10, normal=5, low=1)
+"""The weights of Sect. 3.2: a short maximum wait (l up to 100) outweighs every job priority."""
+
+
+PAPER_EXPERIMENTS: Final = PriorityParameters(high=100, normal=50, low=1)
+"""The weights of the experiments (Sect. 4.2), our default: the job priority weighs most."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A waiting job, as far as its place in the order depends on it.
+
+    Attributes:
+        job: The job.
+        uid: Last key of the order; the uid of the job's first pod or owner.
+        created_at: Seconds since the epoch.
+        user_priority: u, 1…10, checked where it was read.
+        class_value: Value of the job's PriorityClass; 0 without one.
+        max_wait_seconds: L; None where the job names none.
+        workers: Number of worker pods, at least 1.
+    """
+
+    job: JobKey
+    uid: Uid
+    created_at: float
+    user_priority: int
+    class_value: int
+    max_wait_seconds: float | None
+    workers: int
+
+
+@dataclass(frozen=True)
+class Value:
+    """The priority of one job and everything it was made of, in the paper's letters.
+
+    Attributes:
+        job: The job.
+        u: User priority, 1…10.
+        b: Job priority: hp, np or lp.
+        l: Time-constraint priority, 1…100.
+        e: Urgency u + b + l.
+        m: Task parallelism, the number of workers.
+        e_normalised: ê, 0…1 among the waiting jobs.
+        m_normalised: m̂, 0…1 among the waiting jobs.
+        v: V = k'·(m̂ + ê), 0…2k'. The order follows this one.
+        v_rounded: V rounded half up, for places that take an integer only.
+    """
+
+    job: JobKey
+    u: int
+    b: int
+    l: int  # noqa: E741 - the paper's letter, and what `shuntyard queue` shows
+    e: int
+    m: int
+    e_normalised: float
+    m_normalised: float
+    v: float
+    v_rounded: int
+
+
+def cps_values(
+    candidates: Sequence[Candidate], params: PriorityParameters, now: float
+) -> tuple[Value, ...]:
+    """Return the values of all waiting jobs, in the order in which they should start.
+
+    1. l = ⌈100/L⌉, e = u + b + l, m = number of workers                          (5)-(8)
+    2. m̂, ê: min-max normalised over ``candidates``; 0 for all where max = min    (9), (10)
+    3. V = k'·(m̂ + ê)                                                             (11)
+
+    Larger V first, then earlier creation, then smaller uid: total, and the same for every order
+    of ``candidates``. Equal V are exactly equal, because V is one quotient of integers.
+
+    Args:
+        candidates: All waiting jobs; the value of one depends on the others.
+        params: Weights and thresholds.
+        now: Seconds since the epoch; only read with ``ageing``.
+
+    Source:
+        Du, Xiao, Chen et al., EURASIP JWCN 2023:45, (5)-(11); ties as Volcano breaks them.
+    """
+    if not candidates:
+        return ()
+    urgencies = [_urgency(c, params, now) for c in candidates]
+    e_low, e_span = _range([sum(terms) for terms in urgencies])
+    m_low, m_span = _range([c.workers for c in candidates])
+    ranked = [
+        (c, _value(c, terms, (e_low, e_span), (m_low, m_span), params.expansion))
+        for c, terms in zip(candidates, urgencies, strict=True)
+    ]
+    ranked.sort(key=lambda pair: (-pair[1].v, pair[0].created_at, pair[0].uid))
+    return tuple(value for _, value in ranked)
+
+
+def job_priority(class_value: int, params: PriorityParameters) -> int:
+    """Return b, one of hp, np and lp, by the value of the job's PriorityClass.
+
+    Source:
+        As ``cps_values``, (6); the thresholds are ours, the paper's classes have names only.
+    """
+    if class_value >= params.high_class_value:
+        return params.high
+    return params.normal if class_value >= params.normal_class_value else params.low
+
+
+def time_priority(max_wait_seconds: float | None) -> int:
+    """Return l = ⌈100/L⌉ with L in minutes: 100 for L ≤ 1, 1 for L > 60 or no L.
+
+    Source:
+        As ``cps_values``, (7).
+    """
+    if max_wait_seconds is None or max_wait_seconds > LONGEST_WAIT_SECONDS:
+        return 1
+    if max_wait_seconds <= MINUTE_SECONDS:
+        return MOST_TIME_PRIORITY
+    return math.ceil(MOST_TIME_PRIORITY * MINUTE_SECONDS / max_wait_seconds)
+
+
+def remaining_wait_seconds(candidate: Candidate, now: float) -> float | None:
+    """Return L(t) = max(1 minute, L - time waited), the ageing form of L; None without L.
+
+    Source:
+        Ours: the paper's L is static, so that a waiting job never gains.
+    """
+    if candidate.max_wait_seconds is None:
+        return None
+    waited_seconds = max(0.0, now - candidate.created_at)  # another machine's clock stamped it
+    return max(MINUTE_SECONDS, candidate.max_wait_seconds - waited_seconds)
+
+
+def _urgency(candidate: Candidate, params: PriorityParameters, now: float) -> tuple[int, int, int]:
+    """Return (u, b, l)."""
+    wait_seconds = (
+        remaining_wait_seconds(candidate, now) if params.ageing else candidate.max_wait_seconds
+    )
+    b = job_priority(candidate.class_value, params)
+    return candidate.user_priority, b, time_priority(wait_seconds)
+
+
+def _range(numbers: Sequence[int]) -> tuple[int, int]:
+    """Return the least number and the span; span 1 where all are equal, so that 0/0 becomes 0."""
+    return min(numbers), (max(numbers) - min(numbers)) or 1
+
+
+def _value(
+    candidate: Candidate,
+    terms: tuple[int, int, int],
+    e_range: tuple[int, int],
+    m_range: tuple[int, int],
+    expansion: float,
+) -> Value:
+    u, b, l = terms  # noqa: E741 - the paper's letter
+    e, m = sum(terms), candidate.workers
+    (e_low, e_span), (m_low, m_span) = e_range, m_range
+    # one division of integers: m̂ + ê added as floats would tear exact ties apart by an ulp
+    v = expansion * (((m - m_low) * e_span + (e - e_low) * m_span) / (m_span * e_span))
+    return Value(
+        job=candidate.job,
+        u=u,
+        b=b,
+        l=l,
+        e=e,
+        m=m,
+        e_normalised=(e - e_low) / e_span,
+        m_normalised=(m - m_low) / m_span,
+        v=v,
+        v_rounded=math.floor(v + 0.5),
+    )
+
 
 _ALLOWED: Final = frozenset(str(u) for u in range(1, 11))
 
@@ -54,7 +237,7 @@ def ordered(jobs: tuple[Job, ...], session: Session) -> tuple[Ranked, ...]:
     }
     by_key = {job.key: job for job in jobs}
     candidates = [_candidate(job, priorities[job.namespace][0]) for job in jobs]
-    values = priority.values(candidates, params.priority, now)
+    values = cps_values(candidates, params.priority, now)
     ranked = [
         Ranked(by_key[value.job], value, notes[by_key[value.job].namespace]) for value in values
     ]

@@ -1,30 +1,47 @@
-"""The bind barrier: whether a pod may be bound, and when its gang may.
+"""Binding: whether a pod may be bound, when its gang may, and why a call fails.
 
 A gang is bound when every member with a reservation has reached bind, and together with the placed
-ones they are as many as the gang needs. A member that joins a whole gang is bound at once.
+ones they are as many as the gang needs. A member that joins a whole gang is bound at once. After an
+error kube-scheduler tries the pod again with back-off.
 """
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Final
 
-from extender.core.cluster import job_views
+from extender.core.cluster import job_views, pod_shape
 from extender.core.cluster.jobs import Member, State
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.kinds import registry
 from extender.core.parameters.combined import CoreParameters
 from extender.core.scheduler import direct_gangs
-from extender.core.scheduler.call_errors import (
-    BOUND_ELSEWHERE,
-    NO_SEAT,
-    NODE_GONE,
-    PLAN_CHANGED,
-    POD_GONE,
-    POD_LEAVING,
-    CallError,
-)
-from extender.core.scheduler.filtering import planned_node
 from shared import labels
 from shared.model import NodeName, Pod, PodKey, Uid
+
+
+@dataclass(frozen=True)
+class CallError:
+    """Why a call fails as a whole; ``text`` is shown in the pod's Events."""
+
+    text: str
+
+
+POD_GONE: Final = CallError("shuntyard: the pod is gone")
+POD_LEAVING: Final = CallError("shuntyard: the pod is being deleted")
+BOUND_ELSEWHERE: Final = CallError("shuntyard: the pod is bound to another node")
+NODE_GONE: Final = CallError("shuntyard: the node is gone")
+PLAN_CHANGED: Final = CallError("shuntyard: the pod is planned on another node")
+NO_RESERVATION: Final = CallError("shuntyard: the pod has no seat any more")
+GANG_NOT_THERE: Final = CallError("shuntyard: the rest of the gang did not arrive in time")
+NO_NEED_TO_WAIT: Final = CallError(
+    "shuntyard: the pod is bound with its gang; too many calls wait for this one to wait too"
+)
+STANDBY: Final = CallError("shuntyard: this replica does not act")
+
+
+def binding_failed(reason: str) -> CallError:
+    """Return the error of a Binding that the API server refused for a reason of its own."""
+    return CallError(f"shuntyard: binding failed: {reason}")
 
 
 @dataclass(frozen=True)
@@ -40,7 +57,7 @@ def objection(
 ) -> CallError | None:
     """Return why this pod cannot be bound to this node; None if it can.
 
-    No plan of ours speaks against a pod of another scheduler, whatever is written on it.
+    The plan of a pod of another scheduler is ignored, whatever its annotations name.
     """
     pod = snapshot.pods.get(key)
     if pod is None or pod.uid != uid:
@@ -60,8 +77,8 @@ def objection(
 def _against_the_plan(snapshot: Snapshot, pod: Pod, node: NodeName) -> CallError | None:
     planned = planned_node(snapshot, pod)
     if planned is None:
-        unseated = pod.uid not in snapshot.bound and pod.uid not in snapshot.seats
-        return NO_SEAT if unseated and direct_gangs.needs_seat(snapshot, pod) else None
+        unreserved = pod.uid not in snapshot.bound and pod.uid not in snapshot.seats
+        return NO_RESERVATION if unreserved and direct_gangs.needs_seat(snapshot, pod) else None
     return PLAN_CHANGED if planned != node else None
 
 
@@ -73,20 +90,20 @@ def is_bound(snapshot: Snapshot, uid: Uid, node: NodeName) -> bool:
 def burst(
     snapshot: Snapshot, pod: Pod, arrived: Collection[Uid], params: CoreParameters
 ) -> Burst | None:
-    """Return whom to bind now that ``arrived`` have reached bind; None: wait for the others.
+    """Return the pods to bind now that ``arrived`` have reached bind; None: wait for the others.
 
     Args:
         snapshot: The cluster.
         pod: A pod that has arrived.
         arrived: Uids of all pods that wait at bind, of any job.
-        params: The engine's parameters.
+        params: Of the core.
     """
     if pod.scheduler_name != params.scheduler_name:
         return Burst((), (pod.uid,))
     key = registry.job_key(pod)
     if _is_left_alone(pod):
-        here_too = (p for p in snapshot.jobs[key] if p.uid in arrived and _is_left_alone(p))
-        return Burst((), tuple(p.uid for p in here_too))
+        others = (p for p in snapshot.jobs[key] if p.uid in arrived and _is_left_alone(p))
+        return Burst((), tuple(p.uid for p in others))
     job = job_views.view(snapshot, key)
     here = [m for m in job.having(State.SEATED, State.LOOSE, State.DIRECT) if m.pod.uid in arrived]
     due = {m.pod.uid for m in job.having(State.SEATED, State.LOOSE)}
@@ -99,8 +116,8 @@ def burst(
 def annotations(snapshot: Snapshot, pod: Pod) -> Mapping[str, str]:
     """Return what the Binding writes on the pod beside its node.
 
-    The decision, and for a seat that was given in the answer to filter everything that a release
-    would have written: from then on the pod itself says to which plan it belongs.
+    The decision, and for a reservation made by an answer to filter everything that a release would
+    have written: from then on the pod itself names its plan.
     """
     notes, seat = pod.annotations, snapshot.seats.get(pod.uid)
     decision = notes.get(labels.DECISION) or (seat.decision if seat else "")
@@ -128,3 +145,19 @@ def _in_order(members: list[Member]) -> Burst:
         first=tuple(m.pod.uid for m in ranked if m.role == "ps"),
         rest=tuple(m.pod.uid for m in ranked if m.role != "ps"),
     )
+
+
+def planned_node(snapshot: Snapshot, pod: Pod) -> NodeName | None:
+    """Return the node a pod must go to; None for pods we do not pin.
+
+    A pod that our watch has not shown yet is judged by its own annotation.
+    """
+    if pod_shape.unmodelled(snapshot, pod):
+        return None
+    if seat := snapshot.seats.get(pod.uid):
+        return seat.node
+    known = snapshot.pods.get(pod.key)
+    annotated = pod.annotations.get(labels.NODE)
+    if annotated is None or (known is not None and known.uid == pod.uid):
+        return None
+    return NodeName(annotated)

@@ -33,14 +33,19 @@ from extender.core.parameters.combined import CoreParameters
 from extender.core.placement.single_pod import SINGLE_PODS
 from extender.core.queue import namespace_shares, slot_gate
 from extender.core.scheduler import direct_gangs
-from extender.core.scheduler.call_errors import CallError
+from extender.core.scheduler.binding import CallError, planned_node
 from extender.core.scheduler.direct_gangs import Grant, QueueView
-from shared import labels
 from shared.model import NodeName, Pod, PodShape
 
 PLANNED_NOT_OFFERED: Final = "shuntyard: the planned node was not offered"
+
+
 NO_ROOM_BESIDE_SEATS: Final = "shuntyard: no room beside the seats of others"
+
+
 NO_SEATS: Final = "shuntyard: the gang has no seats yet"
+
+
 NO_QUOTA: Final = "shuntyard: the namespace may not hold more"
 
 
@@ -97,22 +102,6 @@ def filter_nodes(
         )
     granted = direct_gangs.grant(snapshot, pod, names, occasion, params)
     return WITHOUT_SEATS if granted is None else _planned(granted.node, names, granted)
-
-
-def planned_node(snapshot: Snapshot, pod: Pod) -> NodeName | None:
-    """Return the node a pod must go to; None for pods we do not pin.
-
-    A pod that our watch has not shown yet is judged by its own annotation.
-    """
-    if pod_shape.unmodelled(snapshot, pod):
-        return None
-    if seat := snapshot.seats.get(pod.uid):
-        return seat.node
-    known = snapshot.pods.get(pod.key)
-    annotated = pod.annotations.get(labels.NODE)
-    if annotated is None or (known is not None and known.uid == pod.uid):
-        return None
-    return NodeName(annotated)
 
 
 def _planned(

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from extender.controllers.base import DecisionContext
 from extender.core.cluster.decision import Decision, OutcomeT
-from extender.core.scheduler.call_errors import STANDBY, CallError
+from extender.core.scheduler.binding import STANDBY, CallError
 from extender.core.scheduler.direct_gangs import QueueView
 from extender.core.scheduler.filtering import WITHOUT_SEATS, FilterVerdict
 from extender.core.scheduler.requests import FILTER, PRIORITIZE, NoState, RequestTrigger

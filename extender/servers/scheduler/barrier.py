@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.kinds import registry
 from extender.core.parameters.combined import CoreParameters
-from extender.core.scheduler import binding, call_errors
-from extender.core.scheduler.call_errors import CallError
+from extender.core.scheduler import binding
+from extender.core.scheduler.binding import CallError
 from extender.metrics.extender import ExtenderMetrics, Passed
 from extender.store.source import SnapshotSource
 from extender.writers.bindings import Bindings
@@ -66,7 +66,7 @@ class BindBarrier:
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> CallError | None:
         """Bind one pod together with its gang; return why that fails, None if it does not."""
         if not self.acting():
-            return call_errors.STANDBY
+            return binding.STANDBY
         snapshot, key = self.store.snapshot(), PodKey(f"{namespace}/{name}")
         if binding.is_bound(snapshot, Uid(uid), NodeName(node)):
             return None
@@ -78,7 +78,7 @@ class BindBarrier:
         arrival = self._arrive(pod, NodeName(node), snapshot)
         if self._calls >= self.most_calls and self._would_wait(arrival):
             arrival.counts_until = asyncio.get_running_loop().time() + self.bind_wait_seconds
-            return call_errors.NO_NEED_TO_WAIT
+            return binding.NO_NEED_TO_WAIT
         arrival.counts_until = None
         self._calls += 1
         try:
@@ -108,7 +108,7 @@ class BindBarrier:
         gang = self.arrivals.setdefault(job, {})
         arrival = gang.get(pod.uid)
         if arrival is not None and arrival.node != node and not arrival.started:
-            self._finish(arrival, call_errors.PLAN_CHANGED)
+            self._finish(arrival, binding.PLAN_CHANGED)
             arrival, gang = None, self.arrivals.setdefault(job, {})
         if arrival is None:
             outcome = asyncio.get_running_loop().create_future()
@@ -133,7 +133,7 @@ class BindBarrier:
                 return await asyncio.shield(arrival.outcome)
             self._leave(arrival)
             self.metrics.bind_timeouts.inc()
-            return call_errors.GANG_NOT_THERE
+            return binding.GANG_NOT_THERE
 
     def _leave(self, arrival: Arrival) -> None:
         job = registry.job_key(arrival.pod)
@@ -163,7 +163,7 @@ class BindBarrier:
             error = binding.objection(snapshot, pod.key, pod.uid, arrival.node, self.parameters)
             late = arrival.counts_until is not None and arrival.counts_until < now
             if (error or late) and not arrival.started:
-                self._finish(arrival, error or call_errors.GANG_NOT_THERE)
+                self._finish(arrival, error or binding.GANG_NOT_THERE)
 
     def _burst(self, job: JobKey, snapshot: Snapshot) -> binding.Burst | None:
         waiting = {u: a for u, a in self.arrivals.get(job, {}).items() if not a.started}
@@ -185,7 +185,7 @@ class BindBarrier:
             await self._bind_all(rest)
             return
         for arrival in rest:  # without its ps the gang has no use for workers yet
-            self._finish(arrival, call_errors.GANG_NOT_THERE)
+            self._finish(arrival, binding.GANG_NOT_THERE)
 
     async def _bind_all(self, arrivals: list[Arrival]) -> bool:
         async with asyncio.TaskGroup() as group:

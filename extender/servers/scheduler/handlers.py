@@ -9,7 +9,7 @@ from typing import Final
 
 from aiohttp import web
 
-from extender.core.scheduler.call_errors import STANDBY, CallError
+from extender.core.scheduler.binding import STANDBY, CallError
 from extender.metrics.extender import Outcome
 from extender.servers.keys import OUTCOME, SCHEDULER
 from extender.servers.scheduler import schema

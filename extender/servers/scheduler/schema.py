@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import Raw, Struct
 
-from extender.core.scheduler.call_errors import CallError
+from extender.core.scheduler.binding import CallError
 from extender.core.scheduler.filtering import FilterVerdict
 from shared.errors import InputError
 from shared.kube import parse

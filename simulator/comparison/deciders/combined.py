@@ -24,8 +24,8 @@ from typing import Final
 
 from extender.core.parameters.migration import GainParameters
 from extender.core.parameters.queue import PriorityParameters
-from extender.core.queue import priority
-from extender.core.queue.priority import Candidate
+from extender.core.queue import order as queue_order
+from extender.core.queue.order import Candidate
 from shared.model import JobKey, Uid
 from simulator.baselines.estimates import Estimates, truth_of
 from simulator.baselines.free_nodes import FreeNodes
@@ -118,7 +118,7 @@ class Combined:
             for job in jobs
         ]
         most = 2.0 * params.expansion
-        values = priority.values(candidates, params, now)
+        values = queue_order.cps_values(candidates, params, now)
         return {
             str(value.job): 1.0 + self.parameters.cps_weight * value.v / most for value in values
         }

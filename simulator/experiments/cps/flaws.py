@@ -7,8 +7,8 @@ from typing import Final
 
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.queue import BackfillParameters, PriorityParameters
-from extender.core.queue import priority
-from extender.core.queue.priority import PAPER_SECTION_3, Candidate
+from extender.core.queue import order
+from extender.core.queue.order import PAPER_SECTION_3, Candidate
 from shared.model import JobKey, Uid
 from simulator import seeds
 from simulator.cluster.engine_decider import EngineDecider
@@ -35,7 +35,7 @@ def reversal(params: CoreParameters) -> Table:
     c, d = _candidate("C", 5, 6, 10), _candidate("D", 9, 1, 6, class_value=1000)
     rows = []
     for name, more in {"A and B": (), "and C": (c,), "and D": (d,)}.items():
-        values = {value.job: value.v for value in priority.values([a, b, *more], _EXAMPLE, 0.0)}
+        values = {value.job: value.v for value in order.cps_values([a, b, *more], _EXAMPLE, 0.0)}
         first = {True: "A", False: "B"}[values[a.job] > values[b.job]]
         leads = "equal" if values[a.job] == values[b.job] else f"{first} first"
         rows.append((name, values[a.job], values[b.job], leads))
@@ -146,7 +146,7 @@ def _reversed_share(params: PriorityParameters) -> float:
 
 def _sign(jobs: list[Candidate], params: PriorityParameters) -> int:
     """Return 1 if the first job has the larger V of the first two, -1 if the second, 0: equal."""
-    values = {value.job: value.v for value in priority.values(jobs, params, 0.0)}
+    values = {value.job: value.v for value in order.cps_values(jobs, params, 0.0)}
     first, second = values[jobs[0].job], values[jobs[1].job]
     return (first > second) - (first < second)
 

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.reasons import Reason
 from extender.core.queue.decision import QueueOutcome
-from extender.core.queue.priority import Value
+from extender.core.queue.order import Value
 from extender.core.queue.state import QueueState
 from extender.metrics.queue import QueueMetrics
 from extender.metrics.series import Series

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.core.scheduler.call_errors import CallError
+from extender.core.scheduler.binding import CallError
 from extender.core.scheduler.filtering import FilterVerdict
 from extender.servers.scheduler import schema
 from shared.errors import InputError

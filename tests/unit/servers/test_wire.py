@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from extender.core.scheduler.call_errors import CallError
+from extender.core.scheduler.binding import CallError
 from extender.core.scheduler.filtering import FilterVerdict
 from extender.servers.scheduler import schema
 from tests.fakes.ports import REFUSED

@@ -9,7 +9,7 @@ import pytest
 from extender.core.parameters import placement, queue
 from extender.core.parameters.queue import FairShareParameters
 from extender.core.placement import scoring
-from extender.core.queue import priority, weighting
+from extender.core.queue import order, weighting
 from extender.core.queue.fair_share import Entitlement
 from tests.unit.core.policies import golden
 from tests.unit.core.policies.rooms import make_room, make_shape
@@ -18,8 +18,8 @@ from tests.unit.core.policies.sharing_yard import Machine, Wants
 
 def run_priority(case: dict[str, Any]) -> Any:
     params = queue.PriorityParameters(**case["parameters"])
-    candidates = [priority.Candidate(**c) for c in case["candidates"]]
-    return [asdict(v) for v in priority.values(candidates, params, case["now"])]
+    candidates = [order.Candidate(**c) for c in case["candidates"]]
+    return [asdict(v) for v in order.cps_values(candidates, params, case["now"])]
 
 
 def run_weighting(case: dict[str, Any]) -> Any:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from extender.core.parameters.queue import PriorityParameters
-from extender.core.queue import priority
-from extender.core.queue.priority import Candidate
+from extender.core.queue import order as queue_order
+from extender.core.queue.order import Candidate
 from shared.model import JobKey, Uid
 from shared.parameters import bounds
 
@@ -49,11 +49,11 @@ def jobs(*, u=5, b=50, wait=30, m=4, count=5) -> list[Candidate]:
 
 
 def order(candidates, params=K1, now=0.0) -> list[int]:
-    return [int(v.job.rpartition("/")[2]) for v in priority.values(candidates, params, now)]
+    return [int(v.job.rpartition("/")[2]) for v in queue_order.cps_values(candidates, params, now)]
 
 
 def v_by_job(candidates, params=K1) -> list[float]:
-    found = priority.values(candidates, params, 0.0)
+    found = queue_order.cps_values(candidates, params, 0.0)
     return [v.v for v in sorted(found, key=lambda v: v.job)]
 
 
@@ -80,16 +80,16 @@ GROUPS: dict[str, tuple[dict[str, Any], list[int], list[float]]] = {
 
 @pytest.mark.parametrize(("minutes", "want"), STEPS)
 def test_time_priority_steps_as_printed(minutes, want):
-    assert priority.time_priority(minutes * MINUTE) == want
+    assert queue_order.time_priority(minutes * MINUTE) == want
 
 
 @pytest.mark.parametrize(("minutes", "want"), EDGES.values(), ids=EDGES.keys())
 def test_time_priority_at_its_edges(minutes, want):
-    assert priority.time_priority(minutes * MINUTE) == want
+    assert queue_order.time_priority(minutes * MINUTE) == want
 
 
 def test_a_job_without_maximum_wait_is_in_no_hurry():
-    assert priority.time_priority(None) == 1
+    assert queue_order.time_priority(None) == 1
 
 
 @pytest.mark.parametrize(("varied", "want_order", "want_v"), GROUPS.values(), ids=GROUPS.keys())
@@ -119,27 +119,27 @@ def test_s1_ties_go_by_creation():
 
 def test_s1_order_is_the_same_with_the_other_printed_weights():
     candidates = jobs(b=(50, 50, 100, 100, 1))
-    assert order(candidates, priority.PAPER_SECTION_3) == [3, 4, 1, 2, 5]
+    assert order(candidates, queue_order.PAPER_SECTION_3) == [3, 4, 1, 2, 5]
 
 
 def test_waits_of_34_to_49_minutes_collapse_to_one_step():
-    found = priority.values(jobs(wait=(30, 35, 40, 45, 50)), K1, 0.0)
+    found = queue_order.cps_values(jobs(wait=(30, 35, 40, 45, 50)), K1, 0.0)
     assert [v.l for v in found] == [4, 3, 3, 3, 2]
 
 
 def test_the_printed_weights_disagree_on_wait_against_job_priority():
     hurried_low, patient_high = jobs(b=(1, 100), wait=(2, 60), count=2)
-    assert order([hurried_low, patient_high], priority.PAPER_SECTION_3) == [1, 2]
-    assert order([hurried_low, patient_high], priority.PAPER_EXPERIMENTS) == [2, 1]
+    assert order([hurried_low, patient_high], queue_order.PAPER_SECTION_3) == [1, 2]
+    assert order([hurried_low, patient_high], queue_order.PAPER_EXPERIMENTS) == [2, 1]
 
 
 def test_no_new_tie_appears_by_rounding():
-    found = priority.values(jobs(wait=(5, 10, 20, 40, 60)), PriorityParameters(), 0.0)
+    found = queue_order.cps_values(jobs(wait=(5, 10, 20, 40, 60)), PriorityParameters(), 0.0)
     assert [v.v_rounded for v in found] == [1000, 444, 167, 56, 0]
 
 
 def test_v_is_rounded_half_up_and_never_used_as_the_key():
-    found = priority.values(jobs(m=(1, 2, 3, 4, 5), wait=60), K1, 0.0)
+    found = queue_order.cps_values(jobs(m=(1, 2, 3, 4, 5), wait=60), K1, 0.0)
     assert [(v.v, v.v_rounded) for v in found] == [(1, 1), (0.75, 1), (0.5, 1), (0.25, 0), (0, 0)]
     assert [v.job[-1] for v in found] == ["5", "4", "3", "2", "1"]
 
@@ -152,7 +152,7 @@ def test_equal_jobs_have_value_zero_and_go_by_creation_then_uid():
 
 def test_a_lone_job_has_value_zero_and_an_empty_queue_no_order():
     assert v_by_job(jobs(count=1)) == [0]
-    assert priority.values([], K1, 0.0) == ()
+    assert queue_order.cps_values([], K1, 0.0) == ()
 
 
 # the order of A (job 1) and B (job 2) depends on a third job; V of A and B with k' = 100
@@ -184,14 +184,14 @@ def test_ageing_brings_a_job_forward_as_its_wait_runs_out():
     young = Candidate(**{**vars(late), "created_at": 50 * MINUTE})
     ageing = PriorityParameters(ageing=True)
     assert order([old, young], ageing, now=50 * MINUTE) == [1, 2]
-    assert priority.remaining_wait_seconds(old, 31 * MINUTE + 1) == 29 * MINUTE
-    assert priority.remaining_wait_seconds(old, 1e9) == MINUTE
-    assert priority.remaining_wait_seconds(old, -5.0) == 60 * MINUTE
+    assert queue_order.remaining_wait_seconds(old, 31 * MINUTE + 1) == 29 * MINUTE
+    assert queue_order.remaining_wait_seconds(old, 1e9) == MINUTE
+    assert queue_order.remaining_wait_seconds(old, -5.0) == 60 * MINUTE
 
 
 def test_a_job_without_maximum_wait_does_not_age():
     patient = Candidate(**{**vars(jobs(count=1)[0]), "max_wait_seconds": None})
-    (value,) = priority.values([patient], PriorityParameters(ageing=True), 1e9)
+    (value,) = queue_order.cps_values([patient], PriorityParameters(ageing=True), 1e9)
     assert value.l == 1
 
 
@@ -206,11 +206,11 @@ CLASSES = {
 
 @pytest.mark.parametrize(("class_value", "want"), CLASSES.values(), ids=CLASSES.keys())
 def test_job_priority_goes_by_the_value_of_the_class(class_value, want):
-    assert priority.job_priority(class_value, PriorityParameters()) == want
+    assert queue_order.job_priority(class_value, PriorityParameters()) == want
 
 
 def test_the_four_terms_make_up_the_value():
-    found = priority.values(jobs(u=(2, 4, 5, 6, 10), wait=(30, 30, 30, 30, 5)), K1, 0.0)
+    found = queue_order.cps_values(jobs(u=(2, 4, 5, 6, 10), wait=(30, 30, 30, 30, 5)), K1, 0.0)
     first = found[0]
     assert (first.u, first.b, first.l, first.m) == (10, 50, 20, 4)
     assert all(v.e == v.u + v.b + v.l for v in found)
@@ -231,6 +231,6 @@ def test_weights_that_contradict_their_names_are_refused(fields):
 
 
 def test_both_presets_are_within_the_bounds():
-    for params in (priority.PAPER_SECTION_3, priority.PAPER_EXPERIMENTS):
+    for params in (queue_order.PAPER_SECTION_3, queue_order.PAPER_EXPERIMENTS):
         for name, (low, high) in bounds(PriorityParameters).items():
             assert low <= getattr(params, name) <= high

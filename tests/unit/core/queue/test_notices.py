@@ -15,7 +15,7 @@ from extender.core.queue.notices import (
     QueueEntry,
     tell,
 )
-from extender.core.queue.priority import Value
+from extender.core.queue.order import Value
 from shared.model import JobKey
 from tests.fakes.builders import make_node, make_owner, make_pod
 from tests.unit.core.clusters import snapshot_of

@@ -3,7 +3,7 @@
 import pytest
 
 from extender.core.parameters.combined import CoreParameters
-from extender.core.scheduler import binding, call_errors
+from extender.core.scheduler import binding
 from extender.store.assumed import Assumption
 from shared import labels
 from tests.fakes.builders import make_gang, make_node, make_pod
@@ -82,28 +82,28 @@ def test_no_plan_of_ours_speaks_against_a_pod_of_another_scheduler():
     pods = {name: make_pod(name, scheduler_name=name, **gang) for name in ("other", "shuntyard")}
     snapshot = snapshot_of(NODES, [*pods.values()])
     said = {n: binding.objection(snapshot, p.key, p.uid, "a", PARAMS) for n, p in pods.items()}
-    assert said == {"other": None, "shuntyard": call_errors.NO_SEAT}
+    assert said == {"other": None, "shuntyard": binding.NO_RESERVATION}
     gone = binding.objection(snapshot, pods["other"].key, pods["other"].uid, "gone", PARAMS)
-    assert gone == call_errors.NODE_GONE
+    assert gone == binding.NODE_GONE
 
 
 JOB = released_job("j", ["a"])
 POD = JOB[1]
 OBJECTIONS = {
     "nothing": ([NODES, JOB], (POD.key, POD.uid, "a"), None),
-    "the pod is gone": ([NODES], (POD.key, POD.uid, "a"), call_errors.POD_GONE),
-    "another pod has the name": ([NODES, JOB], (POD.key, "other", "a"), call_errors.POD_GONE),
-    "the node is gone": ([NODES[1], JOB], (POD.key, POD.uid, "a"), call_errors.NODE_GONE),
-    "the plan changed": ([NODES, JOB], (POD.key, POD.uid, "b"), call_errors.PLAN_CHANGED),
+    "the pod is gone": ([NODES], (POD.key, POD.uid, "a"), binding.POD_GONE),
+    "another pod has the name": ([NODES, JOB], (POD.key, "other", "a"), binding.POD_GONE),
+    "the node is gone": ([NODES[1], JOB], (POD.key, POD.uid, "a"), binding.NODE_GONE),
+    "the plan changed": ([NODES, JOB], (POD.key, POD.uid, "b"), binding.PLAN_CHANGED),
     "it is being deleted": (
         [NODES, make_pod("d", deleting=True)],
         ("default/d", "default-d", "a"),
-        call_errors.POD_LEAVING,
+        binding.POD_LEAVING,
     ),
     "it is bound elsewhere": (
         [NODES, make_pod("d", node="a")],
         ("default/d", "default-d", "b"),
-        call_errors.BOUND_ELSEWHERE,
+        binding.BOUND_ELSEWHERE,
     ),
 }
 

@@ -12,7 +12,7 @@ from extender.core.placement import planner
 from extender.core.queue import repair, scheduling_pass
 from extender.core.queue.notices import QueueEntry
 from extender.core.queue.state import QueueState, turn_away
-from extender.core.scheduler import binding, call_errors, direct_gangs, filtering
+from extender.core.scheduler import binding, direct_gangs, filtering
 from extender.core.scheduler.direct_gangs import QueueView
 from extender.store.assumed import Assumption
 from shared import labels
@@ -293,7 +293,7 @@ def test_a_member_that_lost_its_seat_is_not_bound():
     call = (gang[1].key, gang[1].uid, "a")
     assert binding.objection(store.snapshot(), *call, PARAMS) is None
     store.unpromise(gang[1].uid)
-    assert binding.objection(store.snapshot(), *call, PARAMS) == call_errors.NO_SEAT
+    assert binding.objection(store.snapshot(), *call, PARAMS) == binding.NO_RESERVATION
 
 
 def test_in_tree_members_are_bound_as_they_come_and_never_mended():
