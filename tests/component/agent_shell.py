@@ -1,4 +1,4 @@
-"""The whole agent in the test process: a volume, pod logs, trust, and replicas that it tells."""
+"""The whole agent in the test process: a volume, pod logs, trust, and replicas it reports to."""
 
 import asyncio
 import contextlib
@@ -42,7 +42,7 @@ QUICK: dict[str, dict[str, Any]] = {
 
 @dataclass
 class Node:
-    """What the agent finds on its node."""
+    """The node of the agent: its volume, its pods' logs, and its files of trust."""
 
     directory: Path
     trust: Trust
@@ -66,7 +66,7 @@ class Node:
         return AgentSettings.model_validate({**sections, **changes})
 
     async def write(self, path: str, *lines: object) -> Path:
-        """Append lines to a file of the volume; what is no text is written as JSON."""
+        """Append lines to a file of the volume; a line that is no text is written as JSON."""
         text = "".join(f"{one if isinstance(one, str) else json.dumps(one)}\n" for one in lines)
         return await asyncio.to_thread(_append, self.volume / path, text)
 
@@ -80,7 +80,7 @@ class Running:
     task: asyncio.Task[None]
 
     async def kill(self) -> None:
-        """End it as SIGKILL would: nothing of it runs on."""
+        """End it as SIGKILL would: none of its tasks runs on."""
         self.task.cancel()
         with contextlib.suppress(asyncio.CancelledError, BaseExceptionGroup):
             await self.task
@@ -96,7 +96,7 @@ async def agent(
     ready: asyncio.Future[tuple[Parts, Any]] = asyncio.get_running_loop().create_future()
     stop = asyncio.Event()
     task = asyncio.create_task(
-        serve(settings, machine, stop=stop, ready=lambda *told: ready.set_result(told))
+        serve(settings, machine, stop=stop, ready=lambda *addresses: ready.set_result(addresses))
     )
     await asyncio.wait({task, ready}, return_when=asyncio.FIRST_COMPLETED)
     if task.done():
@@ -111,7 +111,7 @@ async def agent(
 
 
 class TrainerByHand:
-    """The trainer's side of the checkpoint contract, played by a test.
+    """The trainer's side of the checkpoint contract, simulated by a test.
 
     Args:
         root: Of the volume.
@@ -121,17 +121,17 @@ class TrainerByHand:
     def __init__(self, root: Path, path: str = "team/train/checkpoints") -> None:
         self.inner = root / path / ".shuntyard"
 
-    async def open(self, uid: str = "uid-train", **said: Any) -> None:
-        """Begin: make the directory and say who lives here."""
+    async def open(self, uid: str = "uid-train", **fields: Any) -> None:
+        """Begin: create the directory and write the trainer's identity."""
         await asyncio.to_thread(self.inner.mkdir, parents=True, exist_ok=True)
-        await self.say("trainer.json", **{"pid": 1, "started_at": 1.0, "pod_uid": uid, **said})
+        await self.say("trainer.json", **{"pid": 1, "started_at": 1.0, "pod_uid": uid, **fields})
 
     async def say(self, name: str, **content: Any) -> None:
         """Put a file there in one step."""
         await asyncio.to_thread(_replace, self.inner / name, {"version": 1, **content})
 
     async def request(self) -> dict[str, Any]:
-        """Return what the agent asks; nothing: it asks nothing."""
+        """Return the agent's request; empty if there is none."""
         return await asyncio.to_thread(_read, self.inner / "request.json")
 
 
@@ -158,10 +158,10 @@ def point(step: int, loss: float, **more: Any) -> dict[str, Any]:
     return {"time": time.time(), "step": step, "loss": loss, **more}  # noqa: TID251 - the trainer's own clock
 
 
-def told(
+def reported(
     replica: FakeExtender, uid: str, claim: Callable[[PodReport], object]
 ) -> Callable[[], object]:
-    """Return a check that the replica knows of the pod something of which the claim is true."""
+    """Return a check that the replica's report of the pod fulfils the claim."""
 
     def check() -> object:
         report = replica.reports().get(uid)
@@ -173,25 +173,25 @@ def told(
 
 
 def at_step(replica: FakeExtender, step: int) -> Any:
-    return told(replica, UID, lambda r: r.progress and r.progress.step == step)
+    return reported(replica, UID, lambda r: r.progress and r.progress.step == step)
 
 
 def in_phase(replica: FakeExtender, phase: CheckpointPhase) -> Any:
-    return told(replica, UID, lambda r: r.checkpoint and r.checkpoint.phase is phase)
+    return reported(replica, UID, lambda r: r.checkpoint and r.checkpoint.phase is phase)
 
 
 def has_problem(replica: FakeExtender, text: str, uid: str = UID) -> Any:
-    return told(replica, uid, lambda r: text in r.problem)
+    return reported(replica, uid, lambda r: text in r.problem)
 
 
 async def beats(replica: FakeExtender, more: int = 3) -> None:
-    """Wait until the replica has taken more heartbeats."""
+    """Wait until the replica has received more heartbeats."""
     wanted = len(replica.heartbeats) + more
     await eventually(lambda: len(replica.heartbeats) >= wanted)
 
 
 async def ask(url: str, path: str, status: int = 200) -> str:
-    """Return what the agent's own listener answers."""
+    """Return the answer of the agent's own listener."""
     async with aiohttp.ClientSession() as session, session.get(f"{url}/{path}") as response:
         assert response.status == status
         return await response.text()

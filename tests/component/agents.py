@@ -1,4 +1,4 @@
-"""A cluster with two nodes, an extender with its listener for agents, and who calls it."""
+"""A cluster with two nodes, an extender with its listener for agents, and its callers."""
 
 import asyncio
 import contextlib
@@ -85,14 +85,14 @@ class Yard:
         token = token or self.token(body["node"])
         return await self.call("POST", "/v1/heartbeats", token, json=body)
 
-    async def told(self, path: str, kind: type[api.Response]) -> Any:
-        """Return what the read API says."""
+    async def read(self, path: str, kind: type[api.Response]) -> Any:
+        """Return the read API's response."""
         host, port = self.running.others[0]
         async with self.session.get(f"http://{host}:{port}{path}") as response:
             return msgspec.json.decode(await response.read(), type=kind)
 
     async def agent(self, name: str = "a") -> api.AgentEntry | None:
-        found = await self.told("/v1/nodes", api.NodesResponse)
+        found = await self.read("/v1/nodes", api.NodesResponse)
         return next(entry.agent for entry in found.entries if entry.name == name)
 
 
@@ -115,7 +115,7 @@ class Answer:
 
 @contextlib.asynccontextmanager
 async def yard(trust: Trust, fake: FakeKube | None = None, **changes: Any) -> AsyncIterator[Yard]:
-    """Run everything; the store knows nodes ``a`` and ``b`` when it is lent."""
+    """Run everything; the store has nodes ``a`` and ``b`` when it is yielded."""
     async with contextlib.AsyncExitStack() as stack:
         if fake is None:
             fake = await stack.enter_async_context(FakeKube.running())
@@ -132,12 +132,12 @@ async def yard(trust: Trust, fake: FakeKube | None = None, **changes: Any) -> As
 
 
 async def knows(yard: Yard) -> bool:
-    found = await yard.told("/v1/nodes", api.NodesResponse)
+    found = await yard.read("/v1/nodes", api.NodesResponse)
     return len(found.entries) == len(yard.fake.objects(paths.NODES))
 
 
 def member(name: str, at: str = "a", *, job: str = "train", **metadata: Any) -> dict[str, Any]:
-    """A pod of ours that runs on a node."""
+    """Return a pod of ours that runs on a node."""
     given = {"labels": {labels.JOB: job}, "uid": f"uid-{name}", **metadata}
     made = pod(name, metadata=given, nodeName=at)
     del made["spec"]["schedulingGates"]
@@ -145,7 +145,7 @@ def member(name: str, at: str = "a", *, job: str = "train", **metadata: Any) -> 
 
 
 def heartbeat(at: str = "a", sequence: int = 1, *pods: dict[str, Any], **fields: Any) -> Any:
-    """A full heartbeat of node ``at``."""
+    """Return a full heartbeat of node ``at``."""
     given = {"node": at, "boot": "boot-1", "sequence": sequence, "sent_at": 1.0, "full": True}
     return {**given, "pods": pods, **fields}
 

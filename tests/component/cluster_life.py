@@ -1,4 +1,4 @@
-"""What a cluster does by itself, as far as faults need it: the Job controller and the kubelets."""
+"""The Job controller and the kubelets of a cluster, as far as faults need them."""
 
 import asyncio
 import contextlib
@@ -77,7 +77,7 @@ class ClusterLife:
 
 
 def running_on(fake: FakeKube, job: str) -> dict[str, str]:
-    """Node of each pod of the Job that a kubelet runs, by name."""
+    """Return the node of each pod of the Job that a kubelet runs, by name."""
     pods = [p for p in fake.objects(paths.PODS) if p["status"]["phase"] == "Running"]
     names = {p["metadata"]["name"]: p["spec"].get("nodeName", "") for p in pods}
     return {name: node for name, node in names.items() if name.startswith(f"{job}-")}

@@ -21,7 +21,7 @@ def no_blocking_call() -> Iterator[None]:
 
 @pytest.fixture
 async def fake() -> AsyncIterator[FakeKube]:
-    """An API server with nothing in it; tests that want more make their own."""
+    """An API server with nothing in it; tests with other needs make their own."""
     async with FakeKube.running() as server:
         yield server
 
@@ -47,7 +47,7 @@ async def replica(node: Node) -> AsyncIterator[FakeExtender]:
 
 @pytest.fixture
 def logged(tmp_path: Path) -> Iterator[MakeLog]:
-    """Make a log of which only the disk is not real."""
+    """Make a log of which only the disk is fake."""
     made: list[Logged] = []
 
     def make(segment_bytes: int = 2**20, segments: int = 8, buffer: int = 2**20) -> Logged:

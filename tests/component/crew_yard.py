@@ -1,6 +1,6 @@
 """An elastic job over the fake API server: its Job controller, its trainer, its node's agent.
 
-Job ``j`` is Indexed and shares one checkpoint directory: worker 0 speaks for all. A worker that is
+Job ``j`` is Indexed and shares one checkpoint directory: worker 0 reports for all. A worker that is
 removed while it runs and the trainer does not hold is counted as ``lost``.
 """
 
@@ -58,9 +58,9 @@ def put_job(
     priority: int = 0,
 ) -> None:
     """Put an Indexed Job; with a ``span`` it is elastic."""
-    said = {labels.WORKERS: span, **notes} if span else notes
+    annotations = {labels.WORKERS: span, **notes} if span else notes
     spec = {**pod("")["spec"], "priority": priority}
-    made = {"metadata": {"annotations": said}, "spec": spec}
+    made = {"metadata": {"annotations": annotations}, "spec": spec}
     counts = {"parallelism": workers, "completions": workers, "completionMode": "Indexed"}
     fake.put(
         paths.JOBS,
@@ -73,7 +73,7 @@ def put_job(
 
 @dataclass
 class Crew:
-    """The world around the extender.
+    """The cluster around the extender.
 
     Attributes:
         deaf: The trainer does not answer.
@@ -114,20 +114,20 @@ class Crew:
                 await task
 
     def running_workers(self, job: str = JOB) -> int:
-        """Workers that run and are not on their way out."""
+        """Workers that run and are not being deleted."""
         return sum(
             p["status"]["phase"] == "Running" and "deletionTimestamp" not in p["metadata"]
             for p in self._pods(job)
         )
 
     def wanted(self) -> int:
-        """The number of workers that ``j`` is told to have."""
+        """The number of workers that ``j`` is ordered to have."""
         spec = self._job()["spec"]
         assert spec["parallelism"] == spec["completions"]
         return 0 if spec.get("suspend") else int(spec["parallelism"])
 
     def rescale(self) -> Rescale | None:
-        """The word about the change of ``j`` that is under way, or was the last."""
+        """The record of the change of ``j`` that is in progress, or was the last."""
         found = self._job()["metadata"].get("annotations") or {}
         text = found.get(labels.RESCALE)
         return None if text is None else msgspec.json.decode(text, type=Rescale)
@@ -201,11 +201,11 @@ class Crew:
         recorder = next(loop for loop in loops if isinstance(loop, Recorder))
         for node in self.fake.objects(paths.NODES):
             name = NodeName(node["metadata"]["name"])
-            recorder.report(self._heard(name))
+            recorder.report(self._heartbeat(name))
             for command in requests.commands(recorder.store.snapshot(), name):
                 self._obey(command)
 
-    def _heard(self, node: NodeName) -> NodeHeartbeat:
+    def _heartbeat(self, node: NodeName) -> NodeHeartbeat:
         checkpoint = Checkpoint(phase=self.phase, request=self.request)
         here = [p for p in self._pods(JOB) if p["spec"].get("nodeName") == node]
         running = [p for p in here if p["status"]["phase"] == "Running" and index_of(p) == 0]

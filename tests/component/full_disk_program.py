@@ -1,4 +1,4 @@
-"""An extender whose files may not grow, and then may: it says what became of it."""
+"""An extender whose files may not grow for a while; it prints what became of it."""
 
 import asyncio
 import resource
@@ -45,7 +45,7 @@ def dropped(running: Extender) -> float:
 
 
 def metrics(running: Extender) -> ExtenderMetrics:
-    """Return its metrics: what they read of files, when all are read, would block the loop."""
+    """Return its metrics: reading all of them also reads files, which would block the loop."""
     return next(one for one in running.parts.loops if isinstance(one, Recorder)).metrics
 
 

@@ -28,7 +28,7 @@ CANARY = "canary-of-a-secret"
 
 
 def _template() -> bytes:
-    """Return a pod of 6 kB as a real cluster has it; ``%d`` and ``%s`` are left to be filled."""
+    """Return a pod of 6 kB as a real cluster has it; fill in ``%d`` and ``%s``."""
     variables = [{"name": f"ENV_{i}", "value": f"{CANARY}-{i:020}"} for i in range(20)]
     spec = {
         "containers": [
@@ -81,7 +81,7 @@ def real_pod(number: int, version: int = 1) -> Pod:
 
 @dataclass
 class Disk(SegmentFiles):
-    """Segments on a disk that fails, or hangs, when a test says so.
+    """Segments on a disk that fails, or hangs, as a test orders.
 
     Attributes:
         fault: Raised by the next writes, after a part has been written.
@@ -113,9 +113,9 @@ class Disk(SegmentFiles):
 
 
 class Logged:
-    """A recorder that logs to a disk of its own; time passes when a test says so.
+    """A recorder that logs to a disk of its own; time passes as a test orders.
 
-    Its event loop runs only inside ``run``: what a test reads of files, it reads outside.
+    Its event loop runs only inside ``run``: a test reads files outside of it.
     """
 
     def __init__(self, disk: Disk) -> None:
@@ -129,7 +129,7 @@ class Logged:
         self.decisions = 0
 
     def happens(self, *numbers: int, version: int = 2) -> None:
-        """Pods change."""
+        """Change pods."""
         for number in numbers:
             self.recorder.apply(Upsert(real_pod(number, version)))
 
@@ -144,7 +144,7 @@ class Logged:
         return self.runner.run(coroutine)
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write what is in the buffer."""
         self.run(self.writer.flush())
 
     def value(self, name: str, **label: str) -> float:
@@ -162,20 +162,20 @@ def decide(store: ClusterStore) -> object:
 
 
 def records(path: Path) -> list[Record]:
-    """Return what a segment holds, but for a line that lacks its end."""
+    """Return the content of a segment, but for a line that lacks its end."""
     lines = path.read_bytes().splitlines(keepends=True)
     return [recording.decode(line) for line in lines if line.endswith(b"\n")]
 
 
 def lost(path: Path) -> int:
-    """Return how many records its head says are missing before it."""
+    """Return how many records are missing before it, by its head."""
     first = records(path)[0]
     assert isinstance(first, Header)
     return first.lost
 
 
 def replayed(paths: Iterable[Path]) -> list[int]:
-    """Decide again whatever is in the log; return which decisions that were."""
+    """Decide everything in the log again; return which decisions those were."""
     found: list[int] = []
 
     def again(snapshot, record) -> object:
@@ -190,7 +190,7 @@ def replayed(paths: Iterable[Path]) -> list[int]:
 
 
 def size_of(one: object) -> int:
-    """Return how many bytes of the log it is."""
+    """Return how many bytes of the log are used."""
     return len(msgspec.json.encode(one))
 
 

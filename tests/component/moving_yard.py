@@ -1,6 +1,6 @@
 """A yard in which one job should move: three train on node a, b appears, and one converges.
 
-Its name is ``m``, whoever owns its pods.
+Its name is ``m``, with every kind of owner.
 """
 
 import contextlib
@@ -113,7 +113,7 @@ async def yard(
 async def scheduled(
     fake: FakeKube, training: Training, running: Extender
 ) -> AsyncIterator[MiniScheduler]:
-    """Have kube-scheduler and the agents talk to this extender."""
+    """Point kube-scheduler and the agents to this extender."""
     training.extender = running
     async with MiniScheduler(fake, running.scheduler_url).running() as scheduler:
         yield scheduler
@@ -149,8 +149,8 @@ def migrations(fake: FakeKube) -> list[dict[str, Any]]:
 
 def ends(fake: FakeKube) -> list[tuple[str, str]]:
     """Phase and reason of each migration."""
-    told = [one.get("status", {}) for one in migrations(fake)]
-    return [(one.get("phase", ""), one.get("reason", "")) for one in told]
+    statuses = [one.get("status", {}) for one in migrations(fake)]
+    return [(one.get("phase", ""), one.get("reason", "")) for one in statuses]
 
 
 def phases(fake: FakeKube) -> list[str]:

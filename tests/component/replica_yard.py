@@ -1,8 +1,8 @@
-"""A Deployment over the fake API server, with a controller that is contrary wherever it may be.
+"""A Deployment over the fake API server, with a controller that is as contrary as it may be.
 
 Like the real one it copies the Deployment's annotations to its ReplicaSet. Of replicas that are
-alike to it, it removes those that we would remove last: only their costs make it take those
-that we named. Its pods run on node ``a`` from the beginning.
+equal to it, it removes those that we would remove last: only their costs make it remove those that
+we named. Its pods run on node ``a`` from the beginning.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _HASH = {**_APP, labels.POD_TEMPLATE_HASH: "5d4f"}
 
 @dataclass
 class Replicas:
-    """The world around the extender.
+    """The cluster around the extender.
 
     Attributes:
         fake: The server.
@@ -84,7 +84,7 @@ class Replicas:
         }
 
     def rescale(self) -> Rescale | None:
-        """The word about the last change."""
+        """The record of the last change."""
         text = (self._top()["metadata"].get("annotations") or {}).get(labels.RESCALE)
         return None if text is None else msgspec.json.decode(text, type=Rescale)
 

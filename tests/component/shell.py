@@ -46,7 +46,7 @@ def node(name: str, cpu: str = "4") -> dict[str, Any]:
 
 
 def put_keys(fake: FakeKube, **data: str) -> None:
-    """What deploy/base/our-keys.yaml brings, and the namespace that every cluster has."""
+    """The objects of deploy/base/our-keys.yaml, and the namespace that every cluster has."""
     fake.put(paths.NAMESPACES, {"metadata": {"name": "kube-system", "uid": "the-cluster"}})
     metadata = {"name": SECRET, "namespace": NAMESPACE}
     fake.put(paths.SECRETS, {"metadata": metadata, "data": data})
@@ -77,7 +77,7 @@ def pod(name: str, *, job: str = "", size: int = 0, **fields: Any) -> dict[str, 
 
 @dataclass
 class Extender:
-    """A running extender: its parts and where it listens; ``others``: for people, for agents."""
+    """A running extender: its parts and listeners; ``others``: for users, for agents."""
 
     parts: Parts
     scheduler_url: str
@@ -85,7 +85,7 @@ class Extender:
     others: tuple[tuple[str, int], ...] = ()
 
     async def kill(self) -> None:
-        """End it as SIGKILL would: nothing of it runs on."""
+        """End it as SIGKILL would: none of its tasks runs on."""
         self.task.cancel()
         with contextlib.suppress(asyncio.CancelledError, BaseExceptionGroup):
             await self.task
@@ -101,7 +101,12 @@ async def extender(fake: FakeKube, **changes: Any) -> AsyncIterator[Extender]:
     ready: asyncio.Future[tuple[Parts, Any]] = asyncio.get_running_loop().create_future()
     stop = asyncio.Event()
     task = asyncio.create_task(
-        serve(settings, fake.credentials, stop=stop, ready=lambda *told: ready.set_result(told))
+        serve(
+            settings,
+            fake.credentials,
+            stop=stop,
+            ready=lambda *addresses: ready.set_result(addresses),
+        )
     )
     await asyncio.wait({task, ready}, return_when=asyncio.FIRST_COMPLETED)
     if task.done():
@@ -143,7 +148,7 @@ async def lease(fake: FakeKube, holder: str = IDENTITY) -> AsyncIterator[None]:
 
 
 class MiniScheduler:
-    """Asks filter for each released pod, then bind, as kube-scheduler does; retries for ever.
+    """Calls filter for each released pod, then bind, as kube-scheduler does; retries for ever.
 
     Attributes:
         url: Where the extender listens; a test moves it to another one after a crash.

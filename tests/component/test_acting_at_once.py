@@ -1,6 +1,6 @@
-"""kube-scheduler calls a replica that has not read yet that it leads: the Lease is read at once.
+"""A call reaches a replica that has not read yet that it leads: it reads the Lease at once.
 
-The Lease is read once and then for an hour no more, so what a replica learns it learns by calls.
+The Lease is read once and then not for an hour, so a replica learns of a change only by calls.
 """
 
 import asyncio
@@ -55,21 +55,21 @@ def leadership(running: Extender) -> Leadership:
 
 
 async def until_ready(running: Extender) -> None:
-    """It knows the cluster, and has read the Lease once."""
+    """Wait until it has the cluster's objects, and has read the Lease once."""
     observer = next(one for one in running.parts.loops if isinstance(one, Observer))
     read = leadership(running).observer
     await eventually(lambda: observer.synced and read.read_at is not None, PATIENCE_SECONDS)
 
 
 async def stands_by(session: aiohttp.ClientSession, running: Extender, verb: str = "bind") -> bool:
-    """Call, and say whether that was refused because this replica does not act."""
+    """Call, and return True if that was refused because this replica does not lead."""
     body = BIND if verb == "bind" else FILTER
     async with session.post(f"{running.scheduler_url}/{verb}", json=body) as response:
         return bool((await response.json()).get("Error") == STANDBY.text)
 
 
 @pytest.mark.parametrize("verb", ["filter", "bind"])
-async def test_the_first_call_is_answered_by_who_leads_now(
+async def test_the_new_leader_answers_the_first_call(
     fake: FakeKube, session: aiohttp.ClientSession, verb: str
 ) -> None:
     renew(fake, OTHER, "t1")
@@ -83,8 +83,10 @@ async def test_the_first_call_is_answered_by_who_leads_now(
         assert readings(fake) == asked, "who acts reads no more often for it"
 
 
-async def test_nobody_acts_by_a_call_alone(fake: FakeKube, session: aiohttp.ClientSession) -> None:
-    """Not while another one leads, nor by a Lease that may have run out long ago."""
+async def test_a_call_alone_makes_no_replica_lead(
+    fake: FakeKube, session: aiohttp.ClientSession
+) -> None:
+    """Not while another one leads, nor by a Lease that may have expired long ago."""
     async with extender(fake) as running:
         await until_ready(running)
         assert await stands_by(session, running), "there is no Lease"
@@ -97,7 +99,7 @@ async def test_nobody_acts_by_a_call_alone(fake: FakeKube, session: aiohttp.Clie
         assert not await stands_by(session, running)
 
 
-async def test_nobody_acts_who_does_not_know_the_cluster(
+async def test_a_replica_that_has_not_listed_the_cluster_does_not_lead(
     fake: FakeKube, session: aiohttp.ClientSession
 ) -> None:
     held = kube_faults.Slow()
@@ -114,8 +116,8 @@ async def test_nobody_acts_who_does_not_know_the_cluster(
         assert not await stands_by(session, running)
 
 
-async def test_many_calls_are_one_reading(fake: FakeKube, session: aiohttp.ClientSession) -> None:
-    """Those that come while it is on its way want the next one, and that is one as well."""
+async def test_many_calls_share_one_reading(fake: FakeKube, session: aiohttp.ClientSession) -> None:
+    """Calls that come during a reading share the next one."""
     renew(fake, OTHER, "t1")
     async with extender(fake) as running:
         await until_ready(running)

@@ -36,9 +36,7 @@ def kept(fake: FakeKube) -> History:
     return history.read(found["data"][KEY], field="")
 
 
-async def test_what_was_written_is_there_after_a_restart(
-    fake: FakeKube, client: KubeClient
-) -> None:
+async def test_history_survives_a_restart(fake: FakeKube, client: KubeClient) -> None:
     install(fake)
     first = HistoryKeeper(client, NAMESPACE, FakeClock())
     assert await first.load() == History()
@@ -46,7 +44,7 @@ async def test_what_was_written_is_there_after_a_restart(
     assert await HistoryKeeper(client, NAMESPACE, FakeClock()).load() == known("a", x=1.5)
 
 
-async def test_it_is_written_once_a_minute_and_only_if_it_is_new(
+async def test_new_history_is_written_at_most_once_a_minute(
     fake: FakeKube, client: KubeClient
 ) -> None:
     install(fake)
@@ -63,7 +61,7 @@ async def test_it_is_written_once_a_minute_and_only_if_it_is_new(
     assert (fake.verbs("configmaps"), kept(fake)) == (["get", "patch", "patch"], known(*"abc"))
 
 
-async def test_what_another_replica_wrote_is_read_before_ours_is_added(
+async def test_history_of_another_replica_is_merged_before_ours_is_written(
     fake: FakeKube, client: KubeClient
 ) -> None:
     install(fake)
@@ -78,7 +76,7 @@ async def test_what_another_replica_wrote_is_read_before_ours_is_added(
     assert kept(fake) == both
 
 
-async def test_what_cannot_be_read_is_said_with_its_key_and_written_anew(
+async def test_an_unreadable_entry_is_logged_with_its_key_and_rewritten(
     fake: FakeKube, client: KubeClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     install(fake, "a hand was here")
@@ -90,7 +88,7 @@ async def test_what_cannot_be_read_is_said_with_its_key_and_written_anew(
     assert kept(fake) == known("a")
 
 
-async def test_without_the_config_map_it_is_said_once_and_used_once_it_is_there(
+async def test_a_missing_config_map_is_logged_once_and_used_once_it_exists(
     fake: FakeKube, client: KubeClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock = FakeClock()

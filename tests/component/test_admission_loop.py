@@ -1,4 +1,4 @@
-"""The loop of admission: what it writes and remembers, and that its looks replay.
+"""The admission loop: its writes, its history, and the replay of its passes.
 
 One node of which 4 CPUs belong to jobs with a utility; a job that needs all of them for two slots.
 """
@@ -46,7 +46,7 @@ PARAMS = CoreParameters(
 
 @dataclass
 class Writer:
-    """Writes into the store what it is given, as the watch would show it."""
+    """Writes into the store, as the watch would show it."""
 
     recorder: Recorder
     commands: list[ChangeOwner] = field(default_factory=list)
@@ -143,9 +143,9 @@ def yard(tmp_path: Path) -> Yard:
 async def replayed(yard: Yard, directory: Path, capsys: pytest.CaptureFixture[str]) -> str:
     await yard.writer.recorder._flush()
     code = await asyncio.to_thread(replay.run, directory, PARAMS)
-    said = capsys.readouterr().out
-    assert code == 0, said
-    return said
+    output = capsys.readouterr().out
+    assert code == 0, output
+    return output
 
 
 async def test_a_job_that_pays_gets_its_plan_written_once(yard: Yard) -> None:
@@ -162,7 +162,7 @@ async def test_a_job_that_pays_gets_its_plan_written_once(yard: Yard) -> None:
     assert await yard.value("promised_jobs", promise="kept") == 1
 
 
-async def test_who_is_turned_away_is_known_with_the_price(yard: Yard) -> None:
+async def test_a_job_turned_away_is_listed_with_its_price(yard: Yard) -> None:
     now = yard.clock.now()
     late = job("late", created_at=now + 1, utility="steps:20m=100")
     yard.apply(job("first", created_at=now), late)
@@ -174,7 +174,7 @@ async def test_who_is_turned_away_is_known_with_the_price(yard: Yard) -> None:
     assert await yard.value("admission_offers_total", outcome="rejected") == 1
 
 
-async def test_what_was_learned_is_kept_and_read_by_the_next_life(yard: Yard) -> None:
+async def test_history_is_stored_and_read_after_a_restart(yard: Yard) -> None:
     yard.apply(job("first", created_at=yard.clock.now()))
     await yard.loop.admit()
     await yard.loop.admit()
@@ -182,13 +182,13 @@ async def test_what_was_learned_is_kept_and_read_by_the_next_life(yard: Yard) ->
     assert yard.loop.history() == yard.keeper.kept
 
 
-async def test_before_the_first_offer_nobody_knows_a_price(yard: Yard) -> None:
+async def test_before_the_first_offer_there_is_no_price(yard: Yard) -> None:
     assert yard.loop.book() == NOT_ACTING
     await yard.loop.admit()
     assert yard.loop.book() == NOTHING_YET
 
 
-async def test_looks_replay_although_the_cluster_changes_meanwhile(
+async def test_passes_replay_although_the_cluster_changes_meanwhile(
     yard: Yard,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -220,7 +220,7 @@ async def test_looks_replay_although_the_cluster_changes_meanwhile(
     assert "4 decisions replayed, 0 differ" in await replayed(yard, tmp_path, capsys)
 
 
-async def test_what_another_replica_has_learned_replays_too(
+async def test_history_of_another_replica_replays_too(
     yard: Yard, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     yard.apply(job("first", created_at=yard.clock.now()))
@@ -235,7 +235,7 @@ async def test_what_another_replica_has_learned_replays_too(
     assert "6 decisions replayed, 0 differ" in await replayed(yard, tmp_path, capsys)
 
 
-async def test_a_look_that_fails_leaves_the_log_open(
+async def test_a_pass_that_fails_leaves_the_log_open(
     yard: Yard,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -255,7 +255,7 @@ async def test_a_look_that_fails_leaves_the_log_open(
     assert "0 differ" in await replayed(yard, tmp_path, capsys)
 
 
-async def test_the_loop_looks_when_something_changed_and_rings_when_a_slot_begins(
+async def test_the_loop_passes_on_a_change_and_notifies_when_a_slot_begins(
     yard: Yard,
 ) -> None:
     running = asyncio.create_task(yard.loop.run())
@@ -286,5 +286,7 @@ PAUSES = {
 
 
 @pytest.mark.parametrize(("took", "left", "slot", "want"), PAUSES.values(), ids=PAUSES)
-def test_it_rests_and_misses_no_slot(took: float, left: float, slot: float, want: float) -> None:
+def test_the_loop_rests_and_misses_no_slot(
+    took: float, left: float, slot: float, want: float
+) -> None:
     assert pause(took, left, slot) == pytest.approx(want)

@@ -1,4 +1,4 @@
-"""The agent as a process: probes, files that hang, its beginning and its end."""
+"""The agent as a process: probes, files that hang, start and end."""
 
 import asyncio
 import threading
@@ -16,13 +16,13 @@ from tests.component.agent_shell import (
     beats,
     has_problem,
     point,
-    told,
+    reported,
 )
 from tests.fakes.eventually import eventually
 from tests.fakes.extender import FakeExtender
 
 
-async def test_probes_and_metrics_say_how_it_is(node: Node, replica: FakeExtender) -> None:
+async def test_probes_and_metrics_show_the_agents_state(node: Node, replica: FakeExtender) -> None:
     replica.refusal = (503, "not yet")
     await node.write(METRICS, point(1, 2.0))
     async with agent(node, replica) as running:
@@ -47,7 +47,7 @@ async def test_files_that_hang_do_not_keep_the_agent_from_reporting(
         await eventually(has_problem(replica, "pod team/train hangs"))
         await beats(replica)
         freed.set()
-        await eventually(told(replica, UID, lambda r: "hangs" not in r.problem))
+        await eventually(reported(replica, UID, lambda r: "hangs" not in r.problem))
 
 
 async def test_files_that_hang_do_not_keep_the_agent_from_ending(
@@ -60,7 +60,7 @@ async def test_files_that_hang_do_not_keep_the_agent_from_ending(
     freed.set()
 
 
-async def test_an_agent_that_is_there_before_its_authority_waits_for_it(
+async def test_an_agent_waits_for_an_authority_that_is_not_mounted_yet(
     node: Node, replica: FakeExtender, caplog: pytest.LogCaptureFixture
 ) -> None:
     authority = node.trust.authority

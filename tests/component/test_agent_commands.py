@@ -1,4 +1,4 @@
-"""What replicas command reaches the trainer, and what the trainer says reaches them."""
+"""Commands of replicas reach the trainer, and the trainer's answers reach the replicas."""
 
 import pytest
 
@@ -15,7 +15,7 @@ from tests.component.agent_shell import (
     beats,
     in_phase,
     point,
-    told,
+    reported,
 )
 from tests.fakes.eventually import eventually
 from tests.fakes.extender import FakeExtender
@@ -26,7 +26,7 @@ ASK = CheckpointRequest(id="m1", uid=UID, deadline=FAR, hold_deadline=FAR, reaso
 CANCEL = CheckpointCancel(id="m1", uid=UID)
 
 
-async def test_a_checkpoint_is_asked_for_acknowledged_and_cancelled(
+async def test_a_checkpoint_is_requested_acknowledged_and_cancelled(
     node: Node, replica: FakeExtender
 ) -> None:
     trainer = TrainerByHand(node.volume)
@@ -50,7 +50,7 @@ async def _is_cancelled(trainer: TrainerByHand) -> bool:
     return (await trainer.request()).get("action") == "cancel"
 
 
-async def test_what_matters_does_not_wait_for_the_interval(
+async def test_an_urgent_report_does_not_wait_for_the_interval(
     node: Node, replica: FakeExtender
 ) -> None:
     trainer = TrainerByHand(node.volume)
@@ -61,10 +61,10 @@ async def test_what_matters_does_not_wait_for_the_interval(
         await trainer.say("ack-m1.json", id="m1", pod_uid=UID, ok=True, step=7, path="/c/7")
         await eventually(in_phase(replica, CheckpointPhase.ACKED))
         await trainer.say("done.json", step=8, finished_at=2.0)
-        await eventually(told(replica, UID, lambda r: r.checkpoint and r.checkpoint.done))
+        await eventually(reported(replica, UID, lambda r: r.checkpoint and r.checkpoint.done))
 
 
-async def test_only_the_acting_replica_commands(node: Node, replica: FakeExtender) -> None:
+async def test_only_the_leader_sends_commands(node: Node, replica: FakeExtender) -> None:
     trainer = TrainerByHand(node.volume)
     await trainer.open()
     replica.commands, replica.acting = [ASK], False
@@ -75,7 +75,7 @@ async def test_only_the_acting_replica_commands(node: Node, replica: FakeExtende
         await eventually(trainer.request)
 
 
-async def test_a_command_for_a_pod_that_is_not_here_is_logged_once_and_ignored(
+async def test_a_command_for_a_pod_of_another_node_is_logged_once_and_ignored(
     node: Node, replica: FakeExtender, caplog: pytest.LogCaptureFixture
 ) -> None:
     replica.commands = [ASK.model_copy(update={"uid": "uid-elsewhere"})]
@@ -85,9 +85,7 @@ async def test_a_command_for_a_pod_that_is_not_here_is_logged_once_and_ignored(
     assert caplog.text.count("a pod that is not on this node") == 1
 
 
-async def test_an_agent_that_starts_anew_finds_everything_in_the_files(
-    node: Node, replica: FakeExtender
-) -> None:
+async def test_a_restarted_agent_resumes_from_the_files(node: Node, replica: FakeExtender) -> None:
     trainer = TrainerByHand(node.volume)
     await trainer.open(resumed_step=3)
     await node.write(METRICS, point(4, 2.0), point(5, 1.0))

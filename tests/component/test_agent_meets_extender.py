@@ -1,4 +1,4 @@
-"""A real agent and a real extender: what a trainer writes down is what people are shown."""
+"""A real agent and a real extender: the read API shows what a trainer writes."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -41,7 +41,7 @@ async def fake() -> AsyncIterator[FakeKube]:
 
 @pytest.fixture
 def place(tmp_path: Path, trust: Trust) -> Node:
-    """The agent's node: its volume, and the files that let it in."""
+    """The agent's node: its volume, and the files of its trust."""
     given = agents_trust.Trust(trust.authority, tmp_path / "token", trust.certificate, trust.key)
     found = Node(tmp_path, given)
     found.volume.mkdir()
@@ -49,13 +49,13 @@ def place(tmp_path: Path, trust: Trust) -> Node:
 
 
 async def _let_in(lent: Yard, at: Node) -> Replica:
-    """Mount a token of the agent's pod, and return where to send it."""
+    """Mount a token of the agent's pod, and return the listener's address."""
     await asyncio.to_thread(at.trust.token.write_text, lent.token("n1"))
     return Replica(lent.url)
 
 
 async def _job(lent: Yard) -> api.JobEntry:
-    (job,) = (await lent.told("/v1/jobs", api.JobsResponse)).entries
+    (job,) = (await lent.read("/v1/jobs", api.JobsResponse)).entries
     return job
 
 
@@ -81,7 +81,7 @@ async def test_a_loss_on_the_volume_is_shown_with_its_job(
         assert lent.fake.tokens.reviews == 1
 
 
-async def test_an_extender_that_was_restarted_hears_everything_again(
+async def test_a_restarted_extender_gets_a_full_report(
     trust: Trust, fake: FakeKube, place: Node
 ) -> None:
     await place.write(METRICS, point(1, 2.0))

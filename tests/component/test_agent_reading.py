@@ -15,7 +15,7 @@ from tests.component.agent_shell import (
     at_step,
     has_problem,
     point,
-    told,
+    reported,
 )
 from tests.fakes.eventually import eventually
 from tests.fakes.extender import FakeExtender, fake_extender, place
@@ -54,7 +54,7 @@ async def test_a_missing_volume_is_reported_and_found_later(
     await asyncio.to_thread(node.volume.rmdir)
     async with agent(node, replica):
         await eventually(
-            told(
+            reported(
                 replica,
                 UID,
                 lambda r: r.checkpoint and r.checkpoint.problem == "CheckpointUnreachable",
@@ -62,7 +62,9 @@ async def test_a_missing_volume_is_reported_and_found_later(
         )
         await TrainerByHand(node.volume).open()
         await node.write(METRICS, point(1, 2.0))
-        await eventually(told(replica, UID, lambda r: r.checkpoint and r.checkpoint.problem == ""))
+        await eventually(
+            reported(replica, UID, lambda r: r.checkpoint and r.checkpoint.problem == "")
+        )
         await eventually(at_step(replica, 1))
 
 
@@ -114,10 +116,10 @@ async def test_a_run_that_converges_is_reported_at_once(node: Node, replica: Fak
     await node.write(METRICS, *past[:20])
     async with agent(node, replica, report={"interval_seconds": 60.0}, convergence=convergence):
         await eventually(
-            told(replica, UID, lambda r: r.progress and r.progress.category == "progressing")
+            reported(replica, UID, lambda r: r.progress and r.progress.category == "progressing")
         )
         await node.write(METRICS, *past[20:])
         await eventually(
-            told(replica, UID, lambda r: r.progress and r.progress.category == "converged")
+            reported(replica, UID, lambda r: r.progress and r.progress.category == "converged")
         )
     assert [event.detail for event in replica.events if event.kind == "category"][-1] == "converged"

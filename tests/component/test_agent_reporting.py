@@ -1,4 +1,4 @@
-"""What pods do is told to every replica, once, and again when it is asked for."""
+"""The agent reports pods to every replica, once, and again on request."""
 
 import asyncio
 import itertools
@@ -51,7 +51,7 @@ async def test_unchanged_reports_are_not_sent_again(node: Node, replica: FakeExt
     assert replica.unchanged > 0
 
 
-async def test_a_replica_that_does_not_know_the_node_gets_everything(
+async def test_a_replica_without_the_node_gets_a_full_report(
     node: Node, replica: FakeExtender
 ) -> None:
     async with agent(node, replica):
@@ -67,7 +67,7 @@ async def test_a_full_report_comes_now_and_then(node: Node, replica: FakeExtende
         await eventually(lambda: [one.full for one in replica.heartbeats].count(True) > 1)
 
 
-async def test_every_replica_gets_reports_and_an_absent_one_delays_no_other(
+async def test_a_replica_that_is_down_delays_reports_to_no_other(
     node: Node, replica: FakeExtender
 ) -> None:
     async with fake_extender(node.trust) as other, agent(node, other, replica):
@@ -77,7 +77,7 @@ async def test_every_replica_gets_reports_and_an_absent_one_delays_no_other(
         await eventually(at_step(replica, 1))
 
 
-async def test_events_wait_for_a_replica_that_is_away_and_the_oldest_are_dropped(
+async def test_events_wait_for_a_replica_that_is_down_and_the_oldest_are_dropped(
     node: Node, replica: FakeExtender
 ) -> None:
     await node.write(METRICS, point(1, 2.0))
@@ -101,7 +101,7 @@ async def test_events_wait_for_a_replica_that_is_away_and_the_oldest_are_dropped
     assert [event.kind for event in replica.events] == ["nan"] * 5
 
 
-async def test_a_replica_that_comes_back_gets_what_changed_meanwhile(
+async def test_a_replica_that_comes_back_gets_the_changes_it_missed(
     node: Node, replica: FakeExtender
 ) -> None:
     await node.write(METRICS, point(1, 2.0))
@@ -123,7 +123,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize(("status", "text"), REFUSALS.items(), ids=map(str, REFUSALS))
-async def test_a_refusal_is_logged_with_the_replicas_words_and_tried_again_later(
+async def test_a_refusal_is_logged_with_the_replicas_message_and_retried_later(
     node: Node, replica: FakeExtender, caplog: pytest.LogCaptureFixture, status: int, text: str
 ) -> None:
     async with agent(node, replica):
@@ -132,8 +132,8 @@ async def test_a_refusal_is_logged_with_the_replicas_words_and_tried_again_later
         await eventually(lambda: replica.refused >= 3)
         replica.refusal = None
         await beats(replica, 1)
-    said = [r for r in caplog.records if r.name == "agent.loops.report" and text in r.message]
-    assert [r.levelname for r in said] == ["ERROR" if status < 500 else "WARNING"]
+    refusals = [r for r in caplog.records if r.name == "agent.loops.report" and text in r.message]
+    assert [r.levelname for r in refusals] == ["ERROR" if status < 500 else "WARNING"]
 
 
 async def test_a_renewed_token_is_used_as_soon_as_the_old_one_is_refused(

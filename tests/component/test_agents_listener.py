@@ -107,7 +107,7 @@ async def test_the_report_of_an_agent_is_shown_to_people(lent: Yard) -> None:
 
 
 async def _jobs(lent: Yard):
-    return (await lent.told("/v1/jobs", api.JobsResponse)).entries
+    return (await lent.read("/v1/jobs", api.JobsResponse)).entries
 
 
 async def test_changes_to_a_node_that_is_not_known_are_answered_with_a_wish(lent: Yard) -> None:

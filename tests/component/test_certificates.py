@@ -33,7 +33,7 @@ FORBIDDEN = Answer(403, "Forbidden")
 
 
 def ship(fake: FakeKube, data: dict[str, bytes] | None = None) -> None:
-    """Apply what deploy/base ships: both empty."""
+    """Apply the objects of deploy/base: both empty."""
     for name in (SYSTEM, AGENTS):
         fake.put(paths.NAMESPACES, {"metadata": {"name": name}})
     texts = {key: base64.b64encode(value).decode() for key, value in (data or {}).items()}
@@ -54,7 +54,7 @@ def published(fake: FakeKube) -> str:
 
 
 async def files(place: Path) -> dict[str, bytes]:
-    """Return what is in a directory; no links that lead to directories."""
+    """Return the files of a directory; no links that lead to directories."""
     return await asyncio.to_thread(
         lambda: {one.name: one.read_bytes() for one in place.iterdir() if one.is_file()}
     )
@@ -97,7 +97,7 @@ async def test_replicas_that_begin_at_once_make_one_authority(
     assert published(fake).encode() == first["ca.crt"]
 
 
-async def test_a_real_handshake_accepts_what_was_made(
+async def test_a_real_handshake_accepts_the_certificates(
     fake: FakeKube, client: KubeClient, tmp_path: Path
 ) -> None:
     """In both directions, over both lists of authorities, and after the authority was renewed."""
@@ -118,7 +118,7 @@ async def test_a_real_handshake_accepts_what_was_made(
 
 
 def _handshake(place: Path, trusted: Path) -> str:
-    """Return whom the server takes the client for."""
+    """Return the client's name as the server reads it."""
     server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=trusted)
     server.verify_mode = ssl.CERT_REQUIRED
     server.load_cert_chain(place / "tls.crt", place / "tls.key")
@@ -141,7 +141,7 @@ def _handshake(place: Path, trusted: Path) -> str:
     return peer["subject"][0][0][1]
 
 
-async def test_what_nears_its_end_is_made_anew_and_nothing_else_is_written(
+async def test_only_certificates_near_their_end_are_renewed(
     fake: FakeKube, client: KubeClient, tmp_path: Path
 ) -> None:
     ship(fake)
@@ -176,11 +176,11 @@ async def test_a_broken_authority_is_named_and_left_alone(
     assert "patch" not in fake.verbs("secrets")
     assert failures(one) == 1
     await one.look()
-    assert len([r for r in caplog.records if "ca.crt" in r.message]) == 1  # it is said once
+    assert len([r for r in caplog.records if "ca.crt" in r.message]) == 1  # it is logged once
 
 
 @pytest.mark.parametrize("broken", [b"\x30\x82\xff\xfe", b"garbage"], ids=["bytes", "text"])
-async def test_an_authority_that_nobody_can_read_is_not_what_agents_are_told_to_trust(
+async def test_an_unreadable_authority_is_not_published_to_agents(
     fake: FakeKube, client: KubeClient, tmp_path: Path, broken: bytes
 ) -> None:
     ship(fake)
@@ -196,7 +196,7 @@ async def test_an_authority_that_nobody_can_read_is_not_what_agents_are_told_to_
     assert published(fake).encode() == before["ca.crt"]
 
 
-async def test_with_a_broken_authority_a_good_certificate_is_used_on(
+async def test_a_good_certificate_stays_in_use_with_a_broken_authority(
     fake: FakeKube, client: KubeClient, tmp_path: Path
 ) -> None:
     ship(fake)
@@ -209,7 +209,7 @@ async def test_with_a_broken_authority_a_good_certificate_is_used_on(
     assert (await files(tmp_path / "b"))["tls.crt"] == before["tls.crt"]
 
 
-async def test_a_broken_certificate_is_made_anew(
+async def test_a_broken_certificate_is_replaced(
     fake: FakeKube, client: KubeClient, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, LOG)
@@ -232,7 +232,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize(("verb", "text"), REFUSALS.values(), ids=REFUSALS)
-async def test_a_right_that_is_missing_is_named(
+async def test_a_missing_right_is_named(
     fake: FakeKube, client: KubeClient, tmp_path: Path, verb: str, text: str
 ) -> None:
     ship(fake)
@@ -242,14 +242,14 @@ async def test_a_right_that_is_missing_is_named(
         await keeper(client, tmp_path, FakeClock()).first(0.0, asyncio.Event())
 
 
-async def test_without_the_secret_it_is_said_that_it_is_missing(
+async def test_a_missing_secret_is_logged(
     fake: FakeKube, client: KubeClient, tmp_path: Path
 ) -> None:
     with pytest.raises(SettingsError, match=r"shuntyard-certificates does not exist.*deploy/base"):
         await keeper(client, tmp_path, FakeClock()).first(0.0, asyncio.Event())
 
 
-async def test_a_config_map_that_cannot_be_written_holds_nobody_up(
+async def test_a_config_map_that_cannot_be_written_delays_nothing(
     fake: FakeKube, client: KubeClient, tmp_path: Path
 ) -> None:
     ship(fake)
@@ -276,7 +276,7 @@ async def test_a_write_whose_answer_is_lost_is_not_made_twice(
     assert (await files(tmp_path))["ca.crt"] == first["ca.crt"]
 
 
-async def test_a_directory_that_cannot_be_written_is_said(
+async def test_a_directory_that_cannot_be_written_is_logged(
     fake: FakeKube, client: KubeClient, tmp_path: Path
 ) -> None:
     ship(fake)
@@ -304,7 +304,7 @@ async def test_the_extender_waits_for_its_certificates_and_opens_with_them(
             assert shown.encode() in kept(fake)["tls.crt"]
 
 
-async def test_told_to_end_while_it_waits_it_ends(
+async def test_the_extender_ends_on_a_signal_while_it_waits_for_certificates(
     fake: FakeKube, client: KubeClient, tmp_path: Path
 ) -> None:
     stop = asyncio.Event()

@@ -1,4 +1,4 @@
-"""CPU requests follow the remaining work on a live cluster, and come back whatever happens."""
+"""CPU requests follow the remaining work on a live cluster, and are restored after any fault."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -53,7 +53,7 @@ async def test_requests_follow_the_work_and_the_sum_stays(world: Weighing) -> No
     assert world.most_milli == 3000
 
 
-async def test_a_restart_in_the_middle_goes_on_with_what_was_given(world: Weighing) -> None:
+async def test_a_restart_continues_with_the_requests_given_before(world: Weighing) -> None:
     async with weighing_extender(world) as running:
         await eventually(world.weighed, PATIENCE_SECONDS)
         await running.kill()
@@ -66,7 +66,7 @@ async def test_a_restart_in_the_middle_goes_on_with_what_was_given(world: Weighi
 
 
 def measured(running: Extender) -> bool:
-    """The extender knows again what the steps of all three cost."""
+    """The extender has measured again what the steps of all three cost."""
     loop = next(one for one in running.parts.loops if isinstance(one, CpuSharesController))
     efforts = loop.state.efforts
     return len(efforts) == 3 and all(one.steps for one in efforts.values())
@@ -87,18 +87,18 @@ async def test_without_weights_no_request_is_ever_written(world: Weighing) -> No
     assert world.fake.verbs("pods/resize") == []
 
 
-async def test_a_replica_that_does_not_act_restores_nothing(fake: FakeKube) -> None:
+async def test_a_standby_restores_nothing(fake: FakeKube) -> None:
     async with Weighing(fake, LONG).running() as world, weighing_extender(world) as first:
         await eventually(world.weighed, PATIENCE_SECONDS)
         other = {"scheduler": {"identity": "host-b"}}
         async with weighing_extender(world, **other):
             pass
         world.extender = first
-        assert world.weighed()  # who acts may have written meanwhile, but nothing came back
+        assert world.weighed()  # the leader may have written meanwhile, but nothing was restored
         assert world.notes() == dict.fromkeys(LONG, "main=1000m")
 
 
-async def test_who_gave_for_one_that_ended_gets_back(world: Weighing) -> None:
+async def test_a_pod_gets_its_cpu_back_when_the_receiver_has_ended(world: Weighing) -> None:
     async with weighing_extender(world):
         await eventually(world.weighed, PATIENCE_SECONDS)
         world.end("x")
@@ -122,7 +122,7 @@ FAULTS: dict[str, tuple[str, kube_faults.Fault]] = {
 
 
 @pytest.mark.parametrize(("path", "fault"), FAULTS.values(), ids=FAULTS)
-async def test_a_write_that_goes_wrong_raises_no_sum_and_loses_nothing(
+async def test_a_failed_write_raises_no_sum_and_loses_no_request(
     world: Weighing, path: str, fault: kube_faults.Fault
 ) -> None:
     world.fake.faults.order("patch", f"/api/v1/namespaces/default/{path}", fault)
@@ -144,7 +144,7 @@ async def test_without_the_right_to_resize_everything_stays_and_is_counted(
         assert set(world.requests().values()) == {1000}
 
 
-async def test_what_a_node_cannot_grant_is_taken_back_and_counted(world: Weighing) -> None:
+async def test_an_infeasible_raise_is_taken_back_and_counted(world: Weighing) -> None:
     async with weighing_extender(world) as running:
         await eventually(world.weighed, PATIENCE_SECONDS)
         _condition(world.fake, "x", "Infeasible")
@@ -160,7 +160,7 @@ def _condition(fake: FakeKube, name: str, reason: str) -> None:
     fake.put(paths.PODS, {**found, "status": {**found["status"], "conditions": [pending]}})
 
 
-async def test_the_room_keeps_the_seats_of_lowered_pods(world: Weighing) -> None:
+async def test_the_lowered_cpu_stays_reserved_for_its_pods(world: Weighing) -> None:
     async with weighing_extender(world) as running:
         await eventually(world.weighed, PATIENCE_SECONDS)
         store = next(
@@ -179,7 +179,7 @@ def _used(store: Any) -> int:
     return int(room.used[0, room.resources.index("cpu")])
 
 
-async def test_what_was_decided_is_decided_the_same_way_again(
+async def test_every_decision_replays(
     world: Weighing, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     section = {"directory": tmp_path, "segment_bytes": 2**18}
@@ -193,6 +193,6 @@ async def test_what_was_decided_is_decided_the_same_way_again(
     settings = ExtenderSettings.model_validate(sections)
     parameters = core_parameters(settings, labels.SCHEDULER_NAME)
     code = await asyncio.to_thread(replay.run, tmp_path, parameters)
-    said = capsys.readouterr().out
-    assert code == 0, said
-    assert said.endswith(" 0 differ\n")
+    output = capsys.readouterr().out
+    assert code == 0, output
+    assert output.endswith(" 0 differ\n")

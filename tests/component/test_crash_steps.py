@@ -1,4 +1,4 @@
-"""Killed at any write, or robbed of its node at any step, a gang ends whole or comes back whole."""
+"""Killed at any write, or robbed of its node at any step, a gang ends or starts again whole."""
 
 import asyncio
 import contextlib
@@ -38,7 +38,7 @@ SHORT = {"bind_parallelism": 1, "most_backoff_seconds": 0.5}
 
 @dataclass(frozen=True)
 class Undisturbed(kube_faults.Fault):
-    """No fault: lets a request pass on the way to the one that is meant."""
+    """No fault: lets a request pass on the way to the intended one."""
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def stop_before(fake: FakeKube, phase: str, k: int) -> asyncio.Event:
 
 
 def stop_after(fake: FakeKube, phase: str, k: int) -> asyncio.Event:
-    """Let the k-th write be done without an answer, and the question after it wait."""
+    """Let the k-th write be done without an answer, and the read after it wait."""
     held = kube_faults.Slow()
     fake.faults.order(*WRITES[phase], *[Undisturbed()] * (k - 1), kube_faults.LostAnswer())
     fake.faults.order("get", "*/pods/j-?", held)
@@ -131,7 +131,7 @@ async def test_a_gang_robbed_of_its_node_is_whole_elsewhere(
 
 
 @pytest.mark.parametrize(("phase", "k"), THEFTS)
-async def test_a_gang_robbed_of_the_only_node_gives_all_back_and_returns(
+async def test_a_gang_robbed_of_the_only_node_releases_all_reservations_and_returns(
     fake: FakeKube, phase: str, k: int
 ) -> None:
     fake.remove(paths.NODES, "b")
@@ -162,7 +162,7 @@ async def test_a_gang_released_by_two_lives_of_the_extender_is_still_one_gang(
             await eventually(lambda: len(running_on(fake, "j")) == SIZE, PATIENCE_SECONDS)
 
 
-async def test_a_moved_seat_counts_before_its_write_is_answered(fake: FakeKube) -> None:
+async def test_a_moved_reservation_counts_before_its_write_is_answered(fake: FakeKube) -> None:
     """The write wakes the pod; a pod that is refused after that is not woken again."""
     put_gang(fake)
     async with extender(fake) as running:
@@ -267,7 +267,7 @@ def _released(fake: FakeKube) -> int:
 
 
 def _is_queued_anew(history: History) -> bool:
-    """The first plan has left no pod, and whoever took their place is gated again."""
+    """The first plan has left no pod, and every replacement is gated again."""
     pods = history.of("default/j")
     return len(pods) >= SIZE and all(is_gated(p) or _failed(p) for p in pods)
 

@@ -1,4 +1,4 @@
-"""What the extender wrote to its decision log is decided the same way again."""
+"""The decisions in the extender's log replay without a difference."""
 
 import asyncio
 import json
@@ -50,9 +50,9 @@ def parameters() -> CoreParameters:
 
 async def test_every_decision_replays(log, capsys):
     code = await asyncio.to_thread(replay.run, log, parameters())
-    said = capsys.readouterr().out
-    assert code == 0, said
-    assert said.endswith(" 0 differ\n")
+    output = capsys.readouterr().out
+    assert code == 0, output
+    assert output.endswith(" 0 differ\n")
 
 
 async def test_a_decision_that_differs_is_named(log, capsys):
@@ -67,12 +67,12 @@ async def test_a_decision_that_differs_is_named(log, capsys):
 
     await asyncio.to_thread(falsify)
     assert await asyncio.to_thread(replay.run, log, parameters()) == 1
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     assert re.search(
-        r"^decisions-\S+, line \d+: filter of \S+ on generation \d+$", said, re.MULTILINE
+        r"^decisions-\S+, line \d+: filter of \S+ on generation \d+$", output, re.MULTILINE
     )
-    assert '\n  differs at $.passed[0]\n  recorded: "elsewhere"\n  replayed: ' in said
-    assert said.endswith("the last one differs\n")
+    assert '\n  differs at $.passed[0]\n  recorded: "elsewhere"\n  replayed: ' in output
+    assert output.endswith("the last one differs\n")
 
 
 async def test_other_parameters_are_refused(log, capsys):

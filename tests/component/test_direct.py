@@ -41,7 +41,7 @@ async def fake():
 
 @contextlib.asynccontextmanager
 async def scheduled(fake, **changes):
-    """An extender that has judged the empty queue once, and a kube-scheduler that calls it."""
+    """An extender that has run a pass over the empty queue, and a kube-scheduler that calls it."""
     async with extender(fake, **changes) as running:
         schedule = next(loop for loop in running.parts.loops if hasattr(loop, "may_plan"))
         await eventually(lambda: schedule.last is not None)
@@ -65,7 +65,7 @@ def notes(fake, name):
     return fake.object(paths.PODS, name, "default")["metadata"].get("annotations", {})
 
 
-async def test_a_direct_gang_costs_one_write_a_pod_and_says_where_it_belongs(fake):
+async def test_a_direct_gang_costs_one_write_a_pod_with_its_node(fake):
     async with scheduled(fake):
         put_direct(fake)
         await eventually(lambda: len(bound(fake)) == SIZE)
@@ -90,7 +90,7 @@ async def test_members_that_come_one_by_one_are_never_refused(fake):
     assert scheduler.refused == set()
 
 
-async def test_of_two_direct_gangs_that_do_not_fit_together_one_runs_and_then_the_other(fake):
+async def test_two_direct_gangs_that_do_not_fit_together_run_one_after_the_other(fake):
     async with scheduled(fake) as (_, scheduler):
         put_direct(fake, "one", 5)
         await eventually(lambda: len(names(fake, "one")) == 5)
@@ -100,7 +100,7 @@ async def test_of_two_direct_gangs_that_do_not_fit_together_one_runs_and_then_th
         for name in sorted(names(fake, "one")):
             fake.remove(paths.PODS, name, "default")
         await eventually(lambda: len(names(fake, "two")) == 5)
-    assert "patch" in fake.verbs("pods")  # what woke them
+    assert "patch" in fake.verbs("pods")  # the write that woke them
     assert notes(fake, "two-0")[labels.DIRECT] == "true"
 
 
@@ -112,7 +112,7 @@ async def test_no_status_of_a_direct_pod_is_written_while_it_waits(fake):
     assert fake.verbs("pods") == ["list", "watch"]
 
 
-async def test_seats_of_members_that_never_come_are_given_back(fake):
+async def test_reservations_of_members_that_never_come_are_released(fake):
     gang = {"direct_wait_seconds": 1.0, "bind_wait_seconds": 30.0}
     async with scheduled(fake, gang=gang) as (_, scheduler):
         put_direct(fake, "one", 8, members=7)
@@ -130,7 +130,7 @@ async def test_a_direct_gang_does_not_overtake_a_queued_one_that_waits_for_room(
             fake.put(paths.PODS, pod(f"wide-{i}", job="wide", size=6))
         await eventually(lambda: fake.objects(paths.EVENTS))
         put_direct(fake, "narrow", 2)
-        await eventually(lambda: len(names(fake, "narrow")) == 2)  # the queue lets it pass
+        await eventually(lambda: len(names(fake, "narrow")) == 2)  # the queue backfills it
     assert notes(fake, "narrow-0")[labels.PLAN_SIZE] == "2"
     assert "patch" in fake.verbs("pods")
 
@@ -161,11 +161,11 @@ async def test_a_direct_gang_is_bound_whole_wherever_the_extender_is_killed_in_i
 
 
 class Undisturbed(kube_faults.Fault):
-    """No fault: lets a request pass on the way to the one that is meant."""
+    """No fault: lets a request pass on the way to the intended one."""
 
 
-async def test_a_burst_that_broke_is_partial_in_the_next_life_and_is_dissolved(fake):
-    """Two are bound, the room of the others is taken while nobody looks: nothing stays half."""
+async def test_a_broken_burst_is_found_partial_after_a_restart_and_dissolved(fake):
+    """Two are bound, the room of the others is taken during the outage: no gang stays partial."""
     gang = {"bind_parallelism": 1, "bind_wait_seconds": 30.0}
     changes = {"gang": gang, "health": {"drain_seconds": 0.01}}
     held = kube_faults.Slow()
@@ -188,7 +188,7 @@ def foreign(node_name, cpu):
     return {"metadata": metadata, "spec": spec, "status": {"phase": "Running"}}
 
 
-async def test_a_planned_node_that_is_lost_is_replaced_by_any_other(fake):
+async def test_a_lost_planned_node_is_replaced_by_any_other(fake):
     fake.remove(paths.NODES, "b")
     gang = {"bind_wait_seconds": 30.0, "direct_wait_seconds": 30.0}
     async with scheduled(fake, gang=gang) as (_, scheduler):
@@ -211,7 +211,7 @@ async def test_a_member_of_an_in_tree_gang_is_bound_without_waiting_for_the_othe
     assert labels.PLAN not in notes(fake, "m")
 
 
-async def test_a_pod_that_only_kube_scheduler_has_seen_gets_its_seat(fake):
+async def test_a_pod_that_only_kube_scheduler_has_seen_gets_its_reservation(fake):
     fake.put(paths.PODS, foreign("b", "1"))
     async with extender(fake) as running:
         schedule = next(loop for loop in running.parts.loops if hasattr(loop, "may_plan"))
@@ -221,7 +221,7 @@ async def test_a_pod_that_only_kube_scheduler_has_seen_gets_its_seat(fake):
         unseen["metadata"] |= {"uid": "u", "resourceVersion": "999999"}
         body = {"Pod": unseen, "NodeNames": ["a", "b"]}
         assert (await _filter(running, body))["NodeNames"] == ["b"]
-        unseen["metadata"] |= {"uid": "gone", "resourceVersion": "1"}  # older than all we know
+        unseen["metadata"] |= {"uid": "gone", "resourceVersion": "1"}  # older than the whole store
         unseen["metadata"]["name"] = "j-1"
         refused = (await _filter(running, body))["FailedAndUnresolvableNodes"]
         assert refused == dict.fromkeys(["a", "b"], filtering.NO_SEATS)

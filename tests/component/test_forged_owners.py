@@ -1,8 +1,8 @@
-"""Forged pods beside honest ones, before the whole extender: only the honest owners are written to.
+"""Forged pods beside honest ones, in the whole extender: it writes only to the honest owners.
 
 A forger chooses every field of a pod, in the owner's namespace or in another one (defect A1). Each
-kind of owner is there twice: ``ok`` asks for it in its pod template, ``db`` never heard of us. What
-is waited for is the write to ``ok``, which the same look decides.
+kind of owner exists twice: ``ok`` opts in by its pod template, ``db`` does not. Tests wait for the
+write to ``ok``, which the same pass decides.
 """
 
 from collections.abc import AsyncIterator
@@ -44,7 +44,7 @@ PRICED = {
     labels.TRAINING: "epochs=1,chunks=2,batches=14400,step=3s",
 }
 ASKED = {"a number of workers": (ELASTIC, labels.RESCALE), "a plan": (PRICED, labels.SLOT_PLAN)}
-"""What the pods state, and what is written on their owner for that."""
+"""The annotations of the pods, and the write to their owner that they cause."""
 COLLECTIONS = {
     "Job": (paths.JOBS, "batch/v1"),
     "StatefulSet": (paths.STATEFULSETS, "apps/v1"),
@@ -107,7 +107,7 @@ def put_pods(
     prefix: str = "",
     gated: bool = False,
 ) -> None:
-    """Put two pods, as their owner would make them or as a forger would."""
+    """Put two pods, as their owner or a forger would make them."""
     app = reference["name"].partition("-")[0]
     for index in range(COUNT):
         metadata = {
@@ -130,7 +130,7 @@ def put_pods(
 
 @pytest.mark.parametrize(("states", "word"), ASKED.values(), ids=ASKED)
 @pytest.mark.parametrize("kind", ["Job", "StatefulSet", "Deployment"])
-async def test_only_an_owner_that_asks_for_it_is_written_to(
+async def test_only_an_owner_that_opts_in_is_written_to(
     fake: FakeKube, kind: str, states: dict[str, str], word: str
 ) -> None:
     waits = word == labels.SLOT_PLAN
@@ -165,7 +165,7 @@ def parts(client: KubeClient) -> tuple[Recorder, Teller, ExtenderMetrics, System
 async def test_writers_refuse_an_owner_of_another_namespace_than_its_jobs(
     fake: FakeKube, client: KubeClient
 ) -> None:
-    """Whatever was decided: what is written is asked again, by its type."""
+    """For every decision: each write checks the owner again, by the type of the write."""
     put_owner(fake, "Job", "db", {})
     found = fake.object(paths.JOBS, "db", "prod")
     owner = parse.decode_job(encoded(found))

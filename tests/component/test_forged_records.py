@@ -1,4 +1,4 @@
-"""Migrations and records on owners that somebody else wrote are not acted on (defect A5)."""
+"""Migrations and records that another client wrote on owners have no effect (defect A5)."""
 
 import json
 
@@ -26,9 +26,9 @@ async def fake():
 
 
 def put_migration(fake):
-    """A Migration that has us make a pod of the forger's choice, and keeps all of node b."""
+    """A Migration that would make us create a pod of the forger's choice, and keep all of b."""
     template = pod("forged")
-    template["spec"]["serviceAccountName"] = "somebody-powerful"
+    template["spec"]["serviceAccountName"] = "cluster-admin"
     member = {
         "pod": "gone", "uid": "u", "source": "a", "target": "b",
         "requests": {"cpu": 4000}, "template": template,
@@ -48,14 +48,14 @@ def names(fake):
     return {found["metadata"]["name"] for found in fake.objects(paths.PODS)}
 
 
-async def test_without_signatures_a_forged_migration_has_us_make_a_pod(fake):
-    """What the signature is for."""
+async def test_without_signatures_a_forged_migration_makes_us_create_a_pod(fake):
+    """The signature exists to prevent this."""
     put_migration(fake)
     async with extender(fake, **UNSIGNED, **MIGRATE):
         await eventually(lambda: names(fake))
 
 
-async def test_a_forged_migration_is_aborted_and_nothing_comes_of_it(fake):
+async def test_a_forged_migration_is_aborted_without_effect(fake):
     put_migration(fake)
     for i in range(8):  # all the room there is
         fake.put(paths.PODS, pod(f"j-{i}", job="j", size=8))
@@ -71,7 +71,7 @@ def _released(fake):
 
 
 def put_elastic_job(fake, notes):
-    """A Job of three workers that may have one to four; its owner says more of it."""
+    """A Job of three workers that may have one to four; ``notes`` go to its owner."""
     metadata = {"name": "e", "namespace": "default", "uid": "e-uid"}
     template = {"metadata": {}, "spec": pod("")["spec"]}
     spec = {"parallelism": 3, "completions": 3, "completionMode": "Indexed", "template": template}
@@ -86,7 +86,7 @@ def put_elastic_job(fake, notes):
 
 
 def record(phase):
-    """A change to one worker that somebody says is under way."""
+    """A change to one worker that another client wrote as in progress."""
     return json.dumps(
         {
             "id": "x", "phase": phase, "cause": "room", "before": 3, "to": 1, "at": 1.0,
@@ -99,7 +99,7 @@ def record(phase):
 async def test_a_forged_record_of_a_change_changes_nothing(fake, phase):
     notes = {labels.RESCALE: record(phase), labels.RECORDS[labels.RESCALE]: "v1:0:1:0"}
     put_elastic_job(fake, notes)
-    fake.put(paths.PODS, pod("other"))  # the queue goes on: cycles were run
+    fake.put(paths.PODS, pod("other"))  # the queue continues: cycles have run
     async with extender(fake, scaling={"interval_seconds": 0.1}):
         await eventually(lambda: _released(fake) >= 4)
     assert fake.object(paths.JOBS, "e", "default")["spec"]["parallelism"] >= 3

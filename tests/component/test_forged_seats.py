@@ -1,4 +1,4 @@
-"""Seats are signed: what somebody else wrote in our name counts for nothing (defects A5 and E4)."""
+"""Reservations are signed: forged ones have no effect (defects A5 and E4)."""
 
 import base64
 import contextlib
@@ -49,7 +49,7 @@ def edit(fake, name, **changes):
 
 
 def forged(name, node_name):
-    """A pod that says it has a whole node; with a gate of its own it never runs."""
+    """A pod that claims a whole node; with a gate of its own it never runs."""
     made = pod(name, schedulingGates=[{"name": "example.com/mine"}])
     made["metadata"]["annotations"] = {
         labels.NODE: node_name,
@@ -61,7 +61,7 @@ def forged(name, node_name):
 
 
 @pytest.mark.parametrize("gated", [True, False])
-async def test_pods_that_forge_their_seats_hold_nothing_back(fake, gated):
+async def test_forged_reservations_hold_no_room(fake, gated):
     for i, name in enumerate("ab"):
         made = forged(f"forged-{i}", name)
         if not gated:
@@ -73,14 +73,14 @@ async def test_pods_that_forge_their_seats_hold_nothing_back(fake, gated):
         await eventually(lambda: len(bound(fake)) == 8)
 
 
-async def test_a_gang_is_bound_whole_and_its_seats_are_signed(fake):
+async def test_a_gang_is_bound_whole_with_signed_reservations(fake):
     put_gang(fake)
     async with signing(fake):
         await eventually(lambda: len(bound(fake)) == 4)
     assert notes(fake, "j-0")[labels.SEAT_SIGNATURE].startswith("v1:")
 
 
-async def test_a_gang_without_gates_is_bound_whole_and_its_seats_are_signed(fake):
+async def test_a_gang_without_gates_is_bound_whole_with_signed_reservations(fake):
     for i in range(3):
         fake.put(paths.PODS, pod(f"d-{i}", job="d", size=3, schedulingGates=[]))
     async with signing(fake):
@@ -88,7 +88,7 @@ async def test_a_gang_without_gates_is_bound_whole_and_its_seats_are_signed(fake
     assert all(labels.SEAT_SIGNATURE in notes(fake, f"d-{i}") for i in range(3))
 
 
-async def test_seats_of_a_version_that_did_not_sign_are_planned_again_and_nothing_is_deleted(fake):
+async def test_unsigned_reservations_of_an_older_version_are_planned_again_without_deletions(fake):
     put_gang(fake)
     async with extender(
         fake, **UNSIGNED
@@ -102,13 +102,13 @@ async def test_seats_of_a_version_that_did_not_sign_are_planned_again_and_nothin
     assert all(labels.SEAT_SIGNATURE in notes(fake, f"j-{i}") for i in range(4))
 
 
-async def test_with_a_lost_key_seats_are_planned_again_and_nothing_is_deleted(fake):
+async def test_with_a_lost_key_gangs_are_planned_again_without_deletions(fake):
     put_gang(fake)
     async with extender(fake):
         await eventually(lambda: all(labels.PLAN in notes(fake, f"j-{i}") for i in range(4)))
     before = notes(fake, "j-0")[labels.SEAT_SIGNATURE]
     uids = {p["metadata"]["uid"] for p in fake.objects(paths.PODS)}
-    put_keys(fake)  # somebody emptied the Secret
+    put_keys(fake)  # the Secret was emptied
     async with signing(fake):
         await eventually(lambda: len(bound(fake)) == 4)
     assert {p["metadata"]["uid"] for p in fake.objects(paths.PODS)} == uids
@@ -141,7 +141,7 @@ EDITS = {
 
 
 @pytest.mark.parametrize("edits", EDITS.values(), ids=EDITS.keys())
-async def test_a_gang_of_which_seats_were_edited_is_bound_whole(fake, edits):
+async def test_a_gang_with_edited_reservations_is_bound_whole(fake, edits):
     put_gang(fake)
     async with extender(fake) as running:
         await eventually(lambda: all(labels.PLAN in notes(fake, f"j-{i}") for i in range(4)))
@@ -153,7 +153,7 @@ async def test_a_gang_of_which_seats_were_edited_is_bound_whole(fake, edits):
     assert {p["metadata"]["uid"] for p in fake.objects(paths.PODS)} == uids
 
 
-async def test_the_first_replica_makes_the_key_and_the_next_takes_it(fake):
+async def test_the_first_replica_creates_the_key_and_the_next_uses_it(fake):
     async with extender(fake):
         made = fake.objects(paths.SECRETS)[0]["data"]
         assert set(made) == {signing_secret.CURRENT}
@@ -175,7 +175,7 @@ async def test_after_a_rotation_both_keys_count(fake):
     assert [n[labels.SEAT_SIGNATURE] for n in after] == [n[labels.SEAT_SIGNATURE] for n in before]
 
 
-async def test_without_the_secret_the_extender_does_not_start_and_says_what_brings_it(fake):
+async def test_without_the_secret_the_extender_does_not_start_and_names_its_manifest(fake):
     fake.put(paths.SECRETS, {"metadata": {"name": "other", "namespace": "default"}, "data": {}})
     short = {"signing": {"wait_seconds": 1}}
     with pytest.raises(SettingsError, match=r"signing\.secret: .* is not there \(deploy/base/our-"):
@@ -183,7 +183,7 @@ async def test_without_the_secret_the_extender_does_not_start_and_says_what_brin
             pass
 
 
-async def test_while_the_secret_cannot_be_read_the_keys_of_before_go_on(fake, monkeypatch):
+async def test_the_previous_keys_stay_in_use_while_the_secret_cannot_be_read(fake, monkeypatch):
     monkeypatch.setattr(signing_keys, "LOOK_SECONDS", 0.1)
     monkeypatch.setattr(signing_keys, "RETRY_SECONDS", 0.05)
     async with signing(fake):

@@ -1,4 +1,4 @@
-"""Both applications over a real socket, with canned answers behind them."""
+"""Both applications over a real socket, with canned answers."""
 
 import asyncio
 import io
@@ -98,7 +98,7 @@ async def test_prioritize_answers_a_list_of_hosts_and_scores(scheduler: Client) 
 
 
 @pytest.mark.parametrize("error", [None, POD_GONE])
-async def test_bind_says_in_the_answer_whether_it_worked(
+async def test_binds_answer_has_an_error_if_it_failed(
     scheduler: Client, port: FakeScheduler, error: CallError | None
 ) -> None:
     port.bind_error = error
@@ -205,7 +205,7 @@ async def test_a_defect_of_ours_is_500_logged_and_counted(
     assert "ZeroDivisionError" in caplog.text
 
 
-async def test_prices_of_slots_come_if_they_are_asked_for(people: Client) -> None:
+async def test_prices_of_slots_come_on_request(people: Client) -> None:
     async def ask(**params: str) -> PricesResponse:
         found = await people.get("/v1/prices", params=params)
         return msgspec.json.decode(await found.read(), type=PricesResponse)
@@ -236,7 +236,7 @@ async def test_the_read_api_answers_with_its_version(
     assert msgspec.json.decode(body, type=kind).generated_at == 1000.0
 
 
-async def test_the_queue_arrives_as_it_was_given(people: Client) -> None:
+async def test_the_queue_is_served_unchanged(people: Client) -> None:
     body = await (await people.get("/v1/queue")).read()
     assert msgspec.json.decode(body, type=api.QueueResponse) == QUEUE
 
@@ -244,7 +244,7 @@ async def test_the_queue_arrives_as_it_was_given(people: Client) -> None:
 JOBS = "`shuntyard jobs` lists the jobs that there are"
 
 
-async def test_explain_finds_a_pod_or_says_404(people: Client) -> None:
+async def test_explain_finds_a_pod_or_answers_404(people: Client) -> None:
     found = await people.get("/v1/explain", params={"namespace": "team-a", "pod": "resnet-0"})
     assert msgspec.json.decode(await found.read(), type=api.ExplainResponse) == EXPLAIN
     lost = await people.get("/v1/explain", params={"namespace": "team-a", "pod": "gone"})
@@ -294,7 +294,7 @@ async def test_what_if_takes_a_manifest(people: Client, metrics: ExtenderMetrics
     assert await count(metrics, "whatif", "bad-request") == 2
 
 
-async def test_probes_follow_the_health_they_are_told(people: Client, health: FakeHealth) -> None:
+async def test_probes_follow_the_health(people: Client, health: FakeHealth) -> None:
     assert (await people.get("/livez")).status == 200
     health.alive = False
     silent = await people.get("/livez")

@@ -1,4 +1,4 @@
-"""A decision log that cannot be written: records are dropped and counted, and all goes on.
+"""A decision log that cannot be written: records are dropped and counted, decisions continue.
 
 Defect A7: an ``OSError`` of a write ended the extender.
 """
@@ -81,7 +81,7 @@ def mended(disk: Disk) -> None:
 
 
 @pytest.mark.parametrize("breaks", FAULTS.values(), ids=FAULTS)
-def test_what_cannot_be_written_is_dropped_and_the_log_goes_on(
+def test_records_that_cannot_be_written_are_dropped_and_the_log_continues(
     logged: MakeLog, breaks: Break
 ) -> None:
     log = logged()
@@ -126,7 +126,7 @@ def test_a_segment_that_cannot_be_begun_leaves_nothing_behind(logged: MakeLog, n
     assert lost(log.segments()[0]) == 101
 
 
-def test_a_disk_that_stays_full_is_tried_ever_more_seldom(logged: MakeLog) -> None:
+def test_a_full_disk_is_retried_at_growing_intervals(logged: MakeLog) -> None:
     log = logged()
     fails_with(errno.ENOSPC)(log.disk)
     tried: list[float] = []
@@ -177,7 +177,7 @@ async def _more_come_while_it_fails(log: Logged) -> None:
     await writing
 
 
-def test_the_loop_that_writes_survives_and_writes_again(logged: MakeLog) -> None:
+def test_the_writing_loop_survives_a_fault_and_writes_again(logged: MakeLog) -> None:
     log = logged()
     log.run(_fails_and_recovers(log))
     assert replayed(log.segments()) == [2]
@@ -245,13 +245,13 @@ async def test_an_extender_with_a_full_disk_binds_the_next_job(tmp_path: Path, c
         sys.executable, "-m", "tests.component.full_disk_program", str(tmp_path), cwd=ROOT,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
-    said, _ = await program.communicate()
-    assert program.returncode == 0, said.decode()
-    assert b"the log is full\nbound while it is full\nthe log goes on\n" in said
+    output, _ = await program.communicate()
+    assert program.returncode == 0, output.decode()
+    assert b"the log is full\nbound while it is full\nthe log goes on\n" in output
     code = await asyncio.to_thread(replay.run, tmp_path, parameters())
-    told = capsys.readouterr().out
-    assert code == 0, told
-    assert " begins after a gap of " in told
+    replayed = capsys.readouterr().out
+    assert code == 0, replayed
+    assert " begins after a gap of " in replayed
 
 
 class Ticking(FakeClock):
@@ -262,8 +262,8 @@ class Ticking(FakeClock):
         return super().monotonic()
 
 
-def test_a_decision_at_the_end_of_the_rest_has_all_that_it_is_made_from(logged: MakeLog) -> None:
-    """Whether a segment begins is asked once: else the first decision in it could lack a memory."""
+def test_a_decision_at_the_end_of_the_pause_is_logged_with_its_inputs(logged: MakeLog) -> None:
+    """Whether a segment begins is decided once: else its first decision could lack a state."""
     nothing = QueueOutcome(entries=(), state=QueueState(), wake_after_seconds=None)
     for milliseconds in range(975, 1000):
         log = logged()
@@ -280,8 +280,10 @@ def test_a_decision_at_the_end_of_the_rest_has_all_that_it_is_made_from(logged: 
         shutil.rmtree(log.disk.directory, ignore_errors=True)
 
 
-def test_the_second_line_of_a_decision_stands_with_the_first_or_nowhere(logged: MakeLog) -> None:
-    """A look at admission has two: it is decided again at the first, and compared at the second."""
+def test_the_second_line_of_a_decision_is_in_the_segment_of_the_first_or_dropped(
+    logged: MakeLog,
+) -> None:
+    """An admission pass has two lines: the replay decides at the first, compares at the second."""
     log = logged(segment_bytes=64 * 1024)
     recorder = log.recorder
     recorder.begins(PRICING, session(log), PricingState(), PricingTrigger())

@@ -1,4 +1,4 @@
-"""No byte of the decision log holds what users put beside what we read (defect A9)."""
+"""The decision log has no byte of what users put beside the fields that we read (defect A9)."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The decision log beside a large cluster: it costs little, and nothing of it stops the scheduler.
+"""The decision log beside a large cluster: it costs little, and never blocks the scheduler.
 
 Defect A2: a segment whose opening was larger than a segment made every record open the next one.
 """
@@ -16,7 +16,7 @@ from extender.writers.decision_log.log_writer import MOST_OPENINGS, State
 from shared.model import Namespace, Replace, Upsert
 from tests.component.logged import Logged, MakeLog, lost, real_pod, records, replayed, size_of
 from tests.fakes.eventually import eventually
-from tests.fakes.reports import make_heard
+from tests.fakes.reports import make_heartbeat
 
 MIB = 2**20
 PODS = 60_000
@@ -29,7 +29,7 @@ def filled(log: Logged, pods: int) -> None:
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[int]]:
-    """Bytes that were encoded on the event loop's thread, and beside it."""
+    """Count bytes that were encoded on the event loop's thread, and beside it."""
     found: dict[str, list[int]] = {"loop": [], "thread": []}
     here, encode, pieces = threading.get_ident(), recording.encode, recording.opening_pieces
 
@@ -178,7 +178,7 @@ def test_a_record_that_is_larger_than_the_buffer_is_dropped(logged: MakeLog) -> 
 
 
 def test_heads_that_wait_are_few(logged: MakeLog) -> None:
-    """Each keeps the objects of its time in memory, and lists may come as often as they like."""
+    """Each keeps the objects of its time in memory, and lists may come at any rate."""
     log = logged()
     log.run(_lists_come_while_the_disk_hangs(log))
     assert replayed(log.segments()) == [1, 2, 3, 4]
@@ -218,8 +218,8 @@ def test_a_long_list_is_no_record_but_the_next_segment(logged: MakeLog, counted)
 
 def test_a_heartbeat_with_a_thousand_pods_is_a_record_like_others(logged: MakeLog) -> None:
     log = logged()
-    heard: NodeHeartbeat = make_heard(1, [], full=True)
-    log.recorder.report(heard)
+    heartbeat: NodeHeartbeat = make_heartbeat(1, [], full=True)
+    log.recorder.report(heartbeat)
     log.decides()
     log.flush()
     assert replayed(log.segments()) == [1]

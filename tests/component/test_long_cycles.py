@@ -1,4 +1,4 @@
-"""A cycle that takes long pauses, and what happens meanwhile is not lost (defect A6)."""
+"""A cycle that takes long pauses, and changes in its pauses are not lost (defect A6)."""
 
 import asyncio
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ PARAMS = CoreParameters()
 
 @dataclass
 class SlowClock(FakeClock):
-    """Each reading takes ``step_seconds``: so a cycle of many steps takes long."""
+    """Each reading of the clock takes ``step_seconds``: a cycle of many steps takes long."""
 
     step_seconds: float = 0.0
 
@@ -84,7 +84,7 @@ def yard(tmp_path: Path) -> Yard:
 
 
 class Rests:
-    """What happens in each pause of a cycle."""
+    """A change made in each pause of a cycle."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = 0
@@ -113,9 +113,9 @@ def released(commands: tuple[Command, ...]) -> list[str]:
 async def replayed(yard: Yard, directory: Path, capsys: pytest.CaptureFixture[str]) -> str:
     await yard.recorder._flush()
     code = await asyncio.to_thread(replay.run, directory, PARAMS)
-    said = capsys.readouterr().out
-    assert code == 0, said
-    return said
+    output = capsys.readouterr().out
+    assert code == 0, output
+    return output
 
 
 async def test_a_short_cycle_does_not_pause(yard: Yard, monkeypatch) -> None:
@@ -135,13 +135,13 @@ async def test_the_loop_is_alive_while_it_decides(yard: Yard, rests: Rests) -> N
     assert yard.loop.heartbeat.age_seconds < 1.0 < rests.count * queue.SLICE_SECONDS
 
 
-async def test_what_changes_in_a_pause_is_for_the_next_cycle(yard, rests, tmp_path, capsys) -> None:
+async def test_a_change_in_a_pause_is_for_the_next_cycle(yard, rests, tmp_path, capsys) -> None:
     """The log has both lines of the cycle, with what happened between them."""
     rests.first = lambda: yard.apply(make_node("c", cpu="4"))
     assert released(await yard.loop.pass_()) == ["j00", "j01", "j02", "j03"]
     assert released(await yard.loop.pass_())[-1] == "j05"
-    said = await replayed(yard, tmp_path, capsys)
-    assert " 0 differ" in said
+    output = await replayed(yard, tmp_path, capsys)
+    assert " 0 differ" in output
 
 
 async def test_a_gang_whose_node_filled_up_in_a_pause_is_left_for_the_next_cycle(

@@ -23,7 +23,7 @@ from tests.fakes.ports import FakeHealth, FakeRead, FakeScheduler
 
 
 class FakeAgents:
-    """Knows every caller; no request of the tests comes further."""
+    """Accepts every caller; no request of the tests comes further."""
 
     async def node_of(self, authorization: str) -> NodeName:
         return NodeName("a")
@@ -54,7 +54,7 @@ HALVES = {
 
 
 def noticing(begun: asyncio.Event) -> Middleware:
-    """Say when a request has begun to be read."""
+    """Set the event when the server begins to read a request."""
 
     @web.middleware
     async def notice(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -72,7 +72,7 @@ async def lost(metrics: ExtenderMetrics, verb: str) -> float | None:
 
 @contextlib.asynccontextmanager
 async def served(app: web.Application) -> AsyncIterator[tuple[str, int]]:
-    """Serve as the extender does; aiohttp's test server would cancel what has lost its caller."""
+    """Serve as the extender does; aiohttp's test server would cancel a handler without a caller."""
     runner = create_runner(app, drain_seconds=0.1)
     await runner.setup()
     try:
@@ -85,7 +85,7 @@ async def served(app: web.Application) -> AsyncIterator[tuple[str, int]]:
 async def lose(
     host: str, port: int, path: str, half: bytes, begun: asyncio.Event, *, abort: bool
 ) -> None:
-    """Send half a request and go, as soon as it has begun to be read."""
+    """Send half a request and disconnect, as soon as the server begins to read it."""
     _, writer = await asyncio.open_connection(host, port)
     writer.write(f"POST {path} HTTP/1.1\r\nHost: x\r\n".encode() + half)
     await begun.wait()

@@ -1,4 +1,4 @@
-"""The measuring loop tells what the cluster and our own loops are like."""
+"""The measuring loop publishes gauges of the cluster and of our own loops."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ from shared.system_clock import SystemClock
 from tests.fakes.eventually import eventually
 
 
-async def test_one_look_fills_every_gauge_of_the_yard() -> None:
+async def test_one_measurement_fills_every_gauge_of_the_cluster() -> None:
     store, metrics, clock = made_up.store(2, 0), ExtenderMetrics(), SystemClock()
     pod = made_up.pod("large", 0, 1, on=made_up.node_name(0), cpu="16")
     store.apply(Upsert(parse.decode_pod(pod)))
@@ -26,10 +26,10 @@ async def test_one_look_fills_every_gauge_of_the_yard() -> None:
     async def page() -> str:
         return (await asyncio.to_thread(metrics.render)).decode()
 
-    async def told() -> bool:
+    async def measured() -> bool:
         return 'shuntyard_taken_ratio{resource="cpu"} 0.5\n' in await page()
 
-    await eventually(told)
+    await eventually(measured)
     text = await page()
     assert "shuntyard_barrier_pods 3.0\n" in text
     assert 'shuntyard_nodes{state="ready"} 2.0\n' in text

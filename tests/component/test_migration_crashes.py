@@ -1,4 +1,4 @@
-"""Killed at any write of a migration, the extender goes on; no training step is done twice."""
+"""Killed at any write of a migration, the extender continues; no training step is done twice."""
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ CASES = {
 
 @dataclass(frozen=True)
 class Undisturbed(kube_faults.Fault):
-    """No fault: lets a request pass on the way to the one that is meant."""
+    """No fault: lets a request pass on the way to the intended one."""
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ async def fake(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeKube]:
 
 
 def _marks(where: tuple[str, str, int]) -> list[pytest.MarkDecorator]:
-    """The gate has the writes that move something; those of the status are long together."""
+    """The gate has the writes that move something; status writes are many."""
     return [pytest.mark.e2e] if where in STEPS.values() else []
 
 
@@ -84,10 +84,10 @@ def _marks(where: tuple[str, str, int]) -> list[pytest.MarkDecorator]:
     ("put", "where", "how"),
     [pytest.param(*case, id=name, marks=_marks(case[1])) for name, case in CASES.items()],
 )
-async def test_a_migration_goes_on_wherever_the_extender_is_killed(
+async def test_a_migration_continues_wherever_the_extender_is_killed(
     fake: FakeKube, put: Callable[[FakeKube], None], where: tuple[str, str, int], how: str
 ) -> None:
-    """Before a write: it never happens. After it: it happened, and nobody heard the answer."""
+    """Before a write: it never happens. After it: it happened, and its answer was lost."""
     put(fake)
     verb, path, count = where
     stop = kube_faults.Slow() if how == "before" else kube_faults.LostAnswer()

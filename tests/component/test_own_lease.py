@@ -69,7 +69,7 @@ async def fake():
         yield lent
 
 
-async def test_one_acts_and_is_found_and_the_next_one_follows_at_once(fake: FakeKube) -> None:
+async def test_one_replica_leads_and_the_next_one_follows_at_once(fake: FakeKube) -> None:
     async with contextlib.AsyncExitStack() as stack:
         async with replica(fake, "a", "10.0.0.1"):
             await eventually(lambda: led_to(fake) == ["10.0.0.1"])
@@ -83,7 +83,7 @@ async def test_one_acts_and_is_found_and_the_next_one_follows_at_once(fake: Fake
     assert holder(fake) == ""
 
 
-async def test_pods_are_bound_by_who_holds_the_lease(fake: FakeKube) -> None:
+async def test_the_holder_of_the_lease_binds_pods(fake: FakeKube) -> None:
     fake.put(paths.NODES, node("a"))
     async with (
         replica(fake, "a", "10.0.0.1") as running,
@@ -93,7 +93,7 @@ async def test_pods_are_bound_by_who_holds_the_lease(fake: FakeKube) -> None:
         await eventually(lambda: bound(fake) == {"x": "a"})
 
 
-async def test_a_replica_that_died_is_followed_when_its_lease_ran_out(fake: FakeKube) -> None:
+async def test_a_standby_takes_over_when_a_dead_replicas_lease_expires(fake: FakeKube) -> None:
     async with (
         replica(fake, "a", "10.0.0.1", SHORT) as first,
         replica(fake, "b", "10.0.0.2", SHORT) as second,
@@ -103,7 +103,7 @@ async def test_a_replica_that_died_is_followed_when_its_lease_ran_out(fake: Fake
         if leadership(other).acting():
             one, other = other, one
         await one.kill()
-        assert holder(fake)  # nobody gave it back
+        assert holder(fake)  # the Lease was not released
         await eventually(lambda: leadership(other).acting())
         assert not leadership(one).acting()
 
@@ -117,7 +117,7 @@ async def test_without_an_api_server_it_stops_before_another_may_begin(fake: Fak
         acted_after: list[float] = []
 
         def stopped() -> bool:
-            at = acts.clock.monotonic()  # before the question: a pause between counts for us
+            at = acts.clock.monotonic()  # before the call: a pause between counts for us
             if acting := acts.acting():
                 acted_after.append(at - acts.observer.held_from)  # type: ignore[union-attr]
             return not acting
@@ -127,7 +127,7 @@ async def test_without_an_api_server_it_stops_before_another_may_begin(fake: Fak
         assert led_to(fake) == ["10.0.0.1"]
 
 
-async def test_a_standby_ends_the_connection_so_that_the_next_one_is_led_elsewhere(
+async def test_a_standby_ends_the_connection_so_that_the_next_one_reaches_the_leader(
     fake: FakeKube,
 ) -> None:
     async with (
@@ -145,7 +145,7 @@ async def test_a_standby_ends_the_connection_so_that_the_next_one_is_led_elsewhe
             assert (response.headers.get("Connection") == "close") != acts
 
 
-async def test_a_slice_that_somebody_empties_is_written_again(
+async def test_an_emptied_slice_is_written_again(
     fake: FakeKube, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("extender.writers.endpoint.CHECK_SECONDS", 0.1)
@@ -155,7 +155,7 @@ async def test_a_slice_that_somebody_empties_is_written_again(
         await eventually(lambda: led_to(fake) == ["10.0.0.1"])
 
 
-async def test_a_slice_of_another_kind_of_address_is_said(
+async def test_a_slice_of_another_address_type_is_logged(
     fake: FakeKube, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with replica(fake, "a", "fd00::1"):
@@ -170,7 +170,9 @@ async def client(fake: FakeKube):
         yield lent
 
 
-async def test_of_two_that_find_no_lease_one_makes_it(fake: FakeKube, client: KubeClient) -> None:
+async def test_one_of_two_replicas_creates_a_missing_lease(
+    fake: FakeKube, client: KubeClient
+) -> None:
     clock = FakeClock()
     both = [LeaseCandidate(name, TERMS) for name in "ab"]
 
@@ -184,7 +186,7 @@ async def test_of_two_that_find_no_lease_one_makes_it(fake: FakeKube, client: Ku
     assert [one.acting("", clock.monotonic()) for one in both].count(True) == 1
 
 
-async def test_clocks_that_are_hours_apart_decide_nothing(
+async def test_clocks_that_are_hours_apart_do_not_matter(
     fake: FakeKube, client: KubeClient
 ) -> None:
     here, there = FakeClock(epoch=1e9), FakeClock(epoch=1e9 + 7200)
@@ -193,11 +195,11 @@ async def test_clocks_that_are_hours_apart_decide_nothing(
     for _ in range(9):
         await lease_holding._try(client, PATH, second, there)
         there.pass_by(2)
-    assert spec(fake)["holderIdentity"] == "b"  # it watched for 15 s of its own
+    assert spec(fake)["holderIdentity"] == "b"  # it watched for 15 s itself
 
 
 @pytest.mark.parametrize("fault", [SERVER_ERROR, Disconnect(), LostAnswer()])
-async def test_a_write_that_is_not_known_to_be_done_counts_for_nothing(
+async def test_a_write_without_an_answer_does_not_extend_the_lease(
     fake: FakeKube, client: KubeClient, fault: Any
 ) -> None:
     clock, one = FakeClock(), LeaseCandidate("a", TERMS)
@@ -213,7 +215,9 @@ async def test_a_write_that_is_not_known_to_be_done_counts_for_nothing(
     assert not one.acting("", clock.monotonic())
 
 
-async def test_what_is_somebody_elses_is_not_given_back(fake: FakeKube, client: KubeClient) -> None:
+async def test_the_lease_of_another_replica_is_not_released(
+    fake: FakeKube, client: KubeClient
+) -> None:
     clock = FakeClock()
     await lease_holding._try(client, PATH, LeaseCandidate("a", TERMS), clock)
     await lease_holding.release(client, PATH, LeaseCandidate("b", TERMS), clock)

@@ -1,4 +1,4 @@
-"""Who acts is looked for once, however many ask, and also where the API server does not say."""
+"""The leader is looked up once for many callers, also while the API server does not answer."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -43,7 +43,7 @@ async def all_ask(asked: Peers) -> set[tuple[str, int] | None]:
     return {task.result() for task in tasks}
 
 
-async def test_the_api_server_is_asked_once(
+async def test_the_api_server_is_read_once(
     fake: FakeKube, looked_for: tuple[Peers, FakeClock]
 ) -> None:
     asked, clock = looked_for
@@ -54,7 +54,7 @@ async def test_the_api_server_is_asked_once(
     assert len(fake.verbs("endpointslices")) == 2
 
 
-async def test_that_it_did_not_answer_is_remembered_for_a_short_while(
+async def test_a_failed_lookup_is_cached_for_a_short_while(
     fake: FakeKube, looked_for: tuple[Peers, FakeClock]
 ) -> None:
     asked, clock = looked_for

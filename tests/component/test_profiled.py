@@ -1,6 +1,6 @@
-"""An extender and a job that does not say how long its steps take: let in, timed, then admitted.
+"""An extender and a job without a step time: profiled, timed, then admitted.
 
-The agents' clock is played: every report says that six seconds have passed.
+The agents' clock is simulated: every report adds six seconds.
 """
 
 import contextlib
@@ -65,7 +65,7 @@ class Agents:
         next(loop for loop in loops if isinstance(loop, PricingController)).changed.set()
 
     async def until(self, wanted: Callable[[], Awaitable[Result | None]], what: str) -> Result:
-        """Report until there is what is wanted."""
+        """Report until the check is true."""
 
         async def there() -> Result | None:
             self.beat()
@@ -102,17 +102,19 @@ async def cluster() -> AsyncIterator[FakeKube]:
         yield fake
 
 
-async def test_a_job_that_says_no_step_time_is_measured_while_it_runs_and_then_admitted() -> None:
+async def test_a_job_without_a_step_time_is_measured_while_it_runs_and_then_admitted() -> None:
     async with cluster() as fake, one_life(fake) as (one, agents):
         await eventually(lambda: len(bound(fake)) == 2, PATIENCE_SECONDS)
         assert slot_plan.read(owner(fake)) is None
 
-        async def told() -> ProfileEntry | None:
-            said = await read(one, "explain", api.ExplainResponse, namespace="default", job="first")
-            entry: ProfileEntry | None = said.admission and said.admission.profile
-            return entry if said.reason == "Profiling" and entry and entry.steps else None
+        async def measured() -> ProfileEntry | None:
+            explained = await read(
+                one, "explain", api.ExplainResponse, namespace="default", job="first"
+            )
+            entry: ProfileEntry | None = explained.admission and explained.admission.profile
+            return entry if explained.reason == "Profiling" and entry and entry.steps else None
 
-        assert (await agents.until(told, "it says what was seen")).lacks
+        assert (await agents.until(measured, "its steps are timed")).lacks
 
         async def plan() -> SlotPlan | None:
             return slot_plan.read(owner(fake))

@@ -1,4 +1,4 @@
-"""From gated pods to bound gangs through every part of the extender, and what may go wrong."""
+"""From gated pods to bound gangs through every part of the extender, with faults."""
 
 import asyncio
 
@@ -44,7 +44,7 @@ def pods_with_events(fake):
     return {event["regarding"]["name"] for event in fake.objects(paths.EVENTS)}
 
 
-async def test_a_gang_that_does_not_fit_waits_whole_and_says_why(fake):
+async def test_a_gang_that_does_not_fit_waits_whole_with_a_reason(fake):
     put_gang(fake, size=9)
     async with extender(fake) as running, MiniScheduler(fake, running.scheduler_url).running():
         await eventually(lambda: pods_with_events(fake) >= {f"j-{i}" for i in range(9)})
@@ -65,7 +65,7 @@ async def test_a_replica_without_the_lease_does_nothing():
         assert fake.verbs("pods") == ["list", "watch"]
 
 
-async def test_a_gang_may_be_larger_than_calls_may_wait(fake):
+async def test_a_gang_may_have_more_members_than_calls_may_wait(fake):
     fake.put(paths.NODES, node("c", cpu="64"))
     put_gang(fake, size=30)
     async with extender(fake, gang={"bind_wait_seconds": 60.0}) as running:
@@ -77,7 +77,7 @@ async def test_a_gang_may_be_larger_than_calls_may_wait(fake):
     assert set(_answers(scheduler)) == {"", binding.NO_NEED_TO_WAIT.text}
 
 
-async def test_a_call_that_was_sent_away_has_arrived_only_for_so_long(fake):
+async def test_a_call_sent_away_counts_as_arrived_for_a_limited_time(fake):
     put_gang(fake, size=2)
     none_waits, short = {"most_connections": 1}, {"bind_wait_seconds": 5.0}
     async with extender(fake, scheduler=none_waits, gang=short) as running:
@@ -98,7 +98,7 @@ BIND_FAULTS = {
     "the answer is lost": kube_faults.LostAnswer(),
     "the connection ends before": kube_faults.Disconnect(),
     "the server stumbles": kube_faults.SERVER_ERROR,
-    "somebody was quicker": kube_faults.CONFLICT,
+    "another client was quicker": kube_faults.CONFLICT,
     "too many requests": kube_faults.throttled(),
 }
 
@@ -116,7 +116,7 @@ RELEASE_FAULTS = {
     "the answer is lost": kube_faults.LostAnswer(),
     "the connection ends before": kube_faults.Disconnect(),
     "the server stumbles": kube_faults.SERVER_ERROR,
-    "somebody was quicker": kube_faults.CONFLICT,
+    "another client was quicker": kube_faults.CONFLICT,
 }
 
 
@@ -129,8 +129,8 @@ async def test_a_fault_in_a_release_leaves_no_partial_gang(fake, fault):
     assert fake.faults.left == 0
 
 
-async def test_a_pod_of_another_scheduler_passes_is_bound_alone_and_is_counted(fake):
-    """By its label it is of a gang, and it is too large for each node: never mind."""
+async def test_a_pod_of_another_scheduler_is_bound_alone_and_counted(fake):
+    """Its label names a gang, and it is too large for each node: neither matters."""
     theirs = pod("theirs", job="j", size=4, schedulerName="other", schedulingGates=[])
     theirs["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "9"
     fake.put(paths.PODS, theirs)
@@ -172,7 +172,7 @@ async def test_a_member_that_never_arrives_ends_the_wait_with_an_error(fake):
     assert bound(fake) == {}
 
 
-async def test_a_binding_that_goes_on_failing_is_told_and_tried_again(fake):
+async def test_a_binding_that_fails_again_is_reported_and_retried(fake):
     put_gang(fake, size=1)
     fake.faults.order("create", "*/binding", *[kube_faults.SERVER_ERROR] * ATTEMPTS)
     async with extender(fake) as running:
@@ -202,7 +202,7 @@ async def test_a_lost_node_is_replaced_by_a_spare(fake):
             await eventually(lambda: bound(fake) == {"j-0": "b", "j-1": "b"})
 
 
-async def test_a_bare_pod_whose_pin_is_lost_is_made_anew(fake):
+async def test_a_bare_pod_with_a_lost_pin_is_recreated(fake):
     fake.remove(paths.NODES, "b")
     fake.put(paths.PODS, pod("single"))
     async with extender(fake) as running:

@@ -129,7 +129,7 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[str]]:
     return seen
 
 
-async def test_no_answer_is_worked_out_on_the_event_loop(workers: dict[str, set[str]]) -> None:
+async def test_no_answer_is_computed_on_the_event_loop(workers: dict[str, set[str]]) -> None:
     async with served(small()) as lent:
         for path in PATHS:
             status, _ = await lent.get(f"/v1/{path}")
@@ -165,7 +165,7 @@ LONG = {
 
 
 @pytest.mark.parametrize(("path", "part"), LONG.items(), ids=LONG)
-async def test_while_an_answer_is_worked_out_probes_and_kube_scheduler_are_answered(
+async def test_probes_and_kube_scheduler_are_answered_while_an_answer_is_computed(
     path: str, part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     began, go_on, real = threading.Event(), threading.Event(), getattr(explain, part)
@@ -187,7 +187,7 @@ async def test_while_an_answer_is_worked_out_probes_and_kube_scheduler_are_answe
         assert (await asked)[0] == 200
 
 
-async def test_a_long_question_keeps_no_list_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_long_request_keeps_no_list_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     began, go_on = threading.Event(), threading.Event()
 
     def held(*_given: Any, **_named: Any) -> Any:
@@ -207,8 +207,8 @@ async def test_a_long_question_keeps_no_list_waiting(monkeypatch: pytest.MonkeyP
         await asked
 
 
-async def test_who_goes_away_ends_the_work_for_him(monkeypatch: pytest.MonkeyPatch) -> None:
-    """(defect A3): nobody fills the queue with questions that he does not wait for."""
+async def test_the_work_of_a_caller_that_disconnects_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """(defect A3): no caller fills the queue with requests that it does not wait for."""
     began, ended = threading.Event(), threading.Event()
 
     def endless(asked: explain.Asked, *_given: Any, **_named: Any) -> Any:
@@ -236,7 +236,7 @@ async def test_an_answer_that_takes_too_long_is_given_up(monkeypatch: pytest.Mon
         assert (await lent.get("/v1/jobs"))[0] == 200
 
 
-async def test_of_many_who_ask_for_one_page_it_is_made_once(
+async def test_a_page_is_computed_once_for_many_callers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     calls: list[int] = []
@@ -288,7 +288,7 @@ BAD = ("limit=0", "limit=-1", "limit=x", "limit=" + "9" * 50, "limit=٣", "conti
 
 
 @pytest.mark.parametrize("query", BAD)
-async def test_a_page_that_cannot_be_is_refused(query: str) -> None:
+async def test_an_invalid_page_is_refused(query: str) -> None:
     async with served(small()) as lent:
         status, text = await lent.get(f"/v1/jobs?{query}")
         assert (status, b"query parameter" in text) == (400, True)
@@ -302,7 +302,7 @@ async def test_a_place_in_the_queue_is_a_number() -> None:
 
 
 @pytest.mark.parametrize("pods", [8000, 50_000])
-async def test_of_a_large_cluster_no_more_is_looked_at_than_a_page(
+async def test_a_page_of_a_large_cluster_reads_no_more_jobs_than_it_has(
     pods: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Work and memory of one answer are bounded, and the loop goes round meanwhile."""
@@ -327,8 +327,8 @@ async def test_of_a_large_cluster_no_more_is_looked_at_than_a_page(
     assert {name.startswith("shuntyard-lists") for name in viewed} == {True}
 
 
-def test_what_is_only_supposed_is_not_kept_in_the_clusters_memo() -> None:
-    """Ten thousand pods of somebody's question would stay there until the next cycle."""
+def test_hypothetical_pods_are_not_kept_in_the_cache_of_the_cluster() -> None:
+    """Ten thousand pods of a what-if would stay there until the next cycle."""
     store = small()
     snapshot = store.snapshot()
     read = ReadAnswers(store, CoreParameters(), SystemClock(), lambda: True, lambda: None)
@@ -342,7 +342,7 @@ def test_what_is_only_supposed_is_not_kept_in_the_clusters_memo() -> None:
     assert snapshot.cache.of(VIEWS).latest("default/job/asked") is None
 
 
-def test_of_a_small_cluster_lists_are_fresh_and_of_a_large_one_a_second_old() -> None:
+def test_lists_of_a_small_cluster_are_fresh_and_of_a_large_one_a_second_old() -> None:
     for pods, is_fresh in ((10, True), (MOST_FRESH_PODS + 1, False)):
         store = made_up.store(3, pods)
         read = ReadAnswers(store, CoreParameters(), SystemClock(), lambda: True, lambda: None)

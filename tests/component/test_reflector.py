@@ -1,4 +1,4 @@
-"""The real loop against the fake API server, with every fault that it must outlive."""
+"""The real loop against the fake API server, with every fault that it must survive."""
 
 import asyncio
 import random
@@ -24,7 +24,7 @@ NAMES = ["n0", "n1", "n2", "n3", "n4"]
 
 
 class Least(random.Random):
-    """No jitter: the least wait that is allowed."""
+    """No jitter: the shortest wait that is allowed."""
 
     @override
     def uniform(self, a: float, b: float) -> float:
@@ -32,7 +32,7 @@ class Least(random.Random):
 
 
 class Mirror:
-    """What a store would hold, and everything that was reported."""
+    """The objects a store would hold, and everything that was reported."""
 
     def __init__(self, fake: FakeKube, client: KubeClient, **options: Any) -> None:
         self.fake = fake
@@ -60,7 +60,7 @@ class Mirror:
                 self.nodes.pop(key, None)
 
     def true(self) -> bool:
-        """Whether we hold exactly what the server holds."""
+        """True if we hold exactly what the server holds."""
         found = {node["metadata"]["name"]: node for node in self.fake.objects(paths.NODES)}
         return {n: v.resource_version for n, v in self.nodes.items()} == {
             n: v["metadata"]["resourceVersion"] for n, v in found.items()
@@ -150,7 +150,7 @@ FAULTS: dict[str, tuple[str, kube_faults.Fault, dict[str, int]]] = {
 
 
 @pytest.mark.parametrize(("verb", "fault", "relists"), FAULTS.values(), ids=FAULTS)
-async def test_a_fault_is_outlived(
+async def test_the_loop_survives_a_fault(
     fake: FakeKube, verb: str, fault: kube_faults.Fault, relists: dict[str, int]
 ) -> None:
     async with mirroring(fake, (verb, fault)) as mirror:
@@ -160,14 +160,14 @@ async def test_a_fault_is_outlived(
         assert mirror.reflector.relists == relists
 
 
-async def test_all_faults_one_after_the_other_are_outlived(fake: FakeKube) -> None:
+async def test_the_loop_survives_all_faults_one_after_the_other(fake: FakeKube) -> None:
     faults = [(verb, fault) for verb, fault, _ in FAULTS.values()]
     async with mirroring(fake, *faults) as mirror:
         await eventually(lambda: _nudged(mirror) == 0)
         await mirror.settles()
 
 
-async def test_an_expired_page_begins_the_list_again(fake: FakeKube) -> None:
+async def test_an_expired_page_restarts_the_list(fake: FakeKube) -> None:
     async with mirroring(fake, ("watch", kube_faults.GoneEvent()), page_size=2) as mirror:
         await mirror.reflector.synced.wait()
         fake.faults.order("list", paths.NODES, kube_faults.SERVER_ERROR)
@@ -181,7 +181,7 @@ async def test_an_expired_page_begins_the_list_again(fake: FakeKube) -> None:
         assert "n4" not in mirror.nodes
 
 
-async def test_what_was_missed_is_a_replace(fake: FakeKube) -> None:
+async def test_missed_changes_come_as_a_replace(fake: FakeKube) -> None:
     async with mirroring(fake) as mirror:
         await mirror.settles()
         gate = kube_faults.Slow()
@@ -200,7 +200,7 @@ async def test_what_was_missed_is_a_replace(fake: FakeKube) -> None:
         assert mirror.reflector.relists == {"start": 1, "gone": 1}
 
 
-async def test_disconnects_are_outlived(fake: FakeKube) -> None:
+async def test_the_loop_survives_disconnects(fake: FakeKube) -> None:
     async with mirroring(fake, *[("list", kube_faults.Disconnect())] * 4) as mirror:
         await mirror.watches()
         await mirror.settles()
@@ -222,7 +222,7 @@ async def test_a_bookmark_spares_a_list(fake: FakeKube) -> None:
         assert mirror.reflector.relists == {"start": 1}
 
 
-async def test_a_server_that_hangs_up_at_once_does_not_spin_us(
+async def test_a_server_that_disconnects_at_once_causes_no_busy_loop(
     fake: FakeKube, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reflector, "FLOOR_SECONDS", 0.1)
@@ -233,7 +233,7 @@ async def test_a_server_that_hangs_up_at_once_does_not_spin_us(
     assert fake.verbs("nodes") == ["list"] + ["watch"] * 5
 
 
-async def test_a_server_that_is_always_gone_does_not_spin_us(fake: FakeKube) -> None:
+async def test_a_server_that_always_answers_gone_causes_no_busy_loop(fake: FakeKube) -> None:
     waits: list[float] = []
 
     class Recording(Least):
@@ -248,7 +248,7 @@ async def test_a_server_that_is_always_gone_does_not_spin_us(fake: FakeKube) -> 
     assert waits == [0.8, 1.6, 3.2, 6.4, 10.0]
 
 
-async def test_a_connection_that_fell_silent_is_opened_again(
+async def test_a_silent_connection_is_opened_again(
     fake: FakeKube, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reflector, "SLACK_SECONDS", -239.9)
@@ -259,7 +259,7 @@ async def test_a_connection_that_fell_silent_is_opened_again(
         assert "ConnectionLost" in str(mirror.reported[0][1])
 
 
-async def test_an_odd_object_is_left_out_and_reported(fake: FakeKube) -> None:
+async def test_a_malformed_object_is_left_out_and_reported(fake: FakeKube) -> None:
     put(fake, "odd", allocatable={"cpu": "much"})
     async with mirroring(fake) as mirror:
         await mirror.reflector.synced.wait()
@@ -272,7 +272,7 @@ async def test_an_odd_object_is_left_out_and_reported(fake: FakeKube) -> None:
         assert mirror.reflector.relists == {"start": 1}
 
 
-async def test_the_last_sign_of_life_is_known(fake: FakeKube) -> None:
+async def test_the_time_of_the_last_message_is_kept(fake: FakeKube) -> None:
     async with mirroring(fake) as mirror:
         await mirror.watches()
         before = mirror.reflector.last_event_at
@@ -291,12 +291,12 @@ async def test_a_sink_that_fails_ends_the_loop(fake: FakeKube) -> None:
 
 
 def _nudged(mirror: Mirror) -> int:
-    """Cause an event, which some faults wait for; say how many faults are left."""
+    """Cause an event, which some faults wait for; return how many faults are left."""
     put(mirror.fake, "probe", serial=str(len(mirror.fake.calls)))
     return mirror.fake.faults.left
 
 
-async def test_who_does_not_trust_it_gets_a_new_list_of_what_a_dead_watch_kept_back(
+async def test_a_requested_list_brings_the_changes_that_a_dead_watch_missed(
     fake: FakeKube,
 ) -> None:
     async with mirroring(fake, ("watch", kube_faults.Freeze())) as mirror:
@@ -312,7 +312,7 @@ async def test_who_does_not_trust_it_gets_a_new_list_of_what_a_dead_watch_kept_b
     assert mirror.reported == []
 
 
-async def test_a_list_on_its_way_is_not_begun_anew(fake: FakeKube) -> None:
+async def test_a_list_in_progress_is_not_restarted(fake: FakeKube) -> None:
     gate = kube_faults.Slow()
     async with mirroring(fake, ("list", gate)) as mirror:
         await eventually(lambda: fake.faults.left == 0)

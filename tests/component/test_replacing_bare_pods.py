@@ -1,6 +1,6 @@
-"""A bare pod is replaced so that no two copies of it run, and none comes back that a user deleted.
+"""A bare pod is replaced so that no two copies of it run; a pod deleted by its user stays deleted.
 
-The gang of the tests cannot become whole until a second node is there: one of its pods is pinned to
+The gang of the tests cannot become whole until a second node exists: one of its pods is pinned to
 a node that does not exist. So it is dissolved (defects E1, E2).
 """
 
@@ -32,7 +32,7 @@ PATIENCE_SECONDS = 30.0
 UNAVAILABLE = kube_faults.Answer(503, "ServiceUnavailable")
 GANG = {"most_backoff_seconds": 0.5}
 BELIEVED = {"signing": {"secret": None}}
-"""The seats that a test puts here are the extender's own; signed they cannot be from outside."""
+"""The reservations in these tests are the extender's own; signed ones cannot come from outside."""
 WRITES = {
     "mark": ("patch", "*/pods/j-?"),
     "copy": ("create", "*/namespaces/default/pods"),
@@ -89,7 +89,7 @@ def _bound(name: str) -> dict[str, Any]:
 
 
 def delete_gang(fake: FakeKube) -> None:
-    """Delete the gang's pods by the names that their owner knows, as ``kubectl delete -f`` does."""
+    """Delete the gang's pods by their first names, as ``kubectl delete -f`` does."""
     for name in sorted(MEMBERS):
         fake.actions.delete(Target(paths.PODS, "default", name, ""), {})
     fake.watches.wake()
@@ -125,7 +125,7 @@ async def test_a_gang_whose_deletion_fails_for_a_while_never_has_more_members_th
 
 
 @pytest.mark.parametrize("write", WRITES)
-async def test_nothing_comes_back_of_a_gang_that_is_deleted_while_it_is_dissolved(
+async def test_no_pod_comes_back_of_a_gang_that_is_deleted_while_it_is_dissolved(
     fake: FakeKube, write: str
 ) -> None:
     """The user's deletions come just before that write of each pod (defect E2)."""
@@ -141,7 +141,7 @@ async def test_nothing_comes_back_of_a_gang_that_is_deleted_while_it_is_dissolve
                 await eventually(lambda: not fake.objects(paths.PODS), PATIENCE_SECONDS)
 
 
-async def test_a_pod_that_ends_by_itself_is_not_run_again(fake: FakeKube) -> None:
+async def test_a_pod_that_ends_by_itself_is_not_recreated(fake: FakeKube) -> None:
     """It ends between its copy and its deletion."""
     held = kube_faults.Slow()
     fake.faults.order(*WRITES["deletion"], *[held] * len(OTHERS))
@@ -203,14 +203,14 @@ def _names(fake: FakeKube) -> set[str]:
 
 
 def _was_unmarked(history: History) -> bool:
-    """Each of the others was marked once and is not any more."""
+    """Each of the others was marked once and is unmarked again."""
     marked = {e.uid for e in history.events if annotation(e.pod, labels.REPLACED_BY)}
     now = {u for u, p in history.pods.items() if not annotation(p, labels.REPLACED_BY)}
     return len(marked & now) == len(OTHERS)
 
 
 class _Undisturbed(kube_faults.Fault):
-    """No fault: lets a request pass on the way to the one that is meant."""
+    """No fault: lets a request pass on the way to the intended one."""
 
 
 def _copies(fake: FakeKube) -> set[str]:

@@ -1,4 +1,4 @@
-"""An elastic job grows into idle room, makes room for a more important one, and grows again."""
+"""An elastic job grows into idle room, yields it to a more important one, and grows again."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -53,7 +53,7 @@ def events(fake: FakeKube) -> set[str]:
 
 
 @pytest.mark.parametrize("notes", [CHECKPOINT, TERMINATE], ids=["checkpoint", "terminate"])
-async def test_room_is_used_lent_and_used_again(
+async def test_a_job_grows_into_free_room_yields_it_and_grows_again(
     fake: FakeKube, notes: dict[str, str], tmp_path: Path
 ) -> None:
     put_job(fake, 2, notes)

@@ -1,4 +1,4 @@
-"""Killed at any write of a change of workers, the extender goes on; no number is written twice."""
+"""Killed at any write of a change of workers, the extender continues; no number is rewritten."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ LONG: dict[str, Any] = {"checkpoint_seconds": 30.0, "hold_seconds": 30.0}
 
 @dataclass(frozen=True)
 class Undisturbed(kube_faults.Fault):
-    """No fault: lets a request pass on the way to the one that is meant."""
+    """No fault: lets a request pass on the way to the intended one."""
 
 
 @pytest.fixture
@@ -59,16 +59,16 @@ def _is_settled(crew: Crew) -> bool:
 
 
 async def _grows_and_makes_room(fake: FakeKube, crew: Crew) -> None:
-    """Let ``j`` grow, then put the job for which it makes room."""
+    """Let ``j`` grow, then put the job to which it yields room."""
     await eventually(lambda: crew.running_workers() == 4 or not fake.faults.left, PATIENCE_SECONDS)
     put_job(fake, 2, {}, name="s", span="", priority=1000)
 
 
 @pytest.mark.parametrize(("notes", "count", "how"), CASES.values(), ids=CASES)
-async def test_a_change_goes_on_wherever_the_extender_is_killed(
+async def test_a_change_continues_wherever_the_extender_is_killed(
     fake: FakeKube, notes: dict[str, str], count: int, how: str
 ) -> None:
-    """Before a write: it never happens. After it: it happened, and nobody heard the answer."""
+    """Before a write: it never happens. After it: it happened, and its answer was lost."""
     put_job(fake, 2, notes)
     stop = kube_faults.Slow() if how == "before" else kube_faults.LostAnswer()
     async with yard(fake, **LONG) as (crew, first):
@@ -82,7 +82,7 @@ async def test_a_change_goes_on_wherever_the_extender_is_killed(
     assert notes is TERMINATE or crew.lost == []
 
 
-async def test_a_write_that_somebody_else_was_quicker_than_is_not_made(fake: FakeKube) -> None:
+async def test_a_write_with_an_outdated_version_is_not_made(fake: FakeKube) -> None:
     put_job(fake, 2, CHECKPOINT)
     held = kube_faults.Slow()
     async with yard(fake, **LONG) as (crew, _):
@@ -139,7 +139,7 @@ async def test_a_trainer_that_cannot_save_keeps_its_workers(fake: FakeKube) -> N
     assert (crew.written, crew.lost) == ([2, 4], [])
 
 
-async def test_an_agent_that_falls_silent_keeps_the_workers_there(fake: FakeKube) -> None:
+async def test_a_silent_agent_keeps_the_workers_running(fake: FakeKube) -> None:
     put_job(fake, 2, CHECKPOINT)
     async with yard(fake, stale_seconds=1.0, cooldown_seconds=60.0) as (crew, _):
         crew.deaf = True
@@ -149,7 +149,7 @@ async def test_an_agent_that_falls_silent_keeps_the_workers_there(fake: FakeKube
     assert (crew.written, crew.lost) == ([2, 4], [])
 
 
-async def test_who_changes_the_number_by_hand_has_the_last_word(fake: FakeKube) -> None:
+async def test_a_number_changed_by_hand_prevails(fake: FakeKube) -> None:
     put_job(fake, 2, CHECKPOINT)
     async with yard(fake, cooldown_seconds=60.0, **LONG) as (crew, _):
         crew.deaf = True
@@ -159,7 +159,7 @@ async def test_who_changes_the_number_by_hand_has_the_last_word(fake: FakeKube) 
         assert crew.wanted() == 3
 
 
-async def test_a_pod_that_is_deleted_while_it_is_asked_ends_the_change(fake: FakeKube) -> None:
+async def test_a_pod_deleted_during_its_checkpoint_request_ends_the_change(fake: FakeKube) -> None:
     put_job(fake, 2, CHECKPOINT)
     async with yard(fake, cooldown_seconds=60.0, **LONG) as (crew, _):
         crew.deaf = True
@@ -170,8 +170,8 @@ async def test_a_pod_that_is_deleted_while_it_is_asked_ends_the_change(fake: Fak
     assert crew.written == [2, 4]
 
 
-async def test_new_workers_without_room_are_given_back(fake: FakeKube) -> None:
-    """The foreign pod comes while the growth is on its way to the server: nobody may see it yet."""
+async def test_new_workers_without_room_are_removed_again(fake: FakeKube) -> None:
+    """The foreign pod comes while the growth is being written: the extender cannot see it yet."""
     put_job(fake, 2, CHECKPOINT)
     held = kube_faults.Slow()
     async with yard(fake, grow_seconds=1.0, cooldown_seconds=60.0) as (crew, _):

@@ -22,7 +22,7 @@ QUIET: dict[str, Any] = {"enabled": False, "checkpoint_seconds": 30.0, "hold_sec
 
 @dataclass(frozen=True)
 class Undisturbed(kube_faults.Fault):
-    """No fault: lets a request pass on the way to the one that is meant."""
+    """No fault: lets a request pass on the way to the intended one."""
 
 
 @dataclass

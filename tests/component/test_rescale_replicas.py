@@ -38,7 +38,7 @@ CASES = {
 
 @dataclass(frozen=True)
 class Undisturbed(kube_faults.Fault):
-    """No fault: lets a request pass on the way to the one that is meant."""
+    """No fault: lets a request pass on the way to the intended one."""
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def _is_done(replicas: Replicas) -> bool:
 
 
 @pytest.mark.parametrize(("path", "number", "how"), CASES.values(), ids=CASES)
-async def test_those_who_were_marked_leave_wherever_the_extender_is_killed(
+async def test_marked_replicas_leave_wherever_the_extender_is_killed(
     fake: FakeKube, replicas: Replicas, path: str, number: int, how: str
 ) -> None:
     stop = kube_faults.Slow() if how == "before" else kube_faults.LostAnswer()
@@ -80,7 +80,9 @@ async def test_those_who_were_marked_leave_wherever_the_extender_is_killed(
     assert not [call for call in fake.calls if (call.verb, call.resource) == ("patch", COPY)]
 
 
-async def test_a_pod_that_cannot_be_marked_keeps_all(fake: FakeKube, replicas: Replicas) -> None:
+async def test_a_pod_that_cannot_be_marked_keeps_all_replicas(
+    fake: FakeKube, replicas: Replicas
+) -> None:
     forbidden = kube_faults.Answer(403, "Forbidden")
     fake.faults.order("patch", f"*/pods/{NAME}-1", *[forbidden] * 20)
     async with extender(fake, **settings({**QUIET, "checkpoint_seconds": 1.0})):
@@ -94,7 +96,7 @@ async def test_a_pod_that_cannot_be_marked_keeps_all(fake: FakeKube, replicas: R
 
 
 async def test_a_pod_of_the_same_name_is_not_marked(fake: FakeKube, replicas: Replicas) -> None:
-    """The uid is the precondition: whoever came meanwhile is not meant."""
+    """The uid is the precondition: a pod created meanwhile is not marked."""
     held = kube_faults.Slow()
     fake.faults.order("patch", f"*/pods/{NAME}-0", held)
     async with extender(fake, **settings(QUIET)):

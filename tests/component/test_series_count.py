@@ -7,7 +7,7 @@ from bench.series import agent_row, extender_row
 
 LARGER = [(250, 5000), pytest.param(5000, 100_000, marks=pytest.mark.e2e)]
 MOST_SERIES = 1500
-"""Of an extender, all histograms included; a scrape of so many takes some 20 ms."""
+"""Series of an extender, all histograms included; a scrape of so many takes some 20 ms."""
 MOST_OF_AN_AGENT = 150
 
 
@@ -19,7 +19,7 @@ def test_an_extender_of_a_large_cluster_has_the_series_of_a_small_one(nodes, pod
     assert large.series < MOST_SERIES
 
 
-def test_an_agents_series_are_those_of_so_many_pods_at_most():
+def test_an_agent_has_series_of_a_limited_number_of_pods():
     none, full, beyond = (agent_row(pods).series for pods in (0, MOST_PODS, 3 * MOST_PODS))
     assert none < MOST_OF_AN_AGENT
     assert full - none == MOST_PODS * (len(SERIES) + 1)

@@ -1,7 +1,7 @@
 """The live loops and the simulator, on the same small trace: the same nodes, the same order.
 
 The live side runs for real against the fake API server; only the time of day is the trace's. Its
-jobs end when the simulated ones did, so that both schedulers are asked at the same moments.
+jobs end when the simulated ones did, so that both schedulers decide at the same moments.
 """
 
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ def job(name: str, at: float, workers: int, seconds: float, **fields: Any) -> Jo
 
 
 def trace() -> Workload:
-    """Two machines of 8 CPUs and one of 4; what each job is for stands beside it."""
+    """Two machines of 8 CPUs and one of 4; a comment beside each job gives its purpose."""
     wide = {"cpu": 2000, "memory": GIBI}
     return Workload(
         jobs=(
@@ -67,9 +67,9 @@ def trace() -> Workload:
             # all is full: who comes first?
             job("modest", 10, 4, 50, class_value=-1, namespace="modest", user_priority=1),
             job("urgent", 10, 4, 50, class_value=1000, namespace="urgent", user_priority=9),
-            # the only one that a reservation is held for: it waits at most half a minute
+            # the backfill head: it waits at most half a minute
             job("whole", 12, 8, 60, worker=wide, max_wait_seconds=30),
-            # gone before it starts, known by the run before: may pass
+            # gone before it starts, known by the run before: may be backfilled
             job("short-2", 45, 2, 20, expected_seconds=None),
             job("late", 46, 2, 500),
             job("last", 130, 2, 30),
@@ -83,7 +83,7 @@ def trace() -> Workload:
 
 @dataclass
 class Watched(EngineDecider):
-    """Notes when it was asked, and for whom room was kept."""
+    """Records when it was called, and for which job room was kept."""
 
     moments: list[float] = field(default_factory=list)
     holders: set[str] = field(default_factory=set)
@@ -101,7 +101,7 @@ def simulated(order: Order = Order.CPS) -> tuple[Run, Watched]:
     return simulate(trace(), decider), decider
 
 
-def test_the_trace_asks_for_more_than_first_come_first_served():
+def test_the_trace_needs_more_than_first_come_first_served():
     run, decider = simulated()
     started = {record.name: record.started_at for record in run.jobs}
     assert len(run.completed) == len(run.jobs)
@@ -128,7 +128,7 @@ async def test_the_live_loops_and_the_simulator_place_alike(order):
 
 QUEUE = {"settle_seconds": 0.01, "interval_seconds": 0.1}
 PATIENT = {"bind_wait_seconds": 60.0, "bind_burst_seconds": 60.0}
-"""The simulator knows no calls that come too late."""
+"""Do nothing: the simulator has no calls that come too late."""
 
 
 def nodes_of(run: Run) -> dict[str, str]:
@@ -186,7 +186,7 @@ class TraceLife:
         return list(dict.fromkeys(call.name.rsplit("-", 2)[0] for call in patched))
 
     def _happen(self, before: float, at: float) -> None:
-        """All of one moment at once: no cycle sees the half of it."""
+        """Submit all jobs of a moment at once: no cycle sees half of them."""
         self.clock.at = at
         self.fake.actions.now = EPOCH_SECONDS + at
         ended = {
@@ -219,7 +219,7 @@ class TraceLife:
         await eventually(rests)
 
     def _seen(self, schedule: QueueController) -> bool:
-        """The watch has shown every pod as it is, and none is on its way to its node."""
+        """True if the watch has every pod as it is, and no pod is being bound."""
         known = schedule.context.recorder.store.snapshot().pods
         live = {
             f"{p['metadata']['namespace']}/{p['metadata']['name']}": p

@@ -1,4 +1,4 @@
-"""Two extenders over one API server: who stops acting writes nothing more, the other goes on."""
+"""Two extenders over one API server: a former leader writes nothing more, the new one continues."""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -37,8 +37,8 @@ async def replica(fake: FakeKube, identity: str) -> AsyncIterator[Extender]:
         yield running
 
 
-async def test_the_rest_of_a_burst_is_left_to_who_took_over(fake: FakeKube) -> None:
-    """As after a freeze in the middle of it: what waited for its turn is not posted any more."""
+async def test_the_new_leader_completes_the_burst(fake: FakeKube) -> None:
+    """As after a freeze in the middle of it: queued Bindings are not posted any more."""
     held = kube_faults.Slow()
     fake.faults.order("create", "*/pods/j-?/binding", held)
     async with (
@@ -63,10 +63,10 @@ async def test_the_rest_of_a_burst_is_left_to_who_took_over(fake: FakeKube) -> N
         assert bound_twice(history) == ()
 
 
-async def test_after_a_long_silence_all_is_listed_again_before_anybody_acts(
+async def test_after_a_long_silence_a_replica_lists_everything_before_it_leads(
     fake: FakeKube, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The watches of a replica that was cut off look alive, and may bring nothing any more."""
+    """The watches of a replica that was cut off look alive, and may bring no changes any more."""
     monkeypatch.setattr("extender.writers.leadership.TOUCH_SECONDS", 2.0)
     async with lease(fake, FIRST), replica(fake, FIRST) as first:
         await eventually(lambda: acts(first), PATIENCE_SECONDS)

@@ -1,4 +1,4 @@
-"""Why a pod waits is written on it while it waits, and not once it may go."""
+"""The reason why a pod waits is written on it while it waits, not once it may start."""
 
 import asyncio
 import contextlib
@@ -53,7 +53,7 @@ def opens(found: dict[str, Any]) -> OpenGate:
     return OpenGate("default/job/j", ((key, uid),))
 
 
-def told(fake: FakeKube) -> list[str]:
+def pods_with_reason(fake: FakeKube) -> list[str]:
     return [
         one["metadata"]["name"]
         for one in fake.objects(paths.PODS)
@@ -62,15 +62,15 @@ def told(fake: FakeKube) -> list[str]:
 
 
 @pytest.mark.parametrize("go", [goes, opens])
-async def test_what_stands_in_line_about_a_pod_that_goes_is_not_written(
+async def test_a_queued_reason_of_a_released_pod_is_not_written(
     fake: FakeKube, executor: Executor, go: Callable[[dict[str, Any]], ReleaseGang | OpenGate]
 ) -> None:
     going, waiting = (fake.put(paths.PODS, pod(name)) for name in ("going", "waiting"))
     await executor.carry_out([waits(going), waits(waiting)])
     await executor.carry_out([go(going)])
     task = asyncio.create_task(executor.teller.run())
-    await eventually(lambda: "waiting" in told(fake))
+    await eventually(lambda: "waiting" in pods_with_reason(fake))
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
-    assert told(fake) == ["waiting"]
+    assert pods_with_reason(fake) == ["waiting"]

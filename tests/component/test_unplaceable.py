@@ -22,7 +22,7 @@ FAULTS = {
     "the answer is lost": kube_faults.LostAnswer(),
     "the connection ends before": kube_faults.Disconnect(),
     "the server stumbles": kube_faults.SERVER_ERROR,
-    "somebody was quicker": kube_faults.CONFLICT,
+    "another client was quicker": kube_faults.CONFLICT,
 }
 
 
@@ -38,7 +38,7 @@ def put(fake):
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
-async def test_every_pod_is_asked_for_nobody_is_bound_and_then_all_are(fake_and_log, fault):
+async def test_nodes_are_requested_for_every_pod_and_then_all_are_bound(fake_and_log, fault):
     fake, log = fake_and_log
     put(fake)
     if fault is not None:

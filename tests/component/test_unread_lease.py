@@ -1,4 +1,4 @@
-"""A Lease that cannot be read is told of with the reason, also where the error has no words."""
+"""A failure to read the Lease is logged with its reason, also for an error without a text."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ from tests.fakes.eventually import eventually
 
 
 class Silent:
-    """An API server that takes every request and never answers."""
+    """An API server that accepts every request and never answers."""
 
     async def get(self, _path: str) -> bytes:
         await asyncio.get_running_loop().create_future()
@@ -37,7 +37,7 @@ CASES: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize(("server", "words"), CASES.values(), ids=CASES)
-async def test_the_reason_is_said(
+async def test_the_reason_is_logged(
     server: object, words: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lease, "READ_SECONDS", 0.01)

@@ -1,4 +1,4 @@
-"""Trainers, agents and owners over the fake API server: what a migration needs of the world.
+"""Trainers, agents and owners over the fake API server, as a migration needs them.
 
 * A trainer takes steps while its pod runs, saves on request, holds after that, and resumes where
   its job's directory says. It notes every step, so that a step done twice shows.
@@ -70,7 +70,7 @@ class Trainer:
 
 @dataclass
 class Training:
-    """The world around the extender.
+    """The cluster around the extender.
 
     Attributes:
         categories: What each job's trainer counts as, by name of the job's directory.
@@ -231,7 +231,7 @@ class Training:
         return f"{next(self._serial):05x}"
 
     def _report(self) -> None:
-        """Every agent sends a full report and does what the answer says."""
+        """Every agent sends a full report and does what the answer orders."""
         if self.extender is None or self.extender.task.done():
             return
         loops = self.extender.parts.loops
@@ -240,11 +240,11 @@ class Training:
             name = node["metadata"]["name"]
             if name in self.silent:
                 continue
-            recorder.report(self._heard(name))
+            recorder.report(self._heartbeat(name))
             for command in requests.commands(recorder.store.snapshot(), NodeName(name)):
                 self._obey(command)
 
-    def _heard(self, node: str) -> NodeHeartbeat:
+    def _heartbeat(self, node: str) -> NodeHeartbeat:
         here = [p for p in self.pods() if p["spec"].get("nodeName") == node]
         reports = (self._pod_report(p) for p in here if p["metadata"]["uid"] in self.trainers)
         return NodeHeartbeat(

@@ -1,7 +1,7 @@
 """Training on one busy node whose CPU is divided by requests, as the kernel does it.
 
 Pods run from the start; a step costs one core-second of a fast clock. An agent reports for the
-node. Nobody but the extender changes a request.
+node. Only the extender changes a request.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ QUICK: dict[str, Any] = {
 
 @dataclass
 class Weighing:
-    """The world around the extender.
+    """The cluster around the extender.
 
     Attributes:
         total_steps: Of each pod, by name.
@@ -85,7 +85,7 @@ class Weighing:
         return {p["metadata"]["name"]: milli(p) for p in self.fake.objects(paths.PODS)}
 
     def notes(self) -> dict[str, str]:
-        """What stands on the pods that carry a note."""
+        """The annotations of the pods with a record."""
         found = {
             p["metadata"]["name"]: p["metadata"].get("annotations", {}).get(labels.CPU_GIVEN)
             for p in self.fake.objects(paths.PODS)
@@ -96,7 +96,7 @@ class Weighing:
         return set(self.requests().values()) == {1000} and not self.notes()
 
     def weighed(self) -> bool:
-        """Who has least to do has most."""
+        """The pod with the least work left has the largest request."""
         requests = self.requests()
         by_work = sorted(requests, key=lambda name: self.total_steps[name])
         return [requests[name] for name in by_work] == sorted(requests.values(), reverse=True) and (
@@ -128,7 +128,7 @@ class Weighing:
         alive = self._alive()
         total = sum(map(milli, alive))
         pods = tuple(self._pod(p, CORES * milli(p) / total) for p in alive)
-        heard = NodeHeartbeat(
+        heartbeat = NodeHeartbeat(
             node=NodeName("a"),
             boot="boot",
             sequence=next(self._sequence),
@@ -138,7 +138,7 @@ class Weighing:
             cpu_cores=CORES,
             pods=pods,
         )
-        recorder.report(heard)
+        recorder.report(heartbeat)
 
     def _pod(self, found: dict[str, Any], cores: float) -> PodReport:
         name = found["metadata"]["name"]

@@ -44,7 +44,7 @@ def make_report(
     )
 
 
-def make_heard(
+def make_heartbeat(
     sequence: int,
     pods: Iterable[PodReport] = (),
     *,
@@ -54,7 +54,7 @@ def make_heard(
     boot: str = "boot-1",
     **fields: Any,
 ) -> NodeHeartbeat:
-    """A heartbeat; it comes at the monotonic second of its sequence."""
+    """Return a heartbeat; it comes at the monotonic second of its sequence."""
     given = {"sent_at": 0.0, "received_at": float(sequence), **fields}
     return NodeHeartbeat(
         node=NodeName(node),

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from extender.core.agents.heartbeats import Kind, NodeHeartbeat, kind, merged
 from shared.progress import Category, NodeReport, PodReport
-from tests.fakes.reports import make_heard, make_pod_report
+from tests.fakes.reports import make_heartbeat, make_pod_report
 
 pods = st.builds(
     make_pod_report,
@@ -15,7 +15,7 @@ pods = st.builds(
 )
 states = st.lists(pods, max_size=4).map(lambda listed: {pod.uid: pod for pod in listed})
 heartbeats = st.builds(
-    make_heard,
+    make_heartbeat,
     st.integers(1, 6),
     st.lists(pods, max_size=3),
     full=st.booleans(),
@@ -36,14 +36,14 @@ def difference(
 ) -> NodeHeartbeat:
     """What an agent sends to one that knows ``before``."""
     changed = [pod for uid, pod in after.items() if before.get(uid) != pod]
-    return make_heard(sequence, changed, gone=before.keys() - after.keys())
+    return make_heartbeat(sequence, changed, gone=before.keys() - after.keys())
 
 
 @given(histories, states)
 def test_after_a_full_report_its_state_is_known_whatever_came_before(history, state) -> None:
     report = known_after(history)
     last = 0 if report is None else report.sequence
-    full = make_heard(last + 1, state.values(), full=True, boot=report.boot if report else "x")
+    full = make_heartbeat(last + 1, state.values(), full=True, boot=report.boot if report else "x")
     known = merged(report, full)
     assert (dict(known.pods), known.complete) == (state, True)
 
@@ -51,7 +51,7 @@ def test_after_a_full_report_its_state_is_known_whatever_came_before(history, st
 @given(states, st.lists(st.tuples(states, st.booleans()), max_size=6))
 def test_changes_add_up_to_the_agents_state_though_heartbeats_are_lost(first, steps) -> None:
     """An agent repeats its changes until one heartbeat with them is answered."""
-    known = merged(None, make_heard(1, first.values(), full=True))
+    known = merged(None, make_heartbeat(1, first.values(), full=True))
     answered, sequence = first, 1
     for state, arrives in steps:
         sequence += 1
@@ -65,11 +65,11 @@ def test_changes_add_up_to_the_agents_state_though_heartbeats_are_lost(first, st
 @given(states, states, states)
 def test_an_answer_that_is_lost_costs_nothing(first, second, third) -> None:
     """The heartbeat was taken, the agent does not know: the next one holds its changes too."""
-    known = merged(None, make_heard(1, first.values(), full=True))
+    known = merged(None, make_heartbeat(1, first.values(), full=True))
     known = merged(known, difference(first, second, 2))
     repeated = difference(first, third, 3)
     gone = {*repeated.gone, *(second.keys() - third.keys())}
-    known = merged(known, make_heard(3, [*repeated.pods, *third.values()], gone=gone))
+    known = merged(known, make_heartbeat(3, [*repeated.pods, *third.values()], gone=gone))
     assert dict(known.pods) == third
 
 

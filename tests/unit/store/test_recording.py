@@ -30,7 +30,7 @@ from tests.fakes.builders import (
     make_term,
     pinned_to,
 )
-from tests.fakes.reports import make_heard, make_pod_report
+from tests.fakes.reports import make_heartbeat, make_pod_report
 
 ODD = make_shape(
     node_selector={"a": "b"},
@@ -54,7 +54,9 @@ RECORDS: dict[str, Record] = {
     "assumption": AssumptionRecord(SEAT),
     "forget": ForgetRecord(Uid("u")),
     "expire": ExpireRecord(1.25),
-    "report": ReportRecord(make_heard(3, [make_pod_report("u", value=0.5)], use=Use(cpu_cores=1))),
+    "report": ReportRecord(
+        make_heartbeat(3, [make_pod_report("u", value=0.5)], use=Use(cpu_cores=1))
+    ),
     "decision": DecisionRecord(
         kind="filter", generation=7, now=0.1, input={"nodes": ["a"]}, output=None
     ),
@@ -190,12 +192,14 @@ def test_a_restored_store_goes_on_like_the_one_it_came_from(log: Log) -> None:
 
 def test_reports_replay_from_the_log_and_from_a_checkpoint(log: Log) -> None:
     converged = make_pod_report("u", Category.CONVERGED)
-    log.happens(ReportRecord(make_heard(1, [converged, make_pod_report("v")], full=True, node="n")))
+    log.happens(
+        ReportRecord(make_heartbeat(1, [converged, make_pod_report("v")], full=True, node="n"))
+    )
     log.decides()
     segment = recording.opening(log.store.export(), "abc").splitlines(keepends=True)
     before = len(log.lines)
-    log.happens(ReportRecord(make_heard(2, gone=["v"], node="n")))
-    log.happens(ReportRecord(make_heard(9, [converged], node="a node that is not there")))
+    log.happens(ReportRecord(make_heartbeat(2, gone=["v"], node="n")))
+    log.happens(ReportRecord(make_heartbeat(9, [converged], node="a node that is not there")))
     log.decides()
     assert list(recording.replay(log.lines, decide)) == []
     assert list(recording.replay([*segment, *log.lines[before:]], decide)) == []

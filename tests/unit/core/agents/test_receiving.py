@@ -7,7 +7,7 @@ from extender.core.agents import heartbeats
 from extender.core.agents.heartbeats import MOST_PODS, Kind, merged
 from shared import wire
 from shared.progress import Category, Checkpoint, CheckpointPhase, NodeReport, Use
-from tests.fakes.reports import make_heard, make_pod_report, make_report
+from tests.fakes.reports import make_heartbeat, make_pod_report, make_report
 
 A, B, C = (make_pod_report(uid) for uid in "abc")
 NEWER_A = make_pod_report("a", Category.CONVERGED)
@@ -15,23 +15,23 @@ WHOLE = make_report(pods=[A, B], sequence=5)
 PART = make_report(complete=False, sequence=5)
 
 MERGED = {
-    "the first one, full": (None, make_heard(1, [A], full=True), Kind.FULL, [A], True),
-    "the first one, of changes": (None, make_heard(1, [A]), Kind.BASELESS, [], False),
-    "full": (WHOLE, make_heard(6, [C], full=True), Kind.FULL, [C], True),
-    "full and empty": (WHOLE, make_heard(6, full=True), Kind.FULL, [], True),
-    "nothing changed": (WHOLE, make_heard(6), Kind.CHANGES, [A, B], True),
-    "a change": (WHOLE, make_heard(6, [NEWER_A]), Kind.CHANGES, [NEWER_A, B], True),
-    "a new pod": (WHOLE, make_heard(6, [C]), Kind.CHANGES, [A, B, C], True),
-    "one gone": (WHOLE, make_heard(6, gone=["a"]), Kind.CHANGES, [B], True),
-    "an unknown one gone": (WHOLE, make_heard(6, gone=["x"]), Kind.CHANGES, [A, B], True),
-    "changed and gone": (WHOLE, make_heard(6, [C], gone=["c"]), Kind.CHANGES, [A, B], True),
-    "a gap in the sequence": (WHOLE, make_heard(9, [C]), Kind.CHANGES, [A, B, C], True),
-    "the same once more": (WHOLE, make_heard(5, [C]), Kind.REPEATED, [A, B], True),
-    "an older one": (WHOLE, make_heard(4, [C], full=True), Kind.REPEATED, [A, B], True),
-    "changes of another life": (WHOLE, make_heard(1, [C], boot="2"), Kind.BASELESS, [], False),
-    "a new life, full": (WHOLE, make_heard(1, [C], boot="2", full=True), Kind.FULL, [C], True),
-    "changes to a part": (PART, make_heard(6, [A]), Kind.BASELESS, [], False),
-    "a full one to a part": (PART, make_heard(6, [A], full=True), Kind.FULL, [A], True),
+    "the first one, full": (None, make_heartbeat(1, [A], full=True), Kind.FULL, [A], True),
+    "the first one, of changes": (None, make_heartbeat(1, [A]), Kind.BASELESS, [], False),
+    "full": (WHOLE, make_heartbeat(6, [C], full=True), Kind.FULL, [C], True),
+    "full and empty": (WHOLE, make_heartbeat(6, full=True), Kind.FULL, [], True),
+    "nothing changed": (WHOLE, make_heartbeat(6), Kind.CHANGES, [A, B], True),
+    "a change": (WHOLE, make_heartbeat(6, [NEWER_A]), Kind.CHANGES, [NEWER_A, B], True),
+    "a new pod": (WHOLE, make_heartbeat(6, [C]), Kind.CHANGES, [A, B, C], True),
+    "one gone": (WHOLE, make_heartbeat(6, gone=["a"]), Kind.CHANGES, [B], True),
+    "an unknown one gone": (WHOLE, make_heartbeat(6, gone=["x"]), Kind.CHANGES, [A, B], True),
+    "changed and gone": (WHOLE, make_heartbeat(6, [C], gone=["c"]), Kind.CHANGES, [A, B], True),
+    "a gap in the sequence": (WHOLE, make_heartbeat(9, [C]), Kind.CHANGES, [A, B, C], True),
+    "the same once more": (WHOLE, make_heartbeat(5, [C]), Kind.REPEATED, [A, B], True),
+    "an older one": (WHOLE, make_heartbeat(4, [C], full=True), Kind.REPEATED, [A, B], True),
+    "changes of another life": (WHOLE, make_heartbeat(1, [C], boot="2"), Kind.BASELESS, [], False),
+    "a new life, full": (WHOLE, make_heartbeat(1, [C], boot="2", full=True), Kind.FULL, [C], True),
+    "changes to a part": (PART, make_heartbeat(6, [A]), Kind.BASELESS, [], False),
+    "a full one to a part": (PART, make_heartbeat(6, [A], full=True), Kind.FULL, [A], True),
 }
 
 
@@ -51,15 +51,15 @@ def test_what_is_known_afterwards(known, heard, kind, pods, complete) -> None:
 
 
 def test_what_concerns_the_node_itself_is_always_taken_over() -> None:
-    heard = make_heard(1, use=Use(cpu_cores=1.5), cpu_cores=8.0, dropped=3)
+    heard = make_heartbeat(1, use=Use(cpu_cores=1.5), cpu_cores=8.0, dropped=3)
     report = merged(None, heard)
     assert (report.use, report.cpu_cores, report.dropped) == (Use(cpu_cores=1.5), 8.0, 3)
 
 
 def test_a_report_never_holds_more_pods_than_a_full_heartbeat_may() -> None:
     many = make_report(pods=[make_pod_report(str(i)) for i in range(MOST_PODS)], sequence=5)
-    assert len(merged(many, make_heard(6, [make_pod_report("0")])).pods) == MOST_PODS
-    report = merged(many, make_heard(6, [A]))
+    assert len(merged(many, make_heartbeat(6, [make_pod_report("0")])).pods) == MOST_PODS
+    report = merged(many, make_heartbeat(6, [A]))
     assert (len(report.pods), report.complete) == (0, False)
     assert MOST_PODS == wire.MOST_PODS
 
@@ -89,6 +89,6 @@ def test_who_waits_is_woken_by(known, report, want) -> None:
 
 def test_the_log_does_without_curves() -> None:
     curved = make_pod_report("a", curve=(3.0, 2.0))
-    heard = make_heard(1, [curved, B, make_pod_report("n", None)])
+    heard = make_heartbeat(1, [curved, B, make_pod_report("n", None)])
     kept = heartbeats.for_the_log(heard)
     assert kept == replace(heard, pods=(make_pod_report("a"), B, make_pod_report("n", None)))
