@@ -17,7 +17,7 @@ from extender.controllers.base import Controller
 from extender.core.cluster.cache import Cache
 from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.explain import NOT_BY_PRICE, node_changes
+from extender.core.explain import NOT_BY_PRICE, hypothetical_nodes
 from extender.core.pricing.decision import PRICING, PricingDecision, PricingTrigger
 from extender.core.pricing.history import History
 from extender.core.pricing.outcome import JobStatus, PriceLedger, PricingOutcome, PricingState
@@ -108,7 +108,7 @@ class PricingController(Controller[PricingState, PricingTrigger, PricingOutcome]
     async def _decided(self, reading: Reading) -> PricingOutcome:
         """Decide in a thread, on a snapshot that shares nothing that changes meanwhile."""
         snapshot, recorder, state = self._snapshot(), self.context.recorder, self.state
-        own = replace(snapshot, room=node_changes.of_its_own(snapshot.room), cache=Cache())
+        own = replace(snapshot, room=hypothetical_nodes.isolated(snapshot.room), cache=Cache())
         session, trigger = self.context.session(PRICING, reading, own), PricingTrigger()
         recorder.begins(PRICING, session, state, trigger)
         try:

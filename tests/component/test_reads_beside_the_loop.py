@@ -118,12 +118,12 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[str]]:
 
         monkeypatch.setattr(module, name, call)
 
-    for name in ("queue", "nodes", "all_jobs", "namespaces", "prices", "job", "pod", "named"):
+    for name in ("queue", "nodes", "all_jobs", "namespaces", "prices", "job", "pod", "jobs_named"):
         watch(explain, name)
-    for name in ("what_if", "paused", "asked"):
+    for name in ("what_if", "paused", "isolated"):
         watch(explain, name)
-    watch(explain, "ledger")
-    watch(migration_entries, "ledger")
+    watch(explain, "rescale_ledger")
+    watch(migration_entries, "migrations_response")
     watch(manifests, "read")
     watch(manifests, "namespaces")
     return seen
@@ -211,11 +211,11 @@ async def test_the_work_of_a_caller_that_disconnects_ends(monkeypatch: pytest.Mo
     """(defect A3): no caller fills the queue with requests that it does not wait for."""
     began, ended = threading.Event(), threading.Event()
 
-    def endless(asked: explain.Asked, *_given: Any, **_named: Any) -> Any:
+    def endless(session: explain.ExplainSession, *_given: Any, **_named: Any) -> Any:
         began.set()
         try:
             while True:
-                asked.check()
+                session.check()
         finally:
             ended.set()
 

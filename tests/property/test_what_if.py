@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from extender.core import explain
 from extender.core.cluster.commands import ReleaseGang
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.queue import Order
 from extender.core.queue.state import QueueState
@@ -103,7 +103,7 @@ def test_the_job_becomes_what_was_said_and_asking_changes_nothing(
     before, snapshot = store.export(), store.snapshot()
     used = snapshot.room.used.copy()
 
-    asked = explain.asked(snapshot, params, cycle, NOW)
+    asked = explain.isolated(Session(snapshot, NOW, params), cycle)
     said = explain.what_if(asked, job, acting=True)
 
     assert store.snapshot() is snapshot

@@ -1,38 +1,35 @@
-"""What people are told: the queue, the nodes, the jobs, and why one of them waits (pure).
+"""Answers of the read API: lists, why a job waits, what would make it run, and what-if (pure).
 
-Values of ``shared.api``. ``listing`` shows many, ``prices`` what they pay, ``answering`` explains
-one, ``what_if`` one that nobody has submitted.
+Every function takes a ``Session`` and returns values of ``shared.api``.
 """
 
-from extender.core.explain.explanation import Asked, asked, job, named, pod
+from extender.core.explain.explanation import ExplainSession, isolated, job, jobs_named, pod
+from extender.core.explain.job_details import rescale_ledger
 from extender.core.explain.lists import MOST_ENTRIES, WHOLE, Page, all_jobs, nodes, queue
 from extender.core.explain.namespaces import namespaces
 from extender.core.explain.prices import NOT_BY_PRICE, prices, slot_prices
-from extender.core.explain.pricing import Bargaining, more, paused
-from extender.core.explain.slot_plans import Bargains
+from extender.core.explain.pricing import Ledgers, paused, with_ledgers
 from extender.core.explain.what_if import what_if
-from extender.core.explain.workers import ledger
 
 __all__ = [
     "MOST_ENTRIES",
     "NOT_BY_PRICE",
     "WHOLE",
-    "Asked",
-    "Bargaining",
-    "Bargains",
+    "ExplainSession",
+    "Ledgers",
     "Page",
     "all_jobs",
-    "asked",
+    "isolated",
     "job",
-    "ledger",
-    "more",
-    "named",
+    "jobs_named",
     "namespaces",
     "nodes",
     "paused",
     "pod",
     "prices",
     "queue",
+    "rescale_ledger",
     "slot_prices",
     "what_if",
+    "with_ledgers",
 ]

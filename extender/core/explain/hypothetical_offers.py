@@ -1,22 +1,20 @@
-"""A job with a utility that nobody has submitted: whether it would be admitted, and for how much.
+"""What-if of a job with a utility: whether it would be admitted, and at which price.
 
-It is offered what is left over the slots as a real one would be, behind all that have a plan, and
-at the prices of now: a real one is itself an example from which prices are learned.
+It is offered the rest of the slots as a submitted job would be, behind all jobs with a plan, and at
+the present prices, although a submitted job would itself be one of those that set the prices.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from msgspec.structs import replace as changed
 
 from extender.core.cluster import job_views
 from extender.core.cluster.jobs import Job, Member
 from extender.core.cluster.reasons import Reason
-from extender.core.cluster.snapshot import Snapshot
 from extender.core.cluster.worker_gang import worker_roles
 from extender.core.explain import price_offers
-from extender.core.explain.explanation import Asked
-from extender.core.explain.price_offers import Bid
+from extender.core.explain.explanation import ExplainSession
+from extender.core.explain.price_offers import PriceOffer
 from extender.core.parameters.pricing import Unmeasured
 from extender.core.pricing import notices
 from extender.core.pricing.history import History
@@ -33,37 +31,34 @@ from shared.pricing import AdmissionEntry
 _DIGITS = 6
 
 
-def offered(
+def with_admission(
     answer: api.WhatIfResponse,
-    asked: Asked,
-    snapshot: Snapshot,
+    session: ExplainSession,
     book: PriceLedger | None,
     history: History,
 ) -> api.WhatIfResponse:
-    """Return the answer with what admission by price would say; as it is for any other job.
+    """Return the answer with the result of admission by price; unchanged for any other job.
 
     Args:
-        answer: What the queue says.
-        asked: The cluster without the job.
-        snapshot: The cluster with it.
-        book: What is promised over the slots; None where that is not known.
-        history: What past jobs taught.
+        answer: The result of the queue.
+        session: The cluster with the job.
+        book: Promises of the slots; None if unknown.
+        history: Of past jobs with a utility.
     """
-    key = JobKey(answer.job)
-    priced = asked.params.slot_time.enabled and book is not None
-    job = job_views.view(snapshot, key)
-    if not priced or book is None or not slot_requests.wants_admission(job):
+    key, params = JobKey(answer.job), session.parameters.slot_time
+    job = job_views.view(session.snapshot, key)
+    if not params.enabled or book is None or not slot_requests.wants_admission(job):
         return answer
-    one = price_offers.bid(replace(asked, snapshot=snapshot), key, book, history)
-    if one is None:
-        return _unpriced(answer, job, asked.params.slot_time.unmeasured)
-    if one.best is None or one.best.payoff <= 0.0:
-        return _held(answer, one)
-    return _admitted(answer, one, one.best)
+    offer = price_offers.price_offer(session, key, book, history)
+    if offer is None:
+        return _unpriced(answer, job, params.unmeasured)
+    if offer.best is None or offer.best.payoff <= 0.0:
+        return _not_admitted(answer, offer)
+    return _admitted(answer, offer, offer.best)
 
 
 def _unpriced(answer: api.WhatIfResponse, job: Job, unmeasured: Unmeasured) -> api.WhatIfResponse:
-    """Say that a real one would be measured first, if that is all that is in the way."""
+    """Return the answer with a profile run as the reason, if only the step time is missing."""
     entry = answer.entry
     if entry.reason != Reason.AWAITING_PRICE or unmeasured is Unmeasured.HOLD:
         return answer
@@ -74,28 +69,37 @@ def _unpriced(answer: api.WhatIfResponse, job: Job, unmeasured: Unmeasured) -> a
     return changed(answer, entry=entry)
 
 
-def _held(answer: api.WhatIfResponse, one: Bid) -> api.WhatIfResponse:
-    best, obstacles = one.best, answer.obstacles
+def _not_admitted(answer: api.WhatIfResponse, offer: PriceOffer) -> api.WhatIfResponse:
+    best, obstacles = offer.best, answer.obstacles
     if obstacles is None:
         return answer
-    message, told = notices.NO_ROOM, AdmissionEntry(admitted=False)
+    message, admission = notices.NO_ROOM, AdmissionEntry(admitted=False)
     if best is not None:
-        message, told = notices.too_expensive(best.utility, best.bill), _entry(best)
+        message, admission = notices.too_expensive(best.utility, best.bill), _entry(best)
     reason = Reason.PAYOFF_TOO_LOW.value
     obstacles = changed(
-        obstacles, reason=reason, message=message, cause="price", tried=(), short={}, needs=0,
-        fits=0, price=price_offers.parts(one), changes=price_offers.changes(one), admission=told,
-    )  # fmt: skip
-    entry = changed(answer.entry, reason=reason, message=message, admission=told)
+        obstacles,
+        reason=reason,
+        message=message,
+        cause="price",
+        tried=(),
+        short={},
+        needs=0,
+        fits=0,
+        price=price_offers.parts(offer),
+        changes=price_offers.changes(offer),
+        admission=admission,
+    )
+    entry = changed(answer.entry, reason=reason, message=message, admission=admission)
     return changed(answer, entry=entry, obstacles=obstacles)
 
 
-def _admitted(answer: api.WhatIfResponse, one: Bid, best: Schedule) -> api.WhatIfResponse:
-    seconds, now = one.seen.slot_seconds, answer.generated_at
-    first = one.book.first + int(best.workers.slots.min()) - 1
+def _admitted(answer: api.WhatIfResponse, offer: PriceOffer, best: Schedule) -> api.WhatIfResponse:
+    seconds, now = offer.session.slot_seconds, answer.generated_at
+    first = offer.book.first + int(best.workers.slots.min()) - 1
     begins_at = max(now, slot_plan.begins_at(first, seconds))
-    done_at = slot_plan.begins_at(one.book.first + best.completion_slot, seconds)
-    at_once = first == one.book.first
+    done_at = slot_plan.begins_at(offer.book.first + best.completion_slot, seconds)
+    at_once = first == offer.book.first
     reason = Reason.RELEASING if at_once else Reason.AWAITING_SLOT
     entry = changed(
         answer.entry,
@@ -112,7 +116,7 @@ def _admitted(answer: api.WhatIfResponse, one: Bid, best: Schedule) -> api.WhatI
             resumes_at=None if at_once else begins_at,
         ),
     )
-    places = tuple(_places(one, best)) if at_once else ()
+    places = tuple(_places(offer, best)) if at_once else ()
     return changed(answer, starts_now=at_once, entry=entry, places=places, obstacles=None)
 
 
@@ -121,17 +125,17 @@ def _entry(best: Schedule) -> AdmissionEntry:
     return AdmissionEntry(admitted=False, payoff=payoff, utility=utility, bill=bill)
 
 
-def _places(one: Bid, best: Schedule) -> Iterator[Place]:
-    """Yield where the pods go in the present slot, as many as its plan has."""
-    members = one.candidate.job.members
+def _places(offer: PriceOffer, best: Schedule) -> Iterator[Place]:
+    """Yield the nodes of the pods in the present slot, as many as its plan has."""
+    members = offer.candidate.job.members
     roles = worker_roles(m.role for m in members)
     workers = [m for m in members if m.role in roles]
     others = [m for m in members if m.role not in roles]
-    yield from _seated(others, _nodes(best.servers, one.book.server_nodes))
-    yield from _seated(workers, _nodes(best.workers, one.book.nodes))
+    yield from _assigned(others, _nodes(best.servers, offer.book.server_nodes))
+    yield from _assigned(workers, _nodes(best.workers, offer.book.nodes))
 
 
-def _seated(members: Sequence[Member], nodes: Iterator[NodeName]) -> Iterator[Place]:
+def _assigned(members: Sequence[Member], nodes: Iterator[NodeName]) -> Iterator[Place]:
     for member, node in zip(members, nodes, strict=False):
         yield Place(pod=member.pod.name, role=member.role, node=node)
 

@@ -1,4 +1,4 @@
-"""Changes of the job itself: its requests, its gang size, what it demands of nodes."""
+"""Offers that change the job: its requests, its gang size, its demands on nodes."""
 
 from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
@@ -9,8 +9,7 @@ from msgspec.structs import replace
 
 from extender.core.cluster.job_spec import TopologyRequest
 from extender.core.explain import verdicts
-from extender.core.explain.offers import Offer, value
-from extender.core.explain.trial import Situation, Trials
+from extender.core.explain.trials import Offer, Scenario, Trials, value
 from extender.core.nodes.feasibility import taint_text
 from extender.core.nodes.node_table import conflicts
 from extender.core.placement import planner
@@ -20,30 +19,35 @@ from shared.model import PODS, HostPort, PodShape, Taint, Toleration
 
 _MEBIBYTE: Final = 2**20
 _SIMILAR: Final = 0.6
-"""Values of a label that are so alike count as a slip of the pen."""
+"""From this ratio of ``SequenceMatcher`` on, another value of a label may be a typing error."""
 _MOST_VALUES: Final = 3
 _HIGHEST_PORT: Final = 65535
+_NO_CAPS: Final[Mapping[str, int]] = {}
 _CONDITIONS: Final = "node.kubernetes.io/"
-"""Taints of this domain say how a node is; they are not tolerated but mended."""
+"""Taints of this domain are conditions of a node: they are repaired, not tolerated."""
 
 
-def lower_requests(s: Situation, trials: Trials) -> Iterator[Offer]:
+def lower_requests(s: Scenario, trials: Trials) -> Iterator[Offer]:
     """Yield the largest request with which the job runs, by resource; else several together."""
     for role in s.roles:
-        asked = _asked(s, role)
-        caps = {name: _lowered(s, trials, role, {}, name, most) for name, most in asked.items()}
-        found = [{name: cap} for name, cap in caps.items() if cap is not None]
-        if not found and len(asked) > 1:
-            found = [together] if (together := _together(s, trials, role, asked)) else []
-        for lowered in found:
-            yield _lower(s, role, asked, lowered)
+        requests = _requests(s, role)
+        caps = {
+            name: _largest(s, trials, role, resource=name, most=most)
+            for name, most in requests.items()
+        }
+        lowered = [{name: cap} for name, cap in caps.items() if cap is not None]
+        if not lowered and len(requests) > 1:
+            together = _together(s, trials, role, requests)
+            lowered = [together] if together else []
+        for amounts in lowered:
+            yield _lower(s, role, requests, amounts)
 
 
-def lower_gang_size(s: Situation, trials: Trials) -> Iterator[Offer]:
+def lower_gang_size(s: Scenario, trials: Trials) -> Iterator[Offer]:
     """Yield the largest gang size with which the job runs."""
     size, fits = s.job.min_available or 0, s.fits
     smaller = size - planner.missing(s.job) + fits
-    if not 0 < smaller < size or not fits or not trials.runs(s.asking_for(smaller)):
+    if not 0 < smaller < size or not fits or not trials.runs(s.with_gang_size(smaller)):
         return
     step = Step(
         kind=StepKind.LOWER_MIN_AVAILABLE,
@@ -57,8 +61,8 @@ def lower_gang_size(s: Situation, trials: Trials) -> Iterator[Offer]:
     )
 
 
-def change_selector(s: Situation, trials: Trials) -> Iterator[Offer]:
-    """Yield, by key of ``nodeSelector``, a value much like it that nodes have, or none at all."""
+def change_selector(s: Scenario, trials: Trials) -> Iterator[Offer]:
+    """Yield, by key of ``nodeSelector``, a similar value that nodes have, or no value."""
     for key, old in dict.fromkeys(pair for m in s.waiting for pair in m.pod.shape.node_selector):
         for new in (*_similar(s, key, old), ""):
             if trials.runs(_selected(s, key, old, new)):
@@ -66,40 +70,40 @@ def change_selector(s: Situation, trials: Trials) -> Iterator[Offer]:
                 break
 
 
-def drop_affinity(s: Situation, trials: Trials) -> Iterator[Offer]:
-    """Yield that the pods go without their required node affinity."""
+def drop_affinity(s: Scenario, trials: Trials) -> Iterator[Offer]:
+    """Yield the pods without their required node affinity."""
     if any(m.pod.shape.affinity is not None for m in s.waiting) and trials.runs(
-        s.reshaped(without_affinity)
+        s.with_shapes(without_affinity)
     ):
         step = Step(kind=StepKind.DROP_AFFINITY, subject=s.job.key)
         yield Offer((step,), "drop the required node affinity")
 
 
-def tolerate(s: Situation, trials: Trials) -> Iterator[Offer]:
-    """Yield the fewest taints that the pods would have to tolerate."""
-    taints = hard_taints(s)
-    if not taints or not trials.runs(s.reshaped(partial(tolerating, taints=taints))):
+def tolerate(s: Scenario, trials: Trials) -> Iterator[Offer]:
+    """Yield the fewest taints to tolerate."""
+    taints = blocking_taints(s)
+    if not taints or not trials.runs(s.with_shapes(partial(with_tolerations, taints=taints))):
         return
-    some = trials.needed(
+    needed = trials.needed(
         list(range(len(taints))),
-        lambda kept: s.reshaped(partial(tolerating, taints=[taints[i] for i in kept])),
+        lambda kept: s.with_shapes(partial(with_tolerations, taints=[taints[i] for i in kept])),
     )
-    texts = [taint_text(taints[i]) for i in some]
+    texts = [taint_text(taints[i]) for i in needed]
     steps = tuple(
         Step(kind=StepKind.ADD_TOLERATION, subject=s.job.key, field=text) for text in texts
     )
     yield Offer(steps, f"add a toleration of {' and '.join(texts)}")
 
 
-def change_port(s: Situation, trials: Trials) -> Iterator[Offer]:
-    """Yield another host port, the next one that is free on every node."""
+def change_port(s: Scenario, trials: Trials) -> Iterator[Offer]:
+    """Yield the next host port that is free on every node, by port that conflicts."""
     ports = dict.fromkeys(port for m in s.waiting for port in m.pod.shape.host_ports)
-    held = [port for taken in s.room.ports for port in taken]
+    taken = [port for ports_of_node in s.room.ports for port in ports_of_node]
     for port in ports:
-        if not conflicts([port], held):
+        if not conflicts([port], taken):
             continue
-        free = _next_free(port, [*held, *ports])
-        if free and trials.runs(s.reshaped(partial(_listening, old=port, new=free))):
+        free = _next_free(port, [*taken, *ports])
+        if free and trials.runs(s.with_shapes(partial(_with_port, old=port, new=free))):
             old, new = str(port.port), str(free)
             step = Step(
                 kind=StepKind.CHANGE_PORT,
@@ -111,46 +115,46 @@ def change_port(s: Situation, trials: Trials) -> Iterator[Offer]:
             yield Offer((step,), f"change the host port {port.protocol} {old} to {new}")
 
 
-def drop_topology(s: Situation, trials: Trials) -> Iterator[Offer]:
-    """Yield that the gang may be spread over domains of the topology."""
+def drop_topology(s: Scenario, trials: Trials) -> Iterator[Offer]:
+    """Yield the gang without its required topology level."""
     request = s.job.spec.topology
-    if request is not None and request.required and trials.runs(s.wishing(topology=None)):
+    if request is not None and request.required and trials.runs(s.with_topology(None)):
         yield without_topology(s, request)
 
 
-def without_topology(s: Situation, request: TopologyRequest) -> Offer:
-    """Return that the job does not require a level any more."""
+def without_topology(s: Scenario, request: TopologyRequest) -> Offer:
+    """Return the offer to drop the topology request."""
     step = Step(
         kind=StepKind.DROP_TOPOLOGY, subject=s.job.key, field=request.key, before=request.text
     )
     return Offer((step,), f"drop the annotation {request.key} (now {request.text!r})")
 
 
-def hard_taints(s: Situation) -> list[Taint]:
-    """Return the taints that keep waiting pods away and that a pod may decide to tolerate."""
-    found: dict[str, Taint] = {}
-    unwanted = {
+def blocking_taints(s: Scenario) -> list[Taint]:
+    """Return the taints that keep waiting pods away and that a pod may tolerate."""
+    taints: dict[str, Taint] = {}
+    blocking = {
         detail
-        for look in verdicts.looks(s.groups, s.room)
-        for causes in look.by_causes
+        for verdict in verdicts.judge(s.groups, s.room)
+        for causes in verdict.by_causes
         for token, detail in causes
         if token == "taint"  # noqa: S105 - a cause, no secret
     }
     for node in s.room.nodes:
         for taint in node.taints:
-            if taint_text(taint) in unwanted and not taint.key.startswith(_CONDITIONS):
-                found.setdefault(taint_text(taint), taint)
-    return [found[text] for text in sorted(found)]
+            if taint_text(taint) in blocking and not taint.key.startswith(_CONDITIONS):
+                taints.setdefault(taint_text(taint), taint)
+    return [taints[text] for text in sorted(taints)]
 
 
-def tolerating(shape: PodShape, taints: list[Taint]) -> PodShape:
+def with_tolerations(shape: PodShape, taints: list[Taint]) -> PodShape:
     """Return the shape with a toleration of each taint."""
     more = tuple(Toleration(t.key, "Equal", t.value, t.effect) for t in taints)
     return replace(shape, tolerations=(*shape.tolerations, *more))
 
 
-def selecting(shape: PodShape, key: str, old: str, new: str) -> PodShape:
-    """Return the shape with another value of a key of its selector; empty: without the key."""
+def with_selector(shape: PodShape, key: str, old: str, new: str) -> PodShape:
+    """Return the shape with another value of a selector's key; without the key if it is empty."""
     pairs = tuple(
         (key, new) if pair == (key, old) else pair
         for pair in shape.node_selector
@@ -169,97 +173,108 @@ def without_affinity(shape: PodShape) -> PodShape:
     return replace(shape, affinity=None)
 
 
-def asking_at_most(shape: PodShape, caps: Mapping[str, int]) -> PodShape:
+def with_requests_at_most(shape: PodShape, caps: Mapping[str, int]) -> PodShape:
     """Return the shape with requests of at most these amounts."""
     requests = tuple((name, min(v, caps.get(name, v))) for name, v in shape.requests)
     return replace(shape, requests=requests)
 
 
-def _asked(s: Situation, role: str) -> dict[str, int]:
+def _requests(s: Scenario, role: str) -> dict[str, int]:
     """Return the largest request by resource of the waiting pods of a role."""
-    asked: dict[str, int] = {}
+    requests: dict[str, int] = {}
     for member in s.waiting:
         if member.role == role:
             for name, amount in member.pod.shape.requests:
                 if name != PODS and amount > _unit(name, amount):
-                    asked[name] = max(asked.get(name, 0), amount)
-    return asked
+                    requests[name] = max(requests.get(name, 0), amount)
+    return requests
 
 
 def _unit(resource: str, amount: int) -> int:
-    """In what steps a request is lowered: 1m of CPU, 1Mi of memory, one piece."""
+    """Return the step by which a request is lowered: 1m of CPU, 1Mi of memory, 1 of others."""
     return _MEBIBYTE if amount >= _MEBIBYTE and resource != "cpu" else 1
 
 
-def _lowered(
-    s: Situation, trials: Trials, role: str, others: Mapping[str, int], name: str, most: int
+def _largest(
+    s: Scenario,
+    trials: Trials,
+    role: str,
+    *,
+    resource: str,
+    most: int,
+    others: Mapping[str, int] = _NO_CAPS,
 ) -> int | None:
-    """Return the largest amount below ``most`` with which the job runs; None if none does."""
-    unit = _unit(name, most)
+    """Return the largest request below ``most`` with which the job runs; None if none does.
+
+    ``others`` are the caps of other resources.
+    """
+    unit = _unit(resource, most)
     whole = -(-most // unit)
 
-    def capped(fewer: int) -> Situation:
-        caps = {**others, name: (whole - fewer) * unit}
-        return s.reshaped(partial(asking_at_most, caps=caps), role)
+    def capped(fewer: int) -> Scenario:
+        caps = {**others, resource: (whole - fewer) * unit}
+        return s.with_shapes(partial(with_requests_at_most, caps=caps), role)
 
     fewer = trials.least(1, whole - 1, capped)
     return None if fewer is None else (whole - fewer) * unit
 
 
-def _together(s: Situation, trials: Trials, role: str, asked: Mapping[str, int]) -> dict[str, int]:
-    """Return the largest amounts of several resources, one after the other; empty if none do."""
-    caps = {name: _unit(name, most) for name, most in asked.items()}
-    if not trials.runs(s.reshaped(partial(asking_at_most, caps=caps), role)):
+def _together(
+    s: Scenario, trials: Trials, role: str, requests: Mapping[str, int]
+) -> dict[str, int]:
+    """Return the largest requests of several resources, one after the other; empty if none do."""
+    caps = {name: _unit(name, most) for name, most in requests.items()}
+    if not trials.runs(s.with_shapes(partial(with_requests_at_most, caps=caps), role)):
         return {}
-    for name, most in asked.items():
+    for name, most in requests.items():
         others = {other: cap for other, cap in caps.items() if other != name}
-        if trials.runs(s.reshaped(partial(asking_at_most, caps=others), role)):
+        if trials.runs(s.with_shapes(partial(with_requests_at_most, caps=others), role)):
             caps = others
-        elif cap := _lowered(s, trials, role, others, name, most):
+        elif cap := _largest(s, trials, role, resource=name, most=most, others=others):
             caps[name] = cap
     return caps
 
 
-def _lower(s: Situation, role: str, asked: Mapping[str, int], caps: Mapping[str, int]) -> Offer:
+def _lower(s: Scenario, role: str, requests: Mapping[str, int], caps: Mapping[str, int]) -> Offer:
     steps = tuple(
         Step(
             kind=StepKind.LOWER_REQUEST,
             subject=s.job.key,
             role=role,
             field=name,
-            before=str(asked[name]),
+            before=str(requests[name]),
             after=str(cap),
         )
         for name, cap in caps.items()
     )
     of = f" of the {role} pods" if role else ""
-    parts = [f"{n} from {value(n, asked[n])} to {value(n, cap)}" for n, cap in caps.items()]
+    parts = [f"{n} from {value(n, requests[n])} to {value(n, cap)}" for n, cap in caps.items()]
     return Offer(steps, f"lower the request{of} for {' and '.join(parts)}")
 
 
-def _selected(s: Situation, key: str, old: str, new: str) -> Situation:
-    return s.reshaped(partial(selecting, key=key, old=old, new=new))
+def _selected(s: Scenario, key: str, old: str, new: str) -> Scenario:
+    return s.with_shapes(partial(with_selector, key=key, old=old, new=new))
 
 
-def _select(s: Situation, key: str, old: str, new: str) -> Offer:
+def _select(s: Scenario, key: str, old: str, new: str) -> Offer:
     step = Step(kind=StepKind.CHANGE_SELECTOR, subject=s.job.key, field=key, before=old, after=new)
-    says = f"change the node selector {key} from {old} to {new}"
-    return Offer((step,), says if new else f"drop the node selector {key}={old}")
+    text = f"change the node selector {key} from {old} to {new}"
+    return Offer((step,), text if new else f"drop the node selector {key}={old}")
 
 
-def _similar(s: Situation, key: str, old: str) -> list[str]:
-    """Return the values of the label that nodes have and that look much like this one."""
-    there = {node.labels[key] for node in s.room.nodes if key in node.labels} - {old}
-    likeness = {new: SequenceMatcher(None, old, new).ratio() for new in there}
-    alike = [new for new in there if likeness[new] >= _SIMILAR]
+def _similar(s: Scenario, key: str, old: str) -> list[str]:
+    """Return the most similar values of the label that nodes have."""
+    values = {node.labels[key] for node in s.room.nodes if key in node.labels} - {old}
+    likeness = {new: SequenceMatcher(None, old, new).ratio() for new in values}
+    alike = [new for new in values if likeness[new] >= _SIMILAR]
     return sorted(alike, key=lambda new: (-likeness[new], new))[:_MOST_VALUES]
 
 
 def _next_free(port: HostPort, taken: list[HostPort]) -> int:
-    numbers = {held.port for held in taken}
+    numbers = {port.port for port in taken}
     return next((n for n in range(port.port + 1, _HIGHEST_PORT + 1) if n not in numbers), 0)
 
 
-def _listening(shape: PodShape, old: HostPort, new: int) -> PodShape:
+def _with_port(shape: PodShape, old: HostPort, new: int) -> PodShape:
     ports = tuple(replace(p, port=new) if p == old else p for p in shape.host_ports)
     return replace(shape, host_ports=ports)

@@ -1,8 +1,13 @@
-"""Which part of a list is wanted: a list of a large cluster is told in pages."""
+"""Lists of the read API: the waiting queue, the nodes and the jobs, in pages.
+
+**Positions.** Waiting jobs that can start have the positions 1, 2, …; jobs that need a change first
+have none. A misconfigured job, or one larger than any node, stays at the front of the order until
+it is changed, but it delays no other job, so others must not count it.
+"""
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from heapq import nsmallest
@@ -14,18 +19,15 @@ import numpy as np
 
 from extender.core.agents import report_view
 from extender.core.agents.report_view import Freshness
-from extender.core.cluster import job_views
-from extender.core.cluster.jobs import Job
-from extender.core.cluster.session import Reading, Session
-from extender.core.cluster.snapshot import Snapshot
-from extender.core.explain import positions, slot_plans
-from extender.core.explain.endings import Endings
-from extender.core.explain.slot_plans import Bargains, More
+from extender.core.cluster import job_views, owner_progress
+from extender.core.cluster.jobs import Job, State
+from extender.core.cluster.session import Session
+from extender.core.explain.job_details import JobDetails, admission_entry, job_details
 from extender.core.nodes.node_table import FloatVector, IntVector, NodeTable
-from extender.core.parameters.agents import AgentReportParameters
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import scoring
 from extender.core.pricing.outcome import JobStatus
+from extender.core.queue import running_jobs
 from extender.core.queue.decision import QueueOutcome
 from extender.core.queue.forecast import UNKNOWN, Estimate
 from extender.core.queue.notices import QueueEntry
@@ -33,21 +35,27 @@ from extender.core.queue.state import QueueState
 from extender.core.queue.weighting import Weight
 from extender.core.records.slot_plan import plans_by_job
 from shared import api
+from shared.ending import EndEntry
 from shared.ledgers import WorkersEntry
 from shared.model import JobKey, Node
 
 MOST_ENTRIES: Final = 500
 """Of one page: a job takes about a millisecond to describe, and its entry about a kilobyte."""
+_NO_DETAILS: Final = JobDetails()
+_NOT_READY: Final = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+
+Positioned = tuple[int | None, QueueEntry]
+"""An entry of the queue and its position, which counts from 1."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """See the module.
+    """One page of a list.
 
     Attributes:
         limit: Entries at most.
-        after: What the page before ended with (``Listed.more``); empty for the first page.
-        namespaces: Whose entries are wanted; None: of all.
+        after: Where the page before ended (``Listed.more``); empty for the first page.
+        namespaces: List entries of these namespaces only; None: of all.
     """
 
     limit: int
@@ -55,70 +63,76 @@ class Page:
     namespaces: AbstractSet[str] | None = None
 
     def shows(self, namespace: str) -> bool:
-        """Say whether entries of a namespace are wanted."""
+        """Return True if entries of this namespace are listed."""
         return self.namespaces is None or namespace in self.namespaces
 
 
 WHOLE: Final = Page(limit=10**9)
-"""All of it."""
+"""The whole list."""
 
 
-# === Lists for people: the queue, the nodes, the jobs.
-
-
-NO_MORE = More()
-
-
-_NOT_READY = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+def with_positions(entries: Sequence[QueueEntry]) -> tuple[Positioned, ...]:
+    """Return the entries with their positions; those without one are last."""
+    able = [entry for entry in entries if not entry.reason.needs_action]
+    stuck = [entry for entry in entries if entry.reason.needs_action]
+    return (*enumerate(able, start=1), *((None, entry) for entry in stuck))
 
 
 def queue(
+    session: Session,
     cycle: QueueOutcome | None,
-    params: CoreParameters,
     *,
-    now: float,
     acting: bool,
     estimates: Mapping[JobKey, Estimate] = MappingProxyType({}),
-    bargains: Bargains = slot_plans.UNKNOWN,
+    standings: Mapping[JobKey, JobStatus] = MappingProxyType({}),
     page: Page = WHOLE,
 ) -> api.QueueResponse:
-    """Return the queue as the last cycle saw it; empty before the first.
+    """Return the queue of the last pass; empty before the first.
 
-    Of a ``page``, ``after`` is how many entries stand before it.
+    Args:
+        session: The cluster and the time.
+        cycle: The last pass of the queue.
+        acting: Whether this replica is the leader.
+        estimates: Expected starts.
+        standings: Of jobs with a utility.
+        page: Its ``after`` is the number of entries before the page.
     """
-    placed = positions.placed(cycle.entries if cycle else ())
     after = int(page.after or 0)
-    numbered = enumerate(placed[after:], start=after + 1)
-    wanted = ((i, *one) for i, one in numbered if page.shows(one[1].job.namespace))
-    found = list(islice(wanted, page.limit + 1))
-    told = found[: page.limit]
+    listed = with_positions(cycle.entries if cycle else ())[after:]
+    matching = (
+        (number, position, entry)
+        for number, (position, entry) in enumerate(listed, start=after + 1)
+        if page.shows(entry.job.namespace)
+    )
+    rows = list(islice(matching, page.limit + 1))
+    shown = rows[: page.limit]
     return api.QueueResponse(
-        generated_at=now,
+        generated_at=session.now,
         acting=acting,
-        order=params.order.value,
+        order=session.parameters.order.value,
         entries=tuple(
-            queue_entry(at, one, now, estimates.get(one.job.key, UNKNOWN), bargains.of(one.job))
-            for _, at, one in told
+            queue_entry(
+                position,
+                entry,
+                session.now,
+                estimates.get(entry.job.key, UNKNOWN),
+                job_details(session, entry.job, standings),
+            )
+            for _, position, entry in shown
         ),
-        more=str(told[-1][0]) if len(found) > len(told) else "",
+        more=str(shown[-1][0]) if len(rows) > len(shown) else "",
     )
 
 
-def nodes(
-    snapshot: Snapshot,
-    params: CoreParameters,
-    freshness: Freshness,
-    *,
-    now: float,
-    page: Page = WHOLE,
-) -> api.NodesResponse:
-    """Return every node with what it has, what is taken, what it costs, what its agent says."""
-    room = snapshot.room
+def nodes(session: Session, page: Page = WHOLE) -> api.NodesResponse:
+    """Return the nodes with their capacity, use and price, and the state of their agents."""
+    snapshot, params = session.snapshot, session.parameters
+    room, freshness = snapshot.room, _freshness(session)
     seats = Counter(seat.node for seat in snapshot.seats.values())
     logs = _log_prices(room, params)
-    wanted = ((i, node) for i, node in enumerate(room.nodes) if node.name > page.after)
-    found = nsmallest(page.limit + 1, wanted, key=lambda pair: pair[1].name)
-    told = found[: page.limit]
+    matching = ((i, node) for i, node in enumerate(room.nodes) if node.name > page.after)
+    rows = nsmallest(page.limit + 1, matching, key=lambda pair: pair[1].name)
+    shown = rows[: page.limit]
     entries = tuple(
         api.NodeEntry(
             name=node.name,
@@ -131,44 +145,47 @@ def nodes(
             log_price=round(float(logs[i]), 6),
             agent=report_view.agent(snapshot, node.name, freshness),
         )
-        for i, node in told
+        for i, node in shown
     )
-    more = told[-1][1].name if len(found) > len(told) else ""
-    return api.NodesResponse(generated_at=now, entries=entries, more=more)
+    more = shown[-1][1].name if len(rows) > len(shown) else ""
+    return api.NodesResponse(generated_at=session.now, entries=entries, more=more)
 
 
 def all_jobs(
-    snapshot: Snapshot,
-    freshness: Freshness,
+    session: Session,
+    cycle: QueueOutcome | None = None,
     *,
-    now: float,
     standings: Mapping[JobKey, JobStatus] = MappingProxyType({}),
-    memory: QueueState | None = None,
     page: Page = WHOLE,
 ) -> api.JobsResponse:
-    """Return all jobs of ours, by key, each with how far it is; only those of a page are viewed."""
-    bargains = Bargains(snapshot, standings, now)
-    reading = Reading(now, freshness.monotonic)
-    params = CoreParameters(
-        agent_reports=AgentReportParameters(stale_seconds=freshness.stale_seconds)
-    )
-    endings = Endings(Session(snapshot, reading, params), memory or QueueState())
+    """Return our jobs by key, each with its progress; only the jobs of the page are viewed.
+
+    Args:
+        session: The cluster and the time.
+        cycle: The last pass of the queue; None before the first.
+        standings: Of jobs with a utility; a paused one has no pods and is listed too.
+        page: Its ``after`` is the key of the last job of the page before.
+    """
+    snapshot = session.snapshot
+    state = cycle.state if cycle else QueueState()
     paused = (key for key in standings if key not in snapshot.jobs)
     keys = ((key.split("/", 2), key) for key in chain(snapshot.jobs, paused))
     after = page.after.split("/", 2)
-    wanted = (one for one in keys if one[0] > after and page.shows(one[0][0]))
-    found = nsmallest(page.limit + 1, wanted)
-    told = [key for _, key in found[: page.limit]]
-    views = (
-        _job(job_views.view(snapshot, key), freshness, bargains, endings)
+    rows = nsmallest(
+        page.limit + 1,
+        ((parts, key) for parts, key in keys if parts > after and page.shows(parts[0])),
+    )
+    shown = [key for _, key in rows[: page.limit]]
+    entries = (
+        _job(session, job_views.view(snapshot, key), standings, state)
         if key in snapshot.jobs
-        else _paused(bargains, key)
-        for key in told
+        else _paused(session, key, standings[key])
+        for key in shown
     )
     return api.JobsResponse(
-        generated_at=now,
-        entries=tuple(one for one in views if one is not None),
-        more=told[-1] if len(found) > len(told) else "",
+        generated_at=session.now,
+        entries=tuple(entry for entry in entries if entry is not None),
+        more=shown[-1] if len(rows) > len(shown) else "",
     )
 
 
@@ -180,9 +197,13 @@ def _log_prices(room: NodeTable, params: CoreParameters) -> FloatVector:
 
 
 def queue_entry(
-    position: int | None, entry: QueueEntry, now: float, estimate: Estimate, more: More = NO_MORE
+    position: int | None,
+    entry: QueueEntry,
+    now: float,
+    estimate: Estimate,
+    details: JobDetails = _NO_DETAILS,
 ) -> api.QueueEntry:
-    """Return a waiting job's line in the queue."""
+    """Return a waiting job's entry of the queue."""
     job, value = entry.job, entry.value
     return api.QueueEntry(
         position=position,
@@ -208,8 +229,8 @@ def queue_entry(
         max_wait_seconds=job.spec.max_wait_seconds,
         estimated_start=estimate.starts_at,
         estimate=estimate.why,
-        workers=more.workers,
-        admission=more.admission,
+        workers=details.workers,
+        admission=details.admission,
     )
 
 
@@ -224,10 +245,12 @@ def _weight(weight: Weight | None) -> api.Weight | None:
     )
 
 
-def _job(job: Job, freshness: Freshness, bargains: Bargains, endings: Endings) -> api.JobEntry:
-    snapshot = endings.session.snapshot
+def _job(
+    session: Session, job: Job, standings: Mapping[JobKey, JobStatus], state: QueueState
+) -> api.JobEntry:
+    snapshot = session.snapshot
     counts = Counter(member.state.value for member in job.members)
-    more = bargains.of(job)
+    details = job_details(session, job, standings)
     return api.JobEntry(
         job=job.name,
         namespace=job.namespace,
@@ -239,34 +262,57 @@ def _job(job: Job, freshness: Freshness, bargains: Bargains, endings: Endings) -
         problem=job.problem.message if job.problem else "",
         warnings=job.warnings,
         nodes=tuple(sorted({m.node for m in job.members if m.node is not None})),
-        progress=report_view.progress(snapshot, job, freshness),
+        progress=report_view.progress(snapshot, job, _freshness(session)),
         progress_problem=report_view.progress_problem(snapshot, job),
-        checkpoint=report_view.checkpoint(snapshot, job, now=bargains.now),
-        workers=more.workers,
-        admission=more.admission,
-        end=endings.of(job),
+        checkpoint=report_view.checkpoint(snapshot, job, now=session.now),
+        workers=details.workers,
+        admission=details.admission,
+        end=_end(session, job, state),
     )
 
 
-def _paused(bargains: Bargains, key: JobKey) -> api.JobEntry | None:
-    """Return a job whose plan pauses it so that it has no pods; None for every other."""
-    standing = bargains.standings[key]
-    if standing.plan is None or bargains.snapshot is None or key in bargains.snapshot.jobs:
+def _end(session: Session, job: Job, state: QueueState) -> EndEntry | None:
+    """Return the end of a running job as the queue expects it; None if none of its pods runs."""
+    if not job.having(State.BOUND):
+        return None
+    pods, now = session.snapshot.jobs[job.key], session.now
+    since = running_jobs.started_at(pods, now)
+    end = running_jobs.expected_end(session, pods, job.key, since, state)
+    progress = owner_progress.read(session.snapshot, pods, since, now)
+    if progress is None:
+        return EndEntry(at=end.at, why=end.why.value)
+    return EndEntry(
+        at=end.at,
+        why=end.why.value,
+        done_percent=progress.stated.percent,
+        said_at=None if progress.stated.problem else progress.stated.written_at,
+        stale=not progress.fresh and not progress.problem,
+        problem=progress.problem,
+    )
+
+
+def _paused(session: Session, key: JobKey, standing: JobStatus) -> api.JobEntry | None:
+    """Return the entry of a job without pods if its slot plan pauses it; None otherwise."""
+    if standing.plan is None:
         return None
     namespace, kind, name = key.split("/", 2)
-    noted = plans_by_job(bargains.snapshot).get(key)
-    asked = standing.plan.asked
+    record = plans_by_job(session.snapshot).get(key)
+    request = standing.plan.asked
     return api.JobEntry(
         job=name,
         namespace=namespace,
         kind=kind,
-        created_at=noted.owner.created_at if noted else bargains.now,
-        min_available=asked.least + asked.servers,
+        created_at=record.owner.created_at if record else session.now,
+        min_available=request.least + request.servers,
         members=0,
         counts=api.MemberCounts(),
-        workers=WorkersEntry(now=0, least=asked.least, most=asked.most, stated=0),
-        admission=slot_plans.admission(standing, now=bargains.now),
+        workers=WorkersEntry(now=0, least=request.least, most=request.most, stated=0),
+        admission=admission_entry(standing, now=session.now),
     )
+
+
+def _freshness(session: Session) -> Freshness:
+    return Freshness(session.monotonic, session.stale_seconds)
 
 
 def _is_ready(node: Node) -> bool:

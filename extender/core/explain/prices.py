@@ -1,4 +1,4 @@
-"""What resources cost: now by the live room, and in the slots to come by what is promised there."""
+"""Prices of resources: now by their use, and in future slots by what is promised there."""
 
 import math
 from collections import defaultdict
@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from extender.core.cluster.snapshot import Snapshot
+from extender.core.cluster.session import Session
 from extender.core.nodes.node_table import FloatVector
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import scoring
@@ -20,31 +20,26 @@ _DIGITS: Final = 4
 NOT_BY_PRICE: Final = "no job is admitted by price: `admission.enabled` is false"
 
 
-def prices(
-    snapshot: Snapshot,
-    params: CoreParameters,
-    *,
-    now: float,
-    acting: bool,
-) -> PricesResponse:
-    """Return what every node's resources cost now; of the slots nothing."""
-    room = snapshot.room
+def prices(session: Session, *, acting: bool) -> PricesResponse:
+    """Return the present prices of every node's resources, without those of slots."""
+    room, params = session.snapshot.room, session.parameters
     logs = scoring.log_prices(room, params.pricing)
-    whole = math.log(params.pricing.kappa)
+    log_kappa = math.log(params.pricing.kappa)
     return PricesResponse(
-        generated_at=now,
+        generated_at=session.now,
         acting=acting,
         kappa=params.pricing.kappa,
         nodes=tuple(
-            _node(node.name, room.resources, logs[i], whole) for i, node in enumerate(room.nodes)
+            _node(node.name, room.resources, logs[i], log_kappa)
+            for i, node in enumerate(room.nodes)
         ),
     )
 
 
 def slot_prices(book: PriceLedger, params: CoreParameters) -> SlotPrices:
-    """Return the prices of every slot, nodes with the same ones in one row, in order of names.
+    """Return the prices of every slot; nodes with the same prices share a row, in order of names.
 
-    Machines of parameter servers, where they are others, come after those of workers.
+    Nodes of parameter servers, if they differ from those of workers, come after them.
     """
     promised, bounds = book.state.promised, book.state.bounds
     rows = _rows(book.nodes, book.resources, promised.workers)
@@ -92,12 +87,14 @@ def _scales(book: PriceLedger, lows: FloatVector, highs: FloatVector) -> dict[st
     }
 
 
-def _node(name: NodeName, resources: Sequence[str], logs: FloatVector, whole: float) -> NodePrices:
-    found = {r: float(log) for r, log in zip(resources, logs, strict=True) if math.isfinite(log)}
-    dearest = max(found, key=lambda r: found[r], default="")
+def _node(
+    name: NodeName, resources: Sequence[str], logs: FloatVector, log_kappa: float
+) -> NodePrices:
+    by_name = {r: float(log) for r, log in zip(resources, logs, strict=True) if math.isfinite(log)}
+    dearest = max(by_name, key=lambda r: by_name[r], default="")
     return NodePrices(
         name=name,
-        prices={resource: round(log / whole, _DIGITS) for resource, log in found.items()},
+        prices={resource: round(log / log_kappa, _DIGITS) for resource, log in by_name.items()},
         dearest=dearest,
-        times_idle=round(math.exp(found.get(dearest, 0.0)), _DIGITS),
+        times_idle=round(math.exp(by_name.get(dearest, 0.0)), _DIGITS),
     )

@@ -1,4 +1,4 @@
-"""What an explanation says of workers, of their changes, and of admission by price."""
+"""The part of an explanation that comes from controllers: workers, rescales, admission by price."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,9 +9,9 @@ from msgspec.structs import replace as changed
 from extender.core.cluster import job_views
 from extender.core.cluster.reason_record import Limit
 from extender.core.cluster.reasons import Reason
-from extender.core.explain import price_offers, slot_plans
-from extender.core.explain.explanation import Asked
-from extender.core.explain.workers import of_job, workers
+from extender.core.explain import price_offers
+from extender.core.explain.explanation import ExplainSession
+from extender.core.explain.job_details import admission_entry, rescales_of_job, workers_entry
 from extender.core.pricing.history import History
 from extender.core.pricing.outcome import JobStatus, PriceLedger
 from extender.core.records import slot_plan
@@ -25,15 +25,15 @@ _PAUSED: Final = "paused"
 
 
 @dataclass(frozen=True)
-class Bargaining:
-    """What is known beside the cluster.
+class Ledgers:
+    """Records of the elastic and the pricing controller.
 
     Attributes:
-        standings: How jobs with a utility stand.
-        book: What is promised over the slots; None if that is not known.
-        history: What past jobs taught.
-        rescales: The ledger.
-        declined: Jobs whose workers were not changed.
+        standings: Of jobs with a utility.
+        book: Promises over the slots; None if unknown.
+        history: Of past jobs with a utility.
+        rescales: All known ones.
+        declined: Jobs whose number of workers the last pass did not change.
     """
 
     standings: Mapping[JobKey, JobStatus] = field(default_factory=dict)
@@ -43,75 +43,80 @@ class Bargaining:
     declined: Sequence[Declined] = ()
 
 
-def more(answer: api.ExplainResponse, asked: Asked, known: Bargaining) -> api.ExplainResponse:
-    """Return the answer with what is known of the job beside its place and its nodes."""
-    key, now = JobKey(answer.job), asked.reading.now
-    standing = known.standings.get(key)
-    elastic = None
-    if key in asked.snapshot.jobs:
-        elastic = workers(asked.snapshot, job_views.view(asked.snapshot, key))
-    told = changed(
+def with_ledgers(
+    answer: api.ExplainResponse, session: ExplainSession, ledgers: Ledgers
+) -> api.ExplainResponse:
+    """Return the answer with the job's workers, rescales and admission."""
+    key, snapshot = JobKey(answer.job), session.snapshot
+    standing = ledgers.standings.get(key)
+    workers = None
+    if key in snapshot.jobs:
+        workers = workers_entry(snapshot, job_views.view(snapshot, key))
+    answer = changed(
         answer,
-        workers=elastic,
-        rescales=of_job(known.rescales, key),
-        declined=next((one for one in known.declined if one.job == key), None),
-        admission=slot_plans.admission(standing, now=now),
+        workers=workers,
+        rescales=rescales_of_job(ledgers.rescales, key),
+        declined=next((entry for entry in ledgers.declined if entry.job == key), None),
+        admission=admission_entry(standing, now=session.now),
     )
-    if standing is not None and standing.plan is None and not answer.reason and standing.reason:
-        told = changed(told, reason=standing.reason.value, message=standing.message)
-    if standing is None or not told.reason:
-        return told
+    if standing is None:
+        return answer
+    if standing.plan is None and not answer.reason and standing.reason:
+        answer = changed(answer, reason=standing.reason.value, message=standing.message)
+    if not answer.reason:
+        return answer
     if standing.plan is not None:
-        return _of_slot(told, standing.plan, asked)
-    return _of_price(told, asked, known)
+        return _awaiting_slot(answer, standing.plan, session.now)
+    return _awaiting_price(answer, session, ledgers)
 
 
 def paused(
-    namespace: str, name: str, kind: str, asked: Asked, known: Bargaining
+    namespace: str, name: str, kind: str, session: ExplainSession, ledgers: Ledgers
 ) -> api.ExplainResponse | None:
-    """Return the answer for a job that its plan pauses, so that it has no pods; None if none is."""
-    for key, standing in sorted(known.standings.items()):
-        of, its_kind, called = key.split("/", 2)
-        if (of, called) != (namespace, name) or kind not in {"", its_kind}:
+    """Return the answer for a job without pods that its slot plan pauses; None if none is."""
+    for key, standing in sorted(ledgers.standings.items()):
+        key_namespace, key_kind, key_name = key.split("/", 2)
+        if (key_namespace, key_name) != (namespace, name) or kind not in {"", key_kind}:
             continue
-        if key not in asked.snapshot.jobs and standing.plan is not None:
+        if key not in session.snapshot.jobs and standing.plan is not None:
             answer = api.ExplainResponse(
-                generated_at=asked.reading.now,
+                generated_at=session.now,
                 namespace=namespace,
                 job=key,
                 state=_PAUSED,
                 reason=standing.reason.value if standing.reason else "",
                 message=standing.message,
             )
-            return more(answer, asked, known)
+            return with_ledgers(answer, session, ledgers)
     return None
 
 
-def _of_slot(told: api.ExplainResponse, plan: SlotPlan, asked: Asked) -> api.ExplainResponse:
-    """Say when the job's turn comes, if it waits for that alone."""
-    if told.reason != Reason.AWAITING_SLOT.value:
-        return told
-    seconds = plan.slot_seconds
-    slot = slot_plan.slot_at(asked.reading.now, seconds)
+def _awaiting_slot(answer: api.ExplainResponse, plan: SlotPlan, now: float) -> api.ExplainResponse:
+    """Return the answer with the time of the next slot, if the job waits for nothing else."""
+    if answer.reason != Reason.AWAITING_SLOT.value:
+        return answer
+    slot = slot_plan.slot_at(now, plan.slot_seconds)
     first = min((span.first for span in plan.spans if span.first > slot), default=None)
-    at = None if first is None else slot_plan.begins_at(first, seconds)
-    step = Step(kind=StepKind.WAIT, subject=told.job, field="time slot", at=at)
+    at = None if first is None else slot_plan.begins_at(first, plan.slot_seconds)
+    step = Step(kind=StepKind.WAIT, subject=answer.job, field="time slot", at=at)
     change = Change(kind=step.kind, says="wait until its slot begins", steps=(step,))
-    return changed(told, cause="slot", changes=(change,), tried=(), short={}, needs=0, fits=0)
+    return changed(answer, cause="slot", changes=(change,), tried=(), short={}, needs=0, fits=0)
 
 
-def _of_price(told: api.ExplainResponse, asked: Asked, known: Bargaining) -> api.ExplainResponse:
-    """Say what the price is made of and what would admit it: nodes are no matter until it is."""
-    reason = Reason.named(told.reason)
+def _awaiting_price(
+    answer: api.ExplainResponse, session: ExplainSession, ledgers: Ledgers
+) -> api.ExplainResponse:
+    """Return the answer with the price and what would admit the job; nodes matter only later."""
+    reason, key = Reason.named(answer.reason), JobKey(answer.job)
     if reason is None or reason.limit is not Limit.PRICE:
-        return told
-    message = known.standings[JobKey(told.job)].message or told.message
-    plain = changed(
-        told, message=message, cause="price", changes=(), tried=(), short={}, needs=0, fits=0
+        return answer
+    message = ledgers.standings[key].message or answer.message
+    answer = changed(
+        answer, message=message, cause="price", changes=(), tried=(), short={}, needs=0, fits=0
     )
-    if known.book is None:
-        return plain
-    one = price_offers.bid(asked, JobKey(told.job), known.book, known.history)
-    if one is None:
-        return plain
-    return changed(plain, price=price_offers.parts(one), changes=price_offers.changes(one))
+    if ledgers.book is None:
+        return answer
+    offer = price_offers.price_offer(session, key, ledgers.book, ledgers.history)
+    if offer is None:
+        return answer
+    return changed(answer, price=price_offers.parts(offer), changes=price_offers.changes(offer))

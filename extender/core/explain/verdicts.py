@@ -1,12 +1,12 @@
-"""What each node says to the waiting pods of a job, and which cause decides.
+"""Why each node does not take the waiting pods of a job, and which cause decides.
 
-**Rule.** A cause decides by what it alone keeps away: over the nodes where nothing else hinders,
-how many more pods would fit without it (without a shortage: if nobody else were on the node). The
-cause with the most decides; between equals what others hold, then the one that stands on the most
-nodes, then the scarcest resource. Where several stand together on every node, the one on the most
-nodes decides, and of resources the scarcest: the one of which the largest share of what is free is
-asked for. A resource of which nothing is free is scarcer than any other; between two of these an
-extended resource (a GPU) is.
+**Rule.** The gain of a cause is the number of pods that it alone keeps away: summed over the nodes
+where it is the only cause, how many more pods would fit without it (without a shortage: if the node
+were empty). The cause with the largest gain decides; between equal gains a shortage or a taken port
+comes first, then the cause of the most nodes, then the scarcest resource. Where several causes
+apply to every node, the cause of the most nodes decides, and of resources the scarcest: the one
+with the largest ratio of requests to free amounts. A resource of which nothing is free is scarcer
+than any other; between two of these an extended resource (a GPU) is.
 """
 
 import math
@@ -27,10 +27,10 @@ from shared.model import PODS
 
 PORT: Final = "port"
 TOO_SMALL: Final = "too small"
-"""What is said of a node that could not hold the pod even if it were empty."""
+"""Of a node that could not hold the pod even if it were empty."""
 MOST_GROUPS: Final = 20
-"""Groups of nodes that are told apart; the nodes of the rest are put together."""
-_SAYS: Final = {
+"""Groups of nodes that are listed; the nodes of all further groups are one group."""
+_TEXTS: Final = {
     "cordoned": "cordoned",
     "selector": "label selector",
     "affinity": "node affinity",
@@ -38,16 +38,18 @@ _SAYS: Final = {
 }
 
 Cause = tuple[str, str]
-"""A token, and what tells two of one token apart: the pair, the taint, the port, too small."""
+"""A token and its detail: the label pair, the taint, the port, or too small."""
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
-    """Pods of one role and shape before all nodes.
+class Verdict:
+    """What the nodes are for pods of one role and shape.
 
     Attributes:
         group: The pods.
-        by_causes: Indices of the nodes by all that keeps the pods away; nothing where one fits.
+        room: The nodes.
+        by_causes: Indices of the nodes by all causes that keep the pods away; no cause where a pod
+            fits.
         lacks: How much each node lacks for one more pod, nodes x resources.
     """
 
@@ -58,85 +60,87 @@ class Look:
 
     @property
     def fits(self) -> int:
-        """How many of the pods fit if the others are not there."""
+        """How many of the pods fit if no other group is placed."""
         return min(len(self.group), int(self.group.need.slots.sum()))
 
     @property
     def missing(self) -> int:
-        """How many do not."""
+        """How many of the pods do not fit."""
         return len(self.group) - self.fits
 
 
-def looks(groups: Iterable[Group], room: NodeTable) -> tuple[Look, ...]:
-    """Return what the nodes say to each group."""
-    return tuple(_look(group, room) for group in groups)
+def judge(groups: Iterable[Group], room: NodeTable) -> tuple[Verdict, ...]:
+    """Return the verdict on each group."""
+    return tuple(_verdict(group, room) for group in groups)
 
 
-def tried(look: Look) -> Tried:
-    """Return it as people are told."""
-    need = look.group.need
-    found = sorted(look.by_causes.items(), key=lambda item: (bool(item[0]), -len(item[1]), item[0]))
-    told = [_told(causes, nodes, look) for causes, nodes in found[:MOST_GROUPS]]
-    if rest := [nodes for _, nodes in found[MOST_GROUPS:]]:
-        names = _names(np.sort(np.concatenate(rest)), look.room)
-        told.append(NodeGroup(causes=("other",), says="other causes", nodes=names))
+def tried(verdict: Verdict) -> Tried:
+    """Return it as a value of the API."""
+    need = verdict.group.need
+    by_causes = sorted(
+        verdict.by_causes.items(), key=lambda item: (bool(item[0]), -len(item[1]), item[0])
+    )
+    groups = [_node_group(causes, nodes, verdict) for causes, nodes in by_causes[:MOST_GROUPS]]
+    if rest := [nodes for _, nodes in by_causes[MOST_GROUPS:]]:
+        names = _names(np.sort(np.concatenate(rest)), verdict.room)
+        groups.append(NodeGroup(causes=("other",), says="other causes", nodes=names))
     return Tried(
-        role=look.group.role,
-        pods=len(look.group),
-        fits=look.fits,
+        role=verdict.group.role,
+        pods=len(verdict.group),
+        fits=verdict.fits,
         requests=dict(need.shape.requests),
-        nodes=tuple(told),
+        nodes=tuple(groups),
     )
 
 
-def deciding(seen: Sequence[Look]) -> str:
+def deciding_cause(verdicts: Sequence[Verdict]) -> str:
     """Return the token of the cause that decides; empty if every group fits alone."""
-    short = [look for look in seen if look.missing]
+    short = [verdict for verdict in verdicts if verdict.missing]
     if not short:
         return ""
-    look = max(short, key=lambda one: one.missing / len(one.group))
+    verdict = max(short, key=lambda v: v.missing / len(v.group))
     gains: Counter[Cause] = Counter()
-    stands: Counter[Cause] = Counter()
-    for causes, nodes in look.by_causes.items():
-        stands.update(dict.fromkeys(causes, len(nodes)))
-        alone = causes if len(causes) == 1 else () if causes else _limits(look)
+    extent: Counter[Cause] = Counter()  # number of nodes
+    for causes, nodes in verdict.by_causes.items():
+        extent.update(dict.fromkeys(causes, len(nodes)))
+        alone = causes if len(causes) == 1 else () if causes else _limits(verdict)
         for cause in alone:
-            more = _without(cause, nodes, look) - look.group.need.slots[nodes]
+            more = _without(cause, nodes, verdict) - verdict.group.need.slots[nodes]
             if more.any():
                 gains[cause] += int(more.sum())
-                stands[cause] += 0 if causes else len(nodes)
-    if not stands:  # every node has room for some, and all of them together for too few
-        return scarcest(seen)
-    capped = {cause: min(gains[cause], look.missing) for cause in stands}
-    scarce = _scarcity(seen)
-    best = max(stands, key=lambda c: (capped[c], c[0] not in _SAYS, stands[c], _rank(c, scarce)))
+                extent[cause] += 0 if causes else len(nodes)
+    if not extent:  # every node has room for some pods, but all nodes for too few
+        return scarcest_resource(verdicts)
+    capped = {cause: min(gains[cause], verdict.missing) for cause in extent}
+    scarce = _scarcity(verdicts)
+    best = max(extent, key=lambda c: (capped[c], c[0] not in _TEXTS, extent[c], _rank(c, scarce)))
     if capped[best]:
         return best[0]
-    most = max(stands, key=lambda c: stands[c])
-    if most[0] in _SAYS or most[0] == PORT:
+    most = max(extent, key=lambda c: extent[c])
+    if most[0] in _TEXTS or most[0] == PORT:
         return most[0]
-    return max((c for c in stands if c[0] in scarce), key=lambda c: _rank(c, scarce))[0]
+    return max((c for c in extent if c[0] in scarce), key=lambda c: _rank(c, scarce))[0]
 
 
-def short(seen: Sequence[Look]) -> Mapping[str, int]:
+def shortage(verdicts: Sequence[Verdict]) -> Mapping[str, int]:
     """Return what is missing by resource: in total, or on the node that lacks least.
 
-    In total counts what is free on the nodes that selectors, affinity and taints allow.
+    The total counts free amounts of the nodes that selectors, affinity and taints allow.
     """
-    parts = [[look] for look in seen] + [list(seen)]
+    parts = [[verdict] for verdict in verdicts] + [list(verdicts)]
     missing: dict[str, int] = {}
     for part in parts:
-        for name, value in _total(part).items():
+        for name, value in _total_shortage(part).items():
             missing[name] = max(missing.get(name, 0), value)
     if missing:
         return dict(sorted(missing.items()))
-    lacking = [look for look in seen if look.missing] or list(seen)
-    allowed = [(look, np.flatnonzero(look.group.need.mask)) for look in lacking]
-    usable = [(look, nodes) for look, nodes in allowed if len(nodes)]
+    lacking = [verdict for verdict in verdicts if verdict.missing] or list(verdicts)
+    allowed = [(verdict, np.flatnonzero(verdict.group.need.mask)) for verdict in lacking]
+    usable = [(verdict, nodes) for verdict, nodes in allowed if len(nodes)]
     return _least(usable[0][0], usable[0][1]) if usable else {}
 
 
-def _look(group: Group, room: NodeTable) -> Look:
+def _verdict(group: Group, room: NodeTable) -> Verdict:
     need = group.need
     unknown = tuple((name, "") for name, _ in need.shape.requests if name not in room.resources)
     lacks = np.where(need.request > 0, np.maximum(need.request - room.free, 0), 0)
@@ -144,9 +148,9 @@ def _look(group: Group, room: NodeTable) -> Look:
     static = NodeFilter(need.shape)
     in_affinity = static.affinity_mask(NodeColumns(room.nodes))
     small = room.allocatable < need.request
-    asked = np.flatnonzero(need.request)
-    bits = np.hstack([lacks[:, asked] > 0, small[:, asked]])
-    codes = bits @ (1 << np.arange(2 * len(asked)))
+    columns = np.flatnonzero(need.request)
+    bits = np.hstack([lacks[:, columns] > 0, small[:, columns]])
+    codes = bits @ (1 << np.arange(2 * len(columns)))
     grouped: dict[tuple[Cause, ...], list[int]] = {}
     by_code: dict[int, tuple[Cause, ...]] = {}
     for i, code in enumerate(codes.tolist()):
@@ -154,19 +158,19 @@ def _look(group: Group, room: NodeTable) -> Look:
             by_code[code] = tuple(_columns(lacks[i] > 0, small[i], room))
         causes = unknown + by_code[code]
         if not need.mask[i]:
-            minded = static.hindrances(room.nodes[i], in_affinity=bool(in_affinity[i]))
-            causes = tuple((h.cause, h.detail) for h in minded) + causes
+            hindrances = static.hindrances(room.nodes[i], in_affinity=bool(in_affinity[i]))
+            causes = tuple((h.cause, h.detail) for h in hindrances) + causes
         if taken[i]:
             causes = (*causes, (PORT, ", ".join(f"{p.protocol} {p.port}" for p in need.ports)))
         grouped.setdefault(causes, []).append(i)
-    return Look(group, room, {c: np.array(rows) for c, rows in grouped.items()}, lacks)
+    return Verdict(group, room, {c: np.array(rows) for c, rows in grouped.items()}, lacks)
 
 
 def _taken(group: Group, room: NodeTable) -> BoolVector:
-    wanted = group.need.ports
-    if not wanted:
+    ports = group.need.ports
+    if not ports:
         return np.zeros(len(room.nodes), dtype=np.bool_)
-    return ~ports_open(wanted, room.ports)
+    return ~ports_open(ports, room.ports)
 
 
 def _columns(chosen: BoolVector, small: BoolVector, room: NodeTable) -> Iterator[Cause]:
@@ -174,109 +178,115 @@ def _columns(chosen: BoolVector, small: BoolVector, room: NodeTable) -> Iterator
         yield room.resources[column], TOO_SMALL if small[column] else ""
 
 
-def _told(causes: tuple[Cause, ...], nodes: IntVector, look: Look) -> NodeGroup:
-    lack = _least(look, nodes) if causes else {}
-    fits = int(look.group.need.slots[nodes].sum())
-    says = "; ".join(_says(cause, lack, nodes, look) for cause in causes) if causes else "fit"
+def _node_group(causes: tuple[Cause, ...], nodes: IntVector, verdict: Verdict) -> NodeGroup:
+    lack = _least(verdict, nodes) if causes else {}
+    fits = int(verdict.group.need.slots[nodes].sum())
+    text = "; ".join(_text(cause, lack, nodes, verdict) for cause in causes) if causes else "fit"
     return NodeGroup(
         causes=tuple(dict.fromkeys(token for token, _ in causes)),
-        says=says,
-        nodes=_names(nodes, look.room),
-        fits=min(fits, len(look.group)),
+        says=text,
+        nodes=_names(nodes, verdict.room),
+        fits=min(fits, len(verdict.group)),
         short=lack,
     )
 
 
-def _says(cause: Cause, lack: Mapping[str, int], nodes: IntVector, look: Look) -> str:
+def _text(cause: Cause, lack: Mapping[str, int], nodes: IntVector, verdict: Verdict) -> str:
     token, detail = cause
-    if token in _SAYS:
-        return f"{_SAYS[token]} {detail}".rstrip()
+    if token in _TEXTS:
+        return f"{_TEXTS[token]} {detail}".rstrip()
     if token == PORT:
         return f"host port {detail} taken"
-    if token not in look.room.resources:
+    if token not in verdict.room.resources:
         return f"no {token}"
-    what = _lacking(token, lack[token], nodes, look)
-    return f"{TOO_SMALL}: {what}" if detail and not what.startswith("no ") else what
+    shortage = _shortage_text(token, lack[token], nodes, verdict)
+    return f"{TOO_SMALL}: {shortage}" if detail and not shortage.startswith("no ") else shortage
 
 
-def _lacking(resource: str, least: int, nodes: IntVector, look: Look) -> str:
-    column = look.room.resources.index(resource)
-    capacity = look.room.allocatable[nodes, column]
+def _shortage_text(resource: str, least: int, nodes: IntVector, verdict: Verdict) -> str:
+    column = verdict.room.resources.index(resource)
+    capacity = verdict.room.allocatable[nodes, column]
     if not capacity.any():
         return f"no {resource}"
     if resource == PODS:
         return "as many pods as it may hold"
-    lacking = look.lacks[nodes, column]
+    lacking = verdict.lacks[nodes, column]
     more = " or more" if lacking.min() != lacking.max() else ""
     missing = amount(resource, least).removesuffix(f" {resource}")
     return f"{resource} short by {missing}{more}"
 
 
-def _least(look: Look, nodes: IntVector) -> Mapping[str, int]:
-    """Return the lack of the node that lacks the smallest share of what a pod asks for."""
-    lacks, request = look.lacks[nodes], look.group.need.request
+def _least(verdict: Verdict, nodes: IntVector) -> Mapping[str, int]:
+    """Return what the node lacks that lacks the smallest share of a pod's request."""
+    room, need = verdict.room, verdict.group.need
+    lacks, request = verdict.lacks[nodes], need.request
     shares = np.divide(lacks, request, out=np.zeros(lacks.shape), where=request > 0).sum(axis=1)
     row = lacks[int(shares.argmin())]
-    unknown = {n: v for n, v in look.group.need.shape.requests if n not in look.room.resources}
-    return {name: int(v) for name, v in zip(look.room.resources, row, strict=True) if v} | unknown
+    unknown = {n: v for n, v in need.shape.requests if n not in room.resources}
+    return {name: int(v) for name, v in zip(room.resources, row, strict=True) if v} | unknown
 
 
 def _names(nodes: IntVector, room: NodeTable) -> tuple[str, ...]:
     return tuple(room.nodes[i].name for i in nodes.tolist())
 
 
-def _limits(look: Look) -> tuple[Cause, ...]:
-    """Return what may keep more pods from a node on which some fit: the resources."""
-    asked = look.group.need.request > 0
-    return tuple(_columns(asked, np.zeros_like(asked), look.room))
+def _limits(verdict: Verdict) -> tuple[Cause, ...]:
+    """Return the causes that may keep more pods from a node where some fit: the resources."""
+    requested = verdict.group.need.request > 0
+    return tuple(_columns(requested, np.zeros_like(requested), verdict.room))
 
 
-def _without(cause: Cause, nodes: IntVector, look: Look) -> IntVector:
+def _without(cause: Cause, nodes: IntVector, verdict: Verdict) -> IntVector:
     """Return how many pods each node would hold without its only cause."""
-    need, room, token = look.group.need, look.room, cause[0]
+    need, room, token = verdict.group.need, verdict.room, cause[0]
     free = room.free[nodes]
     if token in room.resources:
         column = room.resources.index(token)
         free = free.copy()
         free[:, column] = room.allocatable[nodes, column]
     slots = need.slots_in(free, np.ones(len(nodes), dtype=np.bool_))
-    held: IntVector = np.minimum(slots, len(look.group))
+    held: IntVector = np.minimum(slots, len(verdict.group))
     return held
 
 
-def _total(part: Sequence[Look]) -> Mapping[str, int]:
-    """Return what all of them ask for beyond what is free where any of them may run."""
-    room = part[0].room
-    wanted = np.sum([look.group.need.request * len(look.group) for look in part], axis=0)
-    usable = np.any([look.group.need.mask for look in part], axis=0)
+def _total_shortage(verdicts: Sequence[Verdict]) -> Mapping[str, int]:
+    """Return the requests of all groups beyond what is free where any of them may run."""
+    room, total = verdicts[0].room, _total_requests(verdicts)
+    usable = np.any([verdict.group.need.mask for verdict in verdicts], axis=0)
     if not usable.any():
         return {}
-    missing = np.maximum(wanted - np.maximum(room.free[usable], 0).sum(axis=0), 0)
-    missing[wanted == 0] = 0
-    named = {name: int(v) for name, v in zip(room.resources, missing, strict=True) if v}
-    for look in part:
-        for name, value in look.group.need.shape.requests:
+    missing = np.maximum(total - np.maximum(room.free[usable], 0).sum(axis=0), 0)
+    missing[total == 0] = 0
+    by_name = {name: int(v) for name, v in zip(room.resources, missing, strict=True) if v}
+    for verdict in verdicts:
+        for name, value in verdict.group.need.shape.requests:
             if name not in room.resources:
-                named[name] = named.get(name, 0) + value * len(look.group)
-    return named
+                by_name[name] = by_name.get(name, 0) + value * len(verdict.group)
+    return by_name
 
 
-def scarcest(seen: Sequence[Look]) -> str:
-    """Return the resource of which the pods ask for the largest share of what is free."""
-    scarce = _scarcity(seen)
+def _total_requests(verdicts: Sequence[Verdict]) -> IntVector:
+    """Return the requests of all pods by resource."""
+    requests = [verdict.group.need.request * len(verdict.group) for verdict in verdicts]
+    total: IntVector = np.sum(requests, axis=0)
+    return total
+
+
+def scarcest_resource(verdicts: Sequence[Verdict]) -> str:
+    """Return the resource with the largest ratio of requests to free amounts."""
+    scarce = _scarcity(verdicts)
     return max(scarce, key=lambda name: _rank((name, ""), scarce))
 
 
-def _scarcity(seen: Sequence[Look]) -> Mapping[str, float]:
-    """Return what is asked for of each resource as a share of what is free."""
-    room = seen[0].room
-    wanted = np.sum([look.group.need.request * len(look.group) for look in seen], axis=0)
+def _scarcity(verdicts: Sequence[Verdict]) -> Mapping[str, float]:
+    """Return the ratio of requests to free amounts by resource."""
+    room, total = verdicts[0].room, _total_requests(verdicts)
     free = np.maximum(room.free, 0).sum(axis=0)
-    nothing = np.where(wanted > 0, np.inf, 0.0)
-    shares = np.divide(wanted, free, out=nothing, where=free > 0)
+    nothing = np.where(total > 0, np.inf, 0.0)
+    shares = np.divide(total, free, out=nothing, where=free > 0)
     known = dict(zip(room.resources, shares.tolist(), strict=True))
-    unknown = {n for look in seen for n, _ in look.group.need.shape.requests} - known.keys()
-    return known | dict.fromkeys(unknown, math.inf)
+    names = {name for verdict in verdicts for name, _ in verdict.group.need.shape.requests}
+    return known | dict.fromkeys(names - known.keys(), math.inf)
 
 
 def _rank(cause: Cause, scarce: Mapping[str, float]) -> tuple[float, bool]:

@@ -1,4 +1,4 @@
-"""Waiting for others: which running jobs must end, and who comes first when they have."""
+"""Offers to wait: for running jobs that end, for the backfill head, or for workers that leave."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -6,9 +6,7 @@ from typing import Final
 import numpy as np
 
 from extender.core.cluster import job_views
-from extender.core.cluster.session import Reading, Session
-from extender.core.explain.offers import Offer, names
-from extender.core.explain.trial import Situation, Trials
+from extender.core.explain.trials import Offer, Scenario, Trials, first_names
 from extender.core.nodes.node_table import NodeTable, conflicts
 from extender.core.placement.planner import Plan
 from extender.core.queue import backfill, running_jobs
@@ -20,52 +18,67 @@ from shared.explanation import Step, StepKind
 from shared.model import JobKey
 
 MOST_REDUCED: Final = 12
-"""Jobs of which it is tried whether they are needed; of more, all are named."""
-
-
+"""Of at most so many jobs each is tried whether it is needed; of more, all are named."""
 _SHARE: Final = 0.9
-"""Of the time until the backfill head starts: some passes before anybody has read this."""
+"""Of the time until the backfill head starts: some passes go by before a user reads this."""
+_WORKERS: Final = "workers"
 
 
-def wait(s: Situation, trials: Trials, memory: QueueState, reading: Reading) -> Iterator[Offer]:
+def wait(s: Scenario, trials: Trials, state: QueueState) -> Iterator[Offer]:
     """Yield the jobs after whose end the job runs, those that are expected to end first."""
-    everybody = _tenants(s, memory, reading)
-    found = reserved(s, trials, everybody, reading.now)
-    if found is None or not found.waits_for:
+    others = _running_jobs(s, state)
+    reservation = _reservation(s, trials, others)
+    if reservation is None or not reservation.waits_for:
         return
-    leaving = [one for one in everybody if one.job in found.waits_for]
+    leaving = [other for other in others if other.job in reservation.waits_for]
     if 1 < len(leaving) <= MOST_REDUCED:
         needed = trials.needed(
             list(range(len(leaving)))[::-1],
-            lambda kept: s.with_room(without(s.room, [leaving[i] for i in kept])),
+            lambda kept: s.with_room(_without(s.room, [leaving[i] for i in kept])),
         )
         leaving = [leaving[i] for i in sorted(needed)]
-    steps = tuple(ends(one) for one in leaving)
-    end = "end" if len(leaving) > 1 else "ends"
-    yield Offer(steps, f"wait until {names([one.job for one in leaving])} {end}{_when(leaving)}")
+    steps = tuple(_end_step(job) for job in leaving)
+    verb = "end" if len(leaving) > 1 else "ends"
+    names = first_names([job.job for job in leaving])
+    yield Offer(steps, f"wait until {names} {verb}{_unknown_ends(leaving)}")
 
 
 def wait_behind(
-    s: Situation, trials: Trials, head: HeadReservation, memory: QueueState, reading: Reading
+    s: Scenario, trials: Trials, head: HeadReservation, state: QueueState
 ) -> Iterator[Offer]:
-    """Yield that the job says it is gone in time, or the start or end of the one it waits for."""
-    yield from _short(s, trials, head, reading)
-    before = [one for one in _tenants(s, memory, reading) if one.job in head.waits_for]
-    for field, at, room, says in (
+    """Yield an expected duration that ends in time, and the start or end of the backfill head."""
+    yield from _short_duration(s, trials, head)
+    before = [job for job in _running_jobs(s, state) if job.job in head.waits_for]
+    for field, at, room, event in (
         ("start", head.starts_at, head.after, "has started"),
         ("end", None, head.before, "has ended"),
     ):
         if trials.runs(s.with_room(room)):
             step = Step(kind=StepKind.WAIT, subject=head.job, field=field, at=at)
-            yield Offer((*map(ends, before), step), f"wait until {head.job} {says}")
+            yield Offer((*map(_end_step, before), step), f"wait until {head.job} {event}")
             return
 
 
-def _short(
-    s: Situation, trials: Trials, head: HeadReservation, reading: Reading
-) -> Iterator[Offer]:
-    """Yield an expected duration with which the job is gone when the backfill head starts."""
-    left = 0.0 if head.starts_at is None else head.starts_at - reading.now
+def wait_for_workers(s: Scenario, trials: Trials) -> Iterator[Offer]:
+    """Yield the jobs whose workers leave, if the job runs after that."""
+    under_way = (record.rescale for record in rescale.rescale_records(s.snapshot).open)
+    leaving = [_leaving(s, change.job) for change in under_way if change.starts == s.job.key]
+    if not leaving or not trials.runs(s.with_room(_without(s.room, leaving))):
+        return
+    steps = tuple(
+        Step(kind=StepKind.WAIT, subject=job.job, field=_WORKERS, amount=len(job.pods))
+        for job in leaving
+    )
+    count = sum(len(job.pods) for job in leaving)
+    names = first_names([job.job for job in leaving])
+    verb = "have" if len(leaving) > 1 else "has"
+    number = f"{count} workers" if count > 1 else "1 worker"
+    yield Offer(steps, f"wait until {names} {verb} given up {number}")
+
+
+def _short_duration(s: Scenario, trials: Trials, head: HeadReservation) -> Iterator[Offer]:
+    """Yield an expected duration with which the job has ended when the backfill head starts."""
+    left = 0.0 if head.starts_at is None else head.starts_at - s.session.now
     seconds = int(left * _SHARE)
     if seconds and trials.runs(s.with_room(s.snapshot.room)):
         key, after = labels.EXPECTED_DURATION, f"{seconds}s"
@@ -73,81 +86,59 @@ def _short(
         yield Offer((step,), f"if it takes no longer: set the annotation {key} to {after}")
 
 
-def reserved(
-    s: Situation, trials: Trials, everybody: Sequence[RunningJob], now: float
+def _reservation(
+    s: Scenario, trials: Trials, others: Sequence[RunningJob]
 ) -> HeadReservation | None:
-    """Return after whose end, in their order, the job of the situation runs, and its room then."""
+    """Return after which ends, in the given order, the job runs; None if after none."""
 
-    def seat(room: NodeTable) -> NodeTable | None:
+    def place(room: NodeTable) -> NodeTable | None:
         if trials.left <= 0:
             return None
         trials.left -= 1
         plan = s.with_room(room).plan()
         return plan.placement.room if isinstance(plan, Plan) else None
 
-    return backfill.reserve(s.job.key, s.room, everybody, seat, now)
+    return backfill.reserve(s.job.key, s.room, others, place, s.session.now)
 
 
-def ends(tenant: RunningJob) -> Step:
-    """Return the step that waits for the end of a job."""
-    return Step(kind=StepKind.WAIT, subject=tenant.job, field="end", at=tenant.ends_at)
+def _end_step(job: RunningJob) -> Step:
+    return Step(kind=StepKind.WAIT, subject=job.job, field="end", at=job.ends_at)
 
 
-def without(room: NodeTable, gone: Sequence[RunningJob]) -> NodeTable:
-    """Return the room when these have ended."""
+def _without(room: NodeTable, ended: Sequence[RunningJob]) -> NodeTable:
+    """Return the nodes without the pods of these jobs."""
     used, ports = room.used.copy(), list(room.ports)
-    for shape, node in (seat for tenant in gone for seat in tenant.pods):
+    for shape, node in (pod for job in ended for pod in job.pods):
         used[node] -= room.demand(shape)
         if shape.host_ports:
             ports[node] = frozenset(p for p in ports[node] if not conflicts([p], shape.host_ports))
     return room.replaced(used=np.maximum(used, 0), ports=tuple(ports))
 
 
-def _tenants(s: Situation, memory: QueueState, reading: Reading) -> list[RunningJob]:
-    """Return the others that end by themselves, the first one first where that is known."""
-    endings = running_jobs.running(Session(s.snapshot, reading, s.params), memory)
-    others = [ending.job for ending in endings if ending.job.job != s.job.key]
-    ending = [one for one in others if not one.endless]
-    return sorted(ending, key=lambda t: (t.ends_at is None, t.ends_at or t.started_at, t.job))
+def _running_jobs(s: Scenario, state: QueueState) -> list[RunningJob]:
+    """Return the other jobs that end by themselves, in the order of their ends; unknown last."""
+    jobs = [ending.job for ending in running_jobs.running(s.session, state)]
+    others = [job for job in jobs if job.job != s.job.key and not job.endless]
+    return sorted(others, key=lambda j: (j.ends_at is None, j.ends_at or j.started_at, j.job))
 
 
-def _when(leaving: Sequence[RunningJob]) -> str:
-    known = [tenant.ends_at for tenant in leaving if tenant.ends_at is not None]
-    if len(known) == len(leaving):
+def _unknown_ends(jobs: Sequence[RunningJob]) -> str:
+    known = [job for job in jobs if job.ends_at is not None]
+    if len(known) == len(jobs):
         return ""
-    return "; nobody says when" if not known else "; of some nobody says when"
+    if known:
+        return "; some of their ends are unknown"
+    return "; its end is unknown" if len(jobs) == 1 else "; their ends are unknown"
 
 
-# === Waiting for workers that others give up so that the job starts: whose, and how many.
-
-
-FIELD = "workers"
-
-
-def wait_for_workers(s: Situation, trials: Trials) -> Iterator[Offer]:
-    """Yield those whose workers leave, if the job runs when they have left."""
-    under_way = (noted.rescale for noted in rescale.rescale_records(s.snapshot).open)
-    found = [_leaving(s, one.job) for one in under_way if one.starts == s.job.key]
-    if not found or not trials.runs(s.with_room(without(s.room, found))):
-        return
-    steps = tuple(
-        Step(kind=StepKind.WAIT, subject=one.job, field=FIELD, amount=len(one.pods))
-        for one in found
-    )
-    count = sum(len(one.pods) for one in found)
-    have = "have" if len(found) > 1 else "has"
-    left = f"{count} workers" if count > 1 else "1 worker"
-    yield Offer(steps, f"wait until {names([one.job for one in found])} {have} given up {left}")
-
-
-def _leaving(s: Situation, key: JobKey) -> RunningJob:
-    """Return the workers of a job that leave, as a tenant of their own."""
-    going = elastic_workers.leaving_pods(s.snapshot)
+def _leaving(s: Scenario, key: JobKey) -> RunningJob:
+    """Return the leaving workers of a job, as a running job of their own."""
+    leaving = elastic_workers.leaving_pods(s.snapshot)
     members = job_views.view(s.snapshot, key).members if key in s.snapshot.jobs else ()
     index = s.room.index
-    seats = [
+    pods = [
         (m.shape, index[m.node])
         for m in members
-        if m.pod.uid in going and m.node is not None and m.node in index
+        if m.pod.uid in leaving and m.node is not None and m.node in index
     ]
-    return RunningJob(key, 0.0, None, seats)
+    return RunningJob(key, 0.0, None, pods)

@@ -1,7 +1,7 @@
-"""What would become of a job if it were submitted now: the same cycle and the same play, twice.
+"""What-if: start, nodes and price of a job that is not submitted, and its effect on other jobs.
 
-Once without the job and once with it, on one snapshot, with one memory and one clock reading. What
-differs is what the job does to the others.
+The queue decides twice and is forecast twice, without the job and with it, on one snapshot, with
+one state and one clock reading. The difference is the effect of the job.
 """
 
 import math
@@ -15,11 +15,9 @@ import numpy as np
 from extender.core.cluster import job_views
 from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.reasons import Reason
-from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.explain import explanation, hypothetical_offers, positions
-from extender.core.explain.explanation import Asked
-from extender.core.explain.lists import queue_entry
+from extender.core.explain import explanation, hypothetical_offers, lists
+from extender.core.explain.explanation import ExplainSession
 from extender.core.nodes.node_table import FloatVector, NodeTable
 from extender.core.parameters.placement import NodePriceParameters
 from extender.core.placement import scoring
@@ -36,7 +34,7 @@ from shared.model import JobKey, NodeName, PodShape
 
 NO_HISTORY: Final = History()
 SAME_START_SECONDS: Final = 1.0
-"""Starts nearer than this are one: both plays begin at one moment, and add the same durations."""
+"""Closer starts are equal: both forecasts begin at one time and add the same durations."""
 LEFT_TO_KUBE_SCHEDULER: Final = (
     "its pods ask for something that kube-scheduler alone judges: it chooses their node"
 )
@@ -44,142 +42,150 @@ LEFT_TO_KUBE_SCHEDULER: Final = (
 
 @dataclass(frozen=True)
 class _Course:
-    """How things go on: a cycle now, its releases carried out, and when the others start."""
+    """A pass of the queue, its releases carried out, and the forecast from there on.
 
-    snapshot: Snapshot
+    Attributes:
+        session: Inputs of the pass.
+        cycle: Its result.
+        then: The cluster with the releases carried out.
+        estimates: Expected starts.
+    """
+
+    session: ExplainSession
     cycle: QueueOutcome
     then: Snapshot
     estimates: Mapping[JobKey, Estimate]
 
     @cached_property
-    def placed(self) -> Mapping[JobKey, positions.Placed]:
-        """Entries of the queue with their places, in order."""
-        return {one[1].job.key: one for one in positions.placed(self.cycle.entries)}
+    def queue(self) -> Mapping[JobKey, lists.Positioned]:
+        """Entries of the queue with their positions, in order."""
+        return {row[1].job.key: row for row in lists.with_positions(self.cycle.entries)}
 
     def position(self, key: JobKey) -> int | None:
-        """Return the place of a job in the queue; None if it has none."""
-        found = self.placed.get(key)
-        return found[0] if found else None
+        """Return the position of a job in the queue; None if it has none."""
+        row = self.queue.get(key)
+        return row[0] if row else None
 
 
 def what_if(
-    asked: Asked,
-    supposed: HypotheticalJob,
+    session: ExplainSession,
+    job: HypotheticalJob,
     *,
     acting: bool,
     book: PriceLedger | None = None,
     history: History = NO_HISTORY,
 ) -> api.WhatIfResponse:
-    """Return whether the job would start now and where, otherwise when, and what that changes.
+    """Return if the job would start now and where, otherwise when, and its effect on others.
 
     Args:
-        asked: The cluster, the last cycle and now; nothing of it is changed.
-        supposed: The job.
-        acting: Whether the replica that answers is the one that decides.
-        book: What is promised to jobs with a utility; None if that is not known.
-        history: What past ones taught.
+        session: The cluster, the last pass and the time; unchanged.
+        job: The job.
+        acting: Whether this replica is the leader.
+        book: Promises to jobs with a utility; None if unknown.
+        history: Of past jobs with a utility.
 
     Raises:
-        InputError: The job cannot be supposed (``supposing.with_job``).
+        InputError: No such job could be submitted (``hypothetical.with_job``).
     """
-    now, name = asked.reading.now, asked.params.scheduler_name
-    with_it = _course(asked, hypothetical.with_job(asked.snapshot, supposed, name, now))
-    without = _course(asked, asked.snapshot)
-    key = hypothetical.key_of(supposed, asked.snapshot)
-    at, entry = with_it.placed[key]
+    now, scheduler = session.now, session.parameters.scheduler_name
+    with_job = hypothetical.with_job(session.snapshot, job, scheduler, now)
+    with_it = _course(replace(session, snapshot=with_job))
+    without = _course(session)
+    key = hypothetical.key_of(job, session.snapshot)
+    position, entry = with_it.queue[key]
     starts_now = entry.reason is Reason.RELEASING
     estimate = with_it.estimates.get(key, UNKNOWN)
     if starts_now:
         estimate = Estimate(now, forecast.FITS_NOW)
     places = _places(key, with_it) if starts_now else ()
-    unmodelled = _unmodelled(key, with_it) if any(not one.node for one in places) else ()
+    unmodelled = _unmodelled(key, with_it) if any(not place.node for place in places) else ()
     answer = api.WhatIfResponse(
         generated_at=now,
         acting=acting,
         job=key,
-        pods=len(supposed.pods),
+        pods=len(job.pods),
         starts_now=starts_now,
-        entry=queue_entry(at, entry, now, estimate),
-        waiting=sum(at is not None for other, (at, _) in with_it.placed.items() if other != key),
+        entry=lists.queue_entry(position, entry, now, estimate),
+        waiting=sum(i is not None for other, (i, _) in with_it.queue.items() if other != key),
         places=places,
-        bill=_bill(key, with_it, places, asked),
+        bill=_bill(key, with_it, places),
         shifts=_shifts(key, without, with_it),
-        obstacles=None if starts_now else _obstacles(asked, key, with_it),
-        notes=(*supposed.notes, *unmodelled),
+        obstacles=None if starts_now else _obstacles(key, with_it),
+        notes=(*job.notes, *unmodelled),
     )
-    return hypothetical_offers.offered(answer, asked, with_it.snapshot, book, history)
+    return hypothetical_offers.with_admission(answer, with_it.session, book, history)
 
 
 def _unmodelled(key: JobKey, course: _Course) -> tuple[str, ...]:
-    """Return that kube-scheduler chooses the nodes, and for what the pods ask."""
-    seen = job_views.view(course.snapshot, key)
-    words = sorted({word for member in seen.members for word in member.shape.unmodelled})
-    return (f"{LEFT_TO_KUBE_SCHEDULER} ({', '.join(words)})",)
+    """Return a note that kube-scheduler chooses the nodes, and why."""
+    members = job_views.view(course.session.snapshot, key).members
+    causes = sorted({cause for member in members for cause in member.shape.unmodelled})
+    return (f"{LEFT_TO_KUBE_SCHEDULER} ({', '.join(causes)})",)
 
 
-def _course(asked: Asked, snapshot: Snapshot) -> _Course:
-    asked.check()
-    session = Session(snapshot, asked.reading, asked.params)
-    cycle = QUEUE.decide(session, asked.memory, QueueTrigger())
-    asked.check()
-    then = hypothetical.carried_out(snapshot, cycle)
+def _course(session: ExplainSession) -> _Course:
+    session.check()
+    cycle = QUEUE.decide(session, session.state, QueueTrigger())
+    session.check()
+    then = hypothetical.carried_out(session.snapshot, cycle)
     estimates = forecast.estimates(replace(session, snapshot=then), cycle)
-    return _Course(snapshot, cycle, then, estimates)
+    return _Course(session, cycle, then, estimates)
 
 
 def _places(key: JobKey, course: _Course) -> tuple[Place, ...]:
-    """Return where the pods go, in the order in which they are bound."""
+    """Return the nodes of the pods, in the order in which they are bound."""
     gangs = (c for c in course.cycle.commands if isinstance(c, ReleaseGang) and c.job == key)
-    job = course.placed[key][1].job
+    job = course.queue[key][1].job
     roles = {member.pod.uid: member.role for member in job.members}
     return tuple(
-        Place(pod=one.pod.partition("/")[2], role=roles[one.uid], node=one.node or "")
+        Place(pod=pod.pod.partition("/")[2], role=roles[pod.uid], node=pod.node or "")
         for gang in gangs
-        for one in gang.pods
+        for pod in gang.pods
     )
 
 
-def _bill(key: JobKey, course: _Course, places: tuple[Place, ...], asked: Asked) -> Bill | None:
-    """Return what the placement costs beside the same on an idle cluster."""
-    room, params = course.snapshot.room, asked.params.pricing
-    pods = {pod.name: pod.shape for pod in course.snapshot.jobs[key]}
-    seated = {one.pod: NodeName(one.node) for one in places if one.node}
+def _bill(key: JobKey, course: _Course, places: tuple[Place, ...]) -> Bill | None:
+    """Return the price of the placement, and the lowest one on an idle cluster."""
+    snapshot, params = course.session.snapshot, course.session.parameters.pricing
+    room = snapshot.room
+    pods = {pod.name: pod.shape for pod in snapshot.jobs[key]}
+    nodes = {place.pod: NodeName(place.node) for place in places if place.node}
     empty = _Bills(room.replaced(used=np.zeros_like(room.used), ports=room.ports), params)
-    idle = sum(empty.least(pods[name]) for name in seated or pods)
+    idle = sum(empty.least(pods[name]) for name in nodes or pods)
     if not math.isfinite(idle):
         return None
-    if not seated:
+    if not nodes:
         return Bill(idle=round(idle, 6))
-    found = _Bills(hypothetical.found_by(key, course.snapshot, course.cycle), params)
-    now = sum(found.at(pods[name], node) for name, node in seated.items())
+    present = _Bills(hypothetical.found_by(key, snapshot, course.cycle), params)
+    now = sum(present.at(pods[name], node) for name, node in nodes.items())
     return Bill(idle=round(idle, 6), now=round(now, 6))
 
 
 class _Bills:
-    """What nodes charge for a pod; pods of one shape are many, and are asked about once."""
+    """Prices of a pod by node; computed once for each shape, because many pods share one."""
 
     def __init__(self, room: NodeTable, params: NodePriceParameters) -> None:
         self._room, self._params = room, params
-        self._known: dict[PodShape, FloatVector] = {}
+        self._by_shape: dict[PodShape, FloatVector] = {}
 
     def at(self, shape: PodShape, node: NodeName) -> float:
-        """Return the bill of one node."""
+        """Return the price on one node."""
         return float(self._all(shape)[self._room.index[node]])
 
     def least(self, shape: PodShape) -> float:
-        """Return the lowest bill; infinite if no node has what the pod asks for."""
+        """Return the lowest price; infinite if no node has what the pod requests."""
         return float(self._all(shape).min(initial=math.inf))
 
     def _all(self, shape: PodShape) -> FloatVector:
-        if shape not in self._known:
-            self._known[shape] = np.exp(scoring.log_bills(self._room, shape, self._params))
-        return self._known[shape]
+        if shape not in self._by_shape:
+            self._by_shape[shape] = np.exp(scoring.log_bills(self._room, shape, self._params))
+        return self._by_shape[shape]
 
 
 def _shifts(key: JobKey, without: _Course, with_it: _Course) -> tuple[Shift, ...]:
     """Return the other waiting jobs that start later or earlier, or may, in order of the queue."""
-    found = (_shift(other, without, with_it) for other in with_it.placed if other != key)
-    return tuple(one for one in found if one is not None)
+    shifts = (_shift(other, without, with_it) for other in with_it.queue if other != key)
+    return tuple(shift for shift in shifts if shift is not None)
 
 
 def _shift(key: JobKey, without: _Course, with_it: _Course) -> Shift | None:
@@ -191,7 +197,7 @@ def _shift(key: JobKey, without: _Course, with_it: _Course) -> Shift | None:
         if abs(later) < SAME_START_SECONDS:
             return None
     elif before.starts_at == after.starts_at and not _moves_back(key, without, with_it):
-        return None  # no start is known, and the job waits where it waited
+        return None  # no start is known, and the position is not later
     return Shift(
         job=key,
         position_without=without.position(key),
@@ -205,11 +211,12 @@ def _shift(key: JobKey, without: _Course, with_it: _Course) -> Shift | None:
 
 
 def _moves_back(key: JobKey, without: _Course, with_it: _Course) -> bool:
-    """Whether the job has a later place: it may start later, by a time that is not known."""
+    """Return True if the job has a later position: it may start later, by an unknown time."""
     before, after = without.position(key), with_it.position(key)
     return before is not None and after is not None and after > before
 
 
-def _obstacles(asked: Asked, key: JobKey, course: _Course) -> api.ExplainResponse:
-    """Explain it as if it were there and that cycle had been the last."""
-    return explanation.job(replace(asked, snapshot=course.then, cycle=course.cycle), key)
+def _obstacles(key: JobKey, course: _Course) -> api.ExplainResponse:
+    """Explain the job as if it were submitted and that pass had been the last."""
+    session = replace(course.session, snapshot=course.then, cycle=course.cycle)
+    return explanation.job(session, key)

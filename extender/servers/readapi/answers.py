@@ -13,10 +13,9 @@ from typing import Final, Protocol
 from msgspec.structs import replace as changed
 
 from extender.core import explain as core_explain
-from extender.core.agents.report_view import Freshness
 from extender.core.cluster.cache import Cache
 from extender.core.cluster.job_views import VIEWS
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.elastic.state import Ended
 from extender.core.explain import Page
@@ -153,7 +152,7 @@ class ReadAnswers:
             keys = {*snapshot.jobs, *standings, *(one.job for one in declined)}
             keys |= {entry.job.key for entry in cycle.entries} if cycle else set()
             of_moves = {one.namespace for one in snapshot.migrations.values()}
-            of_rescales = {one.namespace for one in core_explain.ledger(snapshot, ended)}
+            of_rescales = {one.namespace for one in core_explain.rescale_ledger(snapshot, ended)}
             return {key.partition("/")[0] for key in keys} | of_moves | of_rescales
 
         return await self.lists.run(found)
@@ -163,39 +162,29 @@ class ReadAnswers:
         paging.offset(page)  # a position, or it is refused
         known = self.last_cycle()
         estimates = {} if self.foresight is None else await self.foresight.of(known)
-        (snapshot, _, standings), now, acting = self._seen(), self.clock.now(), self.acting()
+        session, standings, acting = self._session(), self.offers.standings(), self.acting()
         return await self.lists.run(
             lambda: core_explain.queue(
+                self._with_cache(session),
                 known,
-                self.parameters,
-                now=now,
                 acting=acting,
                 estimates=estimates,
-                bargains=core_explain.Bargains(self._with_cache(snapshot), standings, now),
+                standings=standings,
                 page=page,
             )
         )
 
     async def nodes(self, page: Page) -> api.NodesResponse:
         """Nodes with what is free, taken, and what they cost."""
-        snapshot, fresh, now = self.store.snapshot(), self._freshness(), self.clock.now()
-        return await self.lists.run(
-            lambda: core_explain.nodes(snapshot, self.parameters, fresh, now=now, page=page)
-        )
+        session = self._session()
+        return await self.lists.run(lambda: core_explain.nodes(session, page))
 
     async def jobs(self, page: Page) -> api.JobsResponse:
         """Jobs of ours with their members by state."""
-        snapshot, cycle, standings = self._seen()
-        fresh, now = self._freshness(), self.clock.now()
-        memory = cycle.state if cycle else None
+        session, cycle, standings = self._session(), self.last_cycle(), self.offers.standings()
         return await self.lists.run(
             lambda: core_explain.all_jobs(
-                self._with_cache(snapshot),
-                fresh,
-                now=now,
-                standings=standings,
-                memory=memory,
-                page=page,
+                self._with_cache(session), cycle, standings=standings, page=page
             )
         )
 
@@ -212,13 +201,13 @@ class ReadAnswers:
 
     async def rescales(self, page: Page) -> RescalesResponse:
         """The ledger of rescales."""
-        snapshot, now, acting = self.store.snapshot(), self.clock.now(), self.acting()
+        session, acting = self._session(), self.acting()
         past, declined = self.rescales_known()
 
         def answer() -> RescalesResponse:
-            told = core_explain.ledger(self._with_cache(snapshot), past)
+            told = core_explain.rescale_ledger(self._with_cache(session).snapshot, past)
             whole = RescalesResponse(
-                generated_at=now, acting=acting, entries=told, declined=tuple(declined)
+                generated_at=session.now, acting=acting, entries=told, declined=tuple(declined)
             )
             return paging.part(whole, page)
 
@@ -226,13 +215,10 @@ class ReadAnswers:
 
     async def namespaces(self, page: Page) -> NamespacesResponse:
         """What each namespace holds and may hold."""
-        snapshot, cycle, _ = self._seen()
-        now, acting = self.clock.now(), self.acting()
+        session, cycle, acting = self._session(), self.last_cycle(), self.acting()
 
         def answer() -> NamespacesResponse:
-            whole = core_explain.namespaces(
-                self._with_cache(snapshot), cycle, self.parameters, now=now, acting=acting
-            )
+            whole = core_explain.namespaces(self._with_cache(session), cycle, acting=acting)
             return paging.part(whole, page)
 
         return await self.lists.run(answer)
@@ -240,10 +226,8 @@ class ReadAnswers:
     async def prices(self, *, slots: bool) -> PricesResponse:
         """What resources cost."""
         book = self.offers.book() if slots else ""
-        now, acting, snapshot = self.clock.now(), self.acting(), self.store.snapshot()
-        told = await self.lists.run(
-            lambda: core_explain.prices(snapshot, self.parameters, now=now, acting=acting)
-        )
+        session, acting = self._session(), self.acting()
+        told = await self.lists.run(lambda: core_explain.prices(session, acting=acting))
         if isinstance(book, str):
             return changed(told, slots_problem=book)
         found = await self.long.run(lambda: core_explain.slot_prices(book, self.parameters))
@@ -259,17 +243,19 @@ class ReadAnswers:
     async def explain_job(self, namespace: str, name: str, kind: str) -> api.ExplainResponse | None:
         """Why a job waits, and what would make it run; None if there is no such job."""
         snapshot = self.store.snapshot()
-        found = await self.lists.run(lambda: core_explain.named(snapshot, namespace, name, kind))
+        found = await self.lists.run(
+            lambda: core_explain.jobs_named(snapshot, namespace, name, kind)
+        )
         if len(found) > 1:
             kinds = " or ".join(key.split("/")[1] for key in found)
             raise InputError("query parameter kind", kind, f"{kinds}: there is a job of each")
         if found and found[0] in self.store.snapshot().jobs:
             return await self._worked_out(lambda asked: core_explain.job(asked, found[0]))
-        permitted, bargaining = self._asked(snapshot), self._bargaining()
+        permitted, ledgers = self._explain_session(snapshot), self._ledgers()
 
         def answer(check: Callable[[], None]) -> api.ExplainResponse | None:
             asked = permitted(check)
-            return core_explain.paused(namespace, name, kind, asked, bargaining(asked.snapshot))
+            return core_explain.paused(namespace, name, kind, asked, ledgers(asked.snapshot))
 
         return await self.long.run_while_wanted(answer)
 
@@ -284,7 +270,7 @@ class ReadAnswers:
             InputError: It cannot be read, or no pods could be made of it; names the field.
         """
         async with self.rest.turn(self.clock):
-            asked, acting = self._asked(self.store.snapshot()), self.acting()
+            asked, acting = self._explain_session(self.store.snapshot()), self.acting()
             book, past = self.offers.book(), self.offers.history()
             known = None if isinstance(book, str) else book
 
@@ -301,40 +287,44 @@ class ReadAnswers:
         return await self.long.run(lambda: manifests.namespaces(body, namespace))
 
     async def _worked_out(
-        self, explain: Callable[[core_explain.Asked], api.ExplainResponse]
+        self, explain: Callable[[core_explain.ExplainSession], api.ExplainResponse]
     ) -> api.ExplainResponse:
         """Explain beside the loop, one at a time: kube-scheduler must not wait for it."""
-        permitted, bargaining = self._asked(self.store.snapshot()), self._bargaining()
+        permitted, ledgers = self._explain_session(self.store.snapshot()), self._ledgers()
 
         def answer(check: Callable[[], None]) -> api.ExplainResponse:
             asked = permitted(check)
-            return core_explain.more(explain(asked), asked, bargaining(asked.snapshot))
+            return core_explain.with_ledgers(explain(asked), asked, ledgers(asked.snapshot))
 
         return await self.long.run_while_wanted(answer)
 
-    def _bargaining(self) -> Callable[[Snapshot], core_explain.Bargaining]:
+    def _ledgers(self) -> Callable[[Snapshot], core_explain.Ledgers]:
         book, (past, declined) = self.offers.book(), self.rescales_known()
         standings, history = self.offers.standings(), self.offers.history()
-        return lambda snapshot: core_explain.Bargaining(
+        return lambda snapshot: core_explain.Ledgers(
             standings=standings,
             book=None if isinstance(book, str) else book,
             history=history,
-            rescales=core_explain.ledger(snapshot, past),
+            rescales=core_explain.rescale_ledger(snapshot, past),
             declined=declined,
         )
 
-    def _asked(self, snapshot: Snapshot) -> Callable[[Callable[[], None]], core_explain.Asked]:
+    def _explain_session(
+        self, snapshot: Snapshot
+    ) -> Callable[[Callable[[], None]], core_explain.ExplainSession]:
         """Return what makes the question in its thread, out of what is known now."""
-        reading = Reading(now=self.clock.now(), monotonic=self.clock.monotonic())
-        params, cycle = self.parameters, self.last_cycle()
-        return lambda check: core_explain.asked(snapshot, params, cycle, reading, check)
+        session, cycle = self._session(snapshot), self.last_cycle()
+        return lambda check: core_explain.isolated(session, cycle, check)
 
     def _seen(self) -> tuple[Snapshot, QueueOutcome | None, Mapping[JobKey, JobStatus]]:
         return self.store.snapshot(), self.last_cycle(), self.offers.standings()
 
-    def _with_cache(self, snapshot: Snapshot) -> Snapshot:
-        """Return it with the cache of the lists' thread; only that one asks for it."""
-        return replace(snapshot, cache=self._cache.of(snapshot))
+    def _session(self, snapshot: Snapshot | None = None) -> Session:
+        """Return the present state of the cluster, or the given one, with the time."""
+        reading = Reading(now=self.clock.now(), monotonic=self.clock.monotonic())
+        return Session(snapshot or self.store.snapshot(), reading, self.parameters)
 
-    def _freshness(self) -> Freshness:
-        return Freshness(self.clock.monotonic(), self.parameters.agent_reports.stale_seconds)
+    def _with_cache(self, session: Session) -> Session:
+        """Return it with the cache of the lists' thread; call it in that thread only."""
+        snapshot = replace(session.snapshot, cache=self._cache.of(session.snapshot))
+        return replace(session, snapshot=snapshot)

@@ -7,7 +7,6 @@ import pytest
 from msgspec.structs import replace as changed
 
 from extender.core import explain
-from extender.core.agents.report_view import Freshness
 from extender.core.cluster import owner_progress
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading, Session
@@ -166,7 +165,7 @@ LISTED = {
 @pytest.mark.parametrize(("progress", "want"), LISTED.values(), ids=LISTED)
 def test_the_list_of_jobs_says_when_one_ends_and_who_says_so(progress, want) -> None:
     snapshot = snapshot_of(*running(progress))
-    (job,) = explain.all_jobs(snapshot, Freshness(NOW, 30.0), now=NOW).entries
+    (job,) = explain.all_jobs(Session(snapshot, Reading(NOW, NOW), CoreParameters())).entries
     assert job.end == want
 
 

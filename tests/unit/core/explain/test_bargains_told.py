@@ -4,10 +4,10 @@ import pytest
 from msgspec.structs import replace as changed
 
 from extender.core import explain
-from extender.core.agents.report_view import Freshness
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
+from extender.core.cluster.snapshot import Snapshot
 from extender.core.elastic.state import Ended, Ending
-from extender.core.explain import Bargains, slot_plans, workers
+from extender.core.explain import job_details
 from extender.core.parameters.combined import CoreParameters
 from extender.core.pricing.outcome import JobStatus, Promise
 from extender.core.queue.state import QueueState
@@ -21,7 +21,6 @@ from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import queued_job, released_job, snapshot_of
 
 PARAMS = CoreParameters()
-FRESH = Freshness(monotonic=1.0, stale_seconds=30.0)
 NODES = [make_node("a", cpu="4")]
 A = NodeName("a")
 ELASTIC = {labels.WORKERS: "1..4"}
@@ -44,8 +43,12 @@ CHANGE = Rescale(
 )
 
 
+def session_at(snapshot: Snapshot, now: float) -> Session:
+    return Session(snapshot, Reading(now, now), PARAMS)
+
+
 def of_plan(now: float):
-    found = slot_plans.admission(PLANNED, now=now)
+    found = job_details.admission_entry(PLANNED, now=now)
     assert found is not None
     return found
 
@@ -66,22 +69,21 @@ def test_in_a_pause_the_next_slot_with_workers_is_told(now: float, want: float |
 
 
 def test_who_is_not_admitted_has_a_payoff_and_no_times() -> None:
-    told = slot_plans.admission(JobStatus(JOB, payoff=-2.0, utility=1.0, bill=3.0), now=1.0)
+    told = job_details.admission_entry(JobStatus(JOB, payoff=-2.0, utility=1.0, bill=3.0), now=1.0)
     assert told is not None
     assert (told.admitted, told.payoff, told.promised_at, told.promise) == (False, -2.0, None, "")
-    assert slot_plans.admission(None, now=1.0) is None
+    assert job_details.admission_entry(None, now=1.0) is None
 
 
 def test_the_queue_and_the_jobs_tell_the_same_of_a_job() -> None:
     job = queued_job("big", 3, annotations=ELASTIC)
     snapshot = snapshot_of(NODES, job)
-    cycle = queue_pass(snapshot, QueueState(), Reading(1.0, 1.0), PARAMS)
+    session = session_at(snapshot, 1.0)
+    cycle = queue_pass(snapshot, QueueState(), session.reading, PARAMS)
     (key,) = snapshot.jobs
     known = {key: JobStatus(key, payoff=1.0)}
-    (waiting,) = explain.queue(
-        cycle, PARAMS, now=1.0, acting=True, bargains=Bargains(snapshot, known, 1.0)
-    ).entries
-    (listed,) = explain.all_jobs(snapshot, FRESH, now=1.0, standings=known).entries
+    (waiting,) = explain.queue(session, cycle, acting=True, standings=known).entries
+    (listed,) = explain.all_jobs(session, standings=known).entries
     assert waiting.workers == listed.workers
     assert waiting.workers is not None
     assert (waiting.workers.least, waiting.workers.most, waiting.workers.now) == (1, 4, 3)
@@ -91,14 +93,14 @@ def test_the_queue_and_the_jobs_tell_the_same_of_a_job() -> None:
 
 def test_of_a_job_with_a_fixed_number_of_workers_nothing_is_told() -> None:
     snapshot = snapshot_of(NODES, queued_job("big", 3))
-    (listed,) = explain.all_jobs(snapshot, FRESH, now=1.0).entries
+    (listed,) = explain.all_jobs(session_at(snapshot, 1.0)).entries
     assert (listed.workers, listed.admission) == (None, None)
 
 
 def test_a_job_that_its_plan_pauses_has_no_pods_and_is_listed() -> None:
     owner = make_owner(name="big", annotations={labels.SLOT_PLAN: slot_plan.text(PLAN)})
     snapshot = snapshot_of(NODES, queued_job("zeta", 1), owner)
-    told = explain.all_jobs(snapshot, FRESH, now=45.0, standings={JOB: PLANNED}).entries
+    told = explain.all_jobs(session_at(snapshot, 45.0), standings={JOB: PLANNED}).entries
     assert [entry.job for entry in told] == ["big", "zeta"]
     paused = told[0]
     assert (paused.members, paused.min_available, paused.created_at) == (0, 3, owner.created_at)
@@ -117,12 +119,12 @@ def test_the_ledger_is_in_order_and_an_owners_word_is_the_newer() -> None:
     asked = changed(CHANGE, phase=Phase.ASKED, since=5.0)
     older = changed(CHANGE, id="q", at=1.0, why="NoRoom")
     past = (Ended(asked, Ending.DONE), Ended(older, Ending.WITHDRAWN))
-    told = workers.ledger(snapshot_of(NODES, owned(CHANGE)), past)
+    told = job_details.rescale_ledger(snapshot_of(NODES, owned(CHANGE)), past)
     assert [(one.id, one.phase) for one in told] == [("q", "Withdrawn"), ("r", "Done")]
     assert told[0].message.startswith("not all new workers found room")
     assert (told[1].namespace, told[1].kind, told[1].job) == ("default", "job", "big")
-    assert workers.of_job(told, JOB) == told
-    assert workers.of_job(told, JobKey("default/job/other")) == ()
+    assert job_details.rescales_of_job(told, JOB) == told
+    assert job_details.rescales_of_job(told, JobKey("default/job/other")) == ()
 
 
 def test_whether_the_job_for_which_room_was_made_runs_is_told() -> None:
@@ -133,6 +135,6 @@ def test_whether_the_job_for_which_room_was_made_runs_is_told() -> None:
         NODES, queued_job("waits", 1), released_job("runs", ["a"], bound=1), owned(*changes)
     )
     (key_runs,) = (key for key in snapshot.jobs if key.endswith("runs"))
-    told = {one.starts: one.started for one in workers.ledger(snapshot)}
+    told = {one.starts: one.started for one in job_details.rescale_ledger(snapshot)}
     assert key_runs == running
     assert told == {waiting: False, running: True, "": False}

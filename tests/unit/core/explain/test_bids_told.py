@@ -12,7 +12,7 @@ from extender.core import explain
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.explain import Bargaining
+from extender.core.explain import Ledgers
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.pricing import SlotTimeParameters
 from extender.core.pricing.decision import PRICING, PricingTrigger
@@ -63,7 +63,7 @@ def explained(
     history: History,
     params: CoreParameters = PARAMS,
 ) -> api.ExplainResponse:
-    asked = explain.asked(snapshot, params, None, NOW)
+    asked = explain.isolated(Session(snapshot, NOW, params), None)
     standing = look.standings[JOB]
     plain = api.ExplainResponse(
         generated_at=NOW.now,
@@ -72,8 +72,8 @@ def explained(
         state="gated",
         reason=standing.reason.value if standing.reason else "",
     )
-    known = Bargaining(look.standings, look.book, history)
-    return explain.more(plain, asked, known)
+    known = Ledgers(look.standings, look.book, history)
+    return explain.with_ledgers(plain, asked, known)
 
 
 @pytest.fixture

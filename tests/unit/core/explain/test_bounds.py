@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from extender.core import explain as core_explain
-from extender.core.cluster.session import Reading
-from extender.core.explain.trial import LEAST_PLACEMENTS, MOST_PLACEMENTS, Trials
+from extender.core.cluster.session import Reading, Session
+from extender.core.explain.trials import LEAST_PLACEMENTS, MOST_PLACEMENTS, Trials
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import planner
 from extender.core.queue.state import QueueState
@@ -35,7 +35,7 @@ def test_a_large_gang_on_many_nodes_is_explained_by_few_placements(
     calls: list[int] = []
     plan = planner.plan
     monkeypatch.setattr(planner, "plan", lambda *a, **k: calls.append(1) or plan(*a, **k))
-    told = core_explain.job(core_explain.asked(snapshot, PARAMS, cycle, NOW), KEY)
+    told = core_explain.job(core_explain.isolated(Session(snapshot, NOW, PARAMS), cycle), KEY)
     assert told.changes
     assert len(calls) < LEAST_PLACEMENTS
 
@@ -69,7 +69,7 @@ async def test_explanations_are_worked_out_by_another_thread(
     threads: list[str] = []
     explain = core_explain.job
 
-    def watched(asked: core_explain.Asked, key: JobKey) -> object:
+    def watched(asked: core_explain.ExplainSession, key: JobKey) -> object:
         threads.append(threading.current_thread().name)
         return explain(asked, key)
 
@@ -95,7 +95,7 @@ async def test_a_name_of_several_kinds_is_answered_by_naming_them() -> None:
 
 def test_an_explanation_shares_nothing_that_changes_with_the_store() -> None:
     snapshot = snapshot_of(make_node("a"), queued_job("j", 1))
-    asked = core_explain.asked(snapshot, PARAMS, None, NOW)
+    asked = core_explain.isolated(Session(snapshot, NOW, PARAMS), None)
     assert asked.snapshot.cache is not snapshot.cache
     assert asked.snapshot.room.classes is not snapshot.room.classes
     same = replace(asked.snapshot, cache=snapshot.cache, room=snapshot.room)

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from extender.core import explain
-from extender.core.agents.report_view import Freshness
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.placement import ScoringWeights
 from extender.core.queue.state import QueueState
@@ -18,7 +17,6 @@ from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import queued_job, released_job, snapshot_of
 
 PARAMS = CoreParameters()
-FRESH = Freshness(monotonic=1.0, stale_seconds=30.0)
 NOW = Reading(1.0, 1.0)
 NODES = [
     make_node("a", cpu="4"),
@@ -30,8 +28,9 @@ NODES = [
 def test_the_queue_shows_position_value_terms_and_reason():
     small = queued_job("small", 2, created_at=60.0, annotations={labels.MAX_WAIT: "2m"})
     big = queued_job("big", 9, created_at=40.0)
-    cycle = queue_pass(snapshot_of(NODES, small, big), QueueState(), Reading(100, 100), PARAMS)
-    told = explain.queue(cycle, PARAMS, now=100.0, acting=True)
+    session = Session(snapshot_of(NODES, small, big), Reading(100, 100), PARAMS)
+    cycle = queue_pass(session.snapshot, QueueState(), session.reading, PARAMS)
+    told = explain.queue(session, cycle, acting=True)
     assert (told.order, told.acting, told.generated_at) == ("cps", True, 100.0)
     assert [entry.position for entry in told.entries] == [1, 2]
     entries = {entry.job: entry for entry in told.entries}
@@ -44,12 +43,12 @@ def test_the_queue_shows_position_value_terms_and_reason():
 
 
 def test_the_queue_is_empty_before_the_first_cycle():
-    assert explain.queue(None, PARAMS, now=1.0, acting=False).entries == ()
+    assert explain.queue(Session(snapshot_of(), NOW, PARAMS), None, acting=False).entries == ()
 
 
 def test_nodes_show_what_is_taken_and_what_it_costs():
     job = released_job("j", ["a", "a"])
-    told = explain.nodes(snapshot_of(NODES, job), PARAMS, FRESH, now=1.0)
+    told = explain.nodes(Session(snapshot_of(NODES, job), NOW, PARAMS))
     a, b, c = told.entries
     assert (a.name, a.seats, a.used["cpu"], a.allocatable["cpu"]) == ("a", 2, 2000, 4000)
     assert a.relative_price == pytest.approx(0.5)
@@ -61,7 +60,7 @@ def test_nodes_show_what_is_taken_and_what_it_costs():
 
 def test_jobs_show_their_members_by_state():
     snapshot = snapshot_of(NODES, released_job("j", ["a", "c"], bound=1))
-    (job,) = explain.all_jobs(snapshot, FRESH, now=1.0).entries
+    (job,) = explain.all_jobs(Session(snapshot, NOW, PARAMS)).entries
     assert (job.counts.bound, job.counts.seated, job.members) == (1, 1, 2)
     assert job.nodes == ("a", "c")
     assert (job.progress, job.progress_problem, job.checkpoint) == (None, "", None)
@@ -71,7 +70,7 @@ def test_a_pod_is_explained_by_every_term_of_every_node_that_could_take_it():
     waiting = queued_job("j", 2)
     snapshot = snapshot_of([NODES[0], make_node("d", cpu="8")], waiting)
     cycle = queue_pass(snapshot, QueueState(), Reading(1, 1), PARAMS)
-    told = explain.pod(explain.asked(snapshot, PARAMS, cycle, NOW), waiting[1])
+    told = explain.pod(explain.isolated(Session(snapshot, NOW, PARAMS), cycle), waiting[1])
     assert (told.state, told.reason) == ("gated", "Releasing")
     assert [terms.node for terms in told.nodes] == ["a", "d"]
     first = told.nodes[0]
@@ -81,14 +80,14 @@ def test_a_pod_is_explained_by_every_term_of_every_node_that_could_take_it():
 
 def test_a_pod_of_another_scheduler_has_no_terms():
     pod = make_pod(scheduler_name="other", node="a")
-    told = explain.pod(explain.asked(snapshot_of(NODES, pod), PARAMS, None, NOW), pod)
+    told = explain.pod(explain.isolated(Session(snapshot_of(NODES, pod), NOW, PARAMS), None), pod)
     assert (told.state, told.node, told.nodes) == ("", "a", ())
 
 
 def test_the_decision_on_the_pod_is_repeated():
     decision = json.dumps({"rule": "one-node"})
     pod = make_pod(seat="a", plan="p", plan_size=1, annotations={labels.DECISION: decision})
-    told = explain.pod(explain.asked(snapshot_of(NODES, pod), PARAMS, None, NOW), pod)
+    told = explain.pod(explain.isolated(Session(snapshot_of(NODES, pod), NOW, PARAMS), None), pod)
     assert (told.state, told.node, told.decision) == ("seated", "a", decision)
 
 
@@ -96,7 +95,7 @@ def test_a_pod_says_why_its_job_waits_and_what_would_make_it_run():
     waiting = queued_job("j", 2, cpu="5")
     snapshot = snapshot_of([make_node("a", cpu="8")], queued_job("before", 9), waiting)
     cycle = queue_pass(snapshot, QueueState(), Reading(1, 1), PARAMS)
-    asked = explain.asked(snapshot, PARAMS, cycle, NOW)
+    asked = explain.isolated(Session(snapshot, NOW, PARAMS), cycle)
     told = explain.pod(asked, waiting[1])
     assert (told.pod, told.needs, told.fits, told.short) == ("j-0", 2, 1, {"cpu": 2000})
     assert told.changes[0].says == "lower the request for cpu from 5 to 4"
@@ -106,7 +105,9 @@ def test_a_pod_says_why_its_job_waits_and_what_would_make_it_run():
 
 def test_a_single_pod_without_our_gate_is_explained_too():
     pod = make_pod("direct", cpu="5")
-    told = explain.pod(explain.asked(snapshot_of([NODES[0]], pod), PARAMS, None, NOW), pod)
+    told = explain.pod(
+        explain.isolated(Session(snapshot_of([NODES[0]], pod), NOW, PARAMS), None), pod
+    )
     assert (told.state, told.reason, told.cause) == ("direct", "NoSuchNode", "cpu")
     assert told.changes[0].says == "lower the request for cpu from 5 to 4"
 
@@ -114,10 +115,10 @@ def test_a_single_pod_without_our_gate_is_explained_too():
 def test_jobs_are_found_by_name_and_where_several_kinds_have_it_by_kind():
     twin = make_owner("j", kind="StatefulSet")
     snapshot = snapshot_of(queued_job("j", 1), twin, make_pod("j-twin", owner=twin))
-    both = explain.named(snapshot, "default", "j")
+    both = explain.jobs_named(snapshot, "default", "j")
     assert both == ("default/job/j", "default/statefulset/j")
-    assert explain.named(snapshot, "default", "j", "statefulset") == both[1:]
-    assert explain.named(snapshot, "other", "j") == ()
+    assert explain.jobs_named(snapshot, "default", "j", "statefulset") == both[1:]
+    assert explain.jobs_named(snapshot, "other", "j") == ()
 
 
 def test_scores_answer_the_names_of_the_request_in_its_order():

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from extender.core import explain
+from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.utility import Steps
 from extender.core.parameters.combined import CoreParameters
 from extender.core.pricing import admission
@@ -19,7 +20,9 @@ NODES = [make_node("a", cpu="4"), make_node("b", cpu="4", allocatable={"nvidia.c
 
 
 def now(*jobs):
-    return explain.prices(snapshot_of(NODES, *jobs), PARAMS, now=1.0, acting=True)
+    return explain.prices(
+        Session(snapshot_of(NODES, *jobs), Reading(1.0, 1.0), PARAMS), acting=True
+    )
 
 
 def test_an_idle_resource_costs_0_and_one_that_a_node_lacks_is_not_told():

@@ -9,7 +9,7 @@ import pytest
 from extender.core import explain
 from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.reasons import Reason
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.queue.decision import QueueOutcome
 from shared import api
@@ -54,7 +54,7 @@ def explained(s: Situation) -> api.ExplainResponse:
 
 def _explained(s: Situation) -> api.ExplainResponse:
     snapshot, cycle = cycled(s)
-    asked = explain.asked(snapshot, s.params, cycle, Reading(s.now, s.now))
+    asked = explain.isolated(Session(snapshot, Reading(s.now, s.now), s.params), cycle)
     if s.pod:
         return explain.pod(asked, snapshot.pods[PodKey(f"default/{s.pod}")])
     return explain.job(asked, s.key)

@@ -3,9 +3,10 @@
 import pytest
 
 from extender.core.cluster.job_views import view
+from extender.core.cluster.session import Reading, Session
 from extender.core.explain import verdicts
 from extender.core.explain.corrections import as_queued
-from extender.core.explain.trial import Situation
+from extender.core.explain.trials import Scenario
 from extender.core.parameters.combined import CoreParameters
 from shared.model import Entity, JobKey, Node
 from tests.fakes.builders import make_node, make_shape
@@ -15,15 +16,16 @@ from tests.unit.core.explain.situations import running
 KEY = JobKey("default/job/j")
 
 
-def look(*parts: Entity | list[Entity]) -> verdicts.Look:
+def look(*parts: Entity | list[Entity]) -> verdicts.Verdict:
     snapshot = snapshot_of(*parts)
+    session = Session(snapshot, Reading(0, 0), CoreParameters())
     job = as_queued(view(snapshot, KEY))
-    situation = Situation(snapshot, job, snapshot.room, CoreParameters())
-    (found,) = verdicts.looks(situation.groups, situation.room)
+    situation = Scenario(session, job, snapshot.room)
+    (found,) = verdicts.judge(situation.groups, situation.room)
     return found
 
 
-def said(found: verdicts.Look) -> dict[str, int]:
+def said(found: verdicts.Verdict) -> dict[str, int]:
     return {group.says: len(group.nodes) for group in verdicts.tried(found).nodes}
 
 
@@ -60,7 +62,7 @@ def test_a_node_that_could_never_hold_the_pod_is_told_from_one_that_is_busy() ->
         queued_job("j", 1, cpu="4"),
     )
     assert set(said(found)) == {"too small: cpu short by 2", "cpu short by 2"}
-    assert verdicts.deciding([found]) == "cpu"
+    assert verdicts.deciding_cause([found]) == "cpu"
 
 
 def test_a_cordoned_nodes_own_taint_is_not_told_twice() -> None:
@@ -100,11 +102,11 @@ DECIDES: dict[str, tuple[list[Node], str, str]] = {
 def test_the_cause_decides_that_alone_keeps_most_pods_away(
     nodes: list[Node], cpu: str, want: str
 ) -> None:
-    assert verdicts.deciding([look(nodes, queued_job("j", 8, cpu=cpu))]) == want
+    assert verdicts.deciding_cause([look(nodes, queued_job("j", 8, cpu=cpu))]) == want
 
 
 def test_nothing_decides_where_all_fit() -> None:
-    assert verdicts.deciding([look(make_node("a"), queued_job("j", 2))]) == ""
+    assert verdicts.deciding_cause([look(make_node("a"), queued_job("j", 2))]) == ""
 
 
 def test_the_scarcest_resource_decides_where_nodes_lack_several() -> None:
@@ -115,8 +117,8 @@ def test_the_scarcest_resource_decides_where_nodes_lack_several() -> None:
     wanted = make_shape(cpu="4", requests={"nvidia.com/gpu": "2"})
     found = look(nodes, running("r", ["n0", "n1"], shape=taken), queued_job("j", 2, shape=wanted))
     assert verdicts.tried(found).nodes[0].causes == ("cpu", "nvidia.com/gpu")
-    assert verdicts.deciding([found]) == "nvidia.com/gpu"
-    assert verdicts.scarcest([found]) == "nvidia.com/gpu"
+    assert verdicts.deciding_cause([found]) == "nvidia.com/gpu"
+    assert verdicts.scarcest_resource([found]) == "nvidia.com/gpu"
 
 
 def test_a_resource_that_no_node_has_is_scarcer_than_one_that_is_full() -> None:
@@ -124,4 +126,4 @@ def test_a_resource_that_no_node_has_is_scarcer_than_one_that_is_full() -> None:
     found = look(
         make_node("a", cpu="4"), running("r", ["a"], cpu="4"), queued_job("j", 1, shape=shape)
     )
-    assert verdicts.deciding([found]) == "example.com/fpga"
+    assert verdicts.deciding_cause([found]) == "example.com/fpga"

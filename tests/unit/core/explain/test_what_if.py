@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from extender.core import explain
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.explain.what_if import LEFT_TO_KUBE_SCHEDULER
 from extender.core.parameters.combined import CoreParameters
 from extender.core.queue.hypothetical import HypotheticalJob
@@ -43,7 +43,9 @@ def job(
 def what_if(mine: HypotheticalJob, *entities: Entity | list[Entity]) -> api.WhatIfResponse:
     snapshot = snapshot_of(NODES, *entities)
     cycle = queue_pass(snapshot, QueueState(), NOW, PARAMS)
-    return explain.what_if(explain.asked(snapshot, PARAMS, cycle, NOW), mine, acting=True)
+    return explain.what_if(
+        explain.isolated(Session(snapshot, NOW, PARAMS), cycle), mine, acting=True
+    )
 
 
 def running(name: str, nodes: list[str], **more: Any) -> list[Entity]:

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from extender.core import explain
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.queue.forecast import BY_PLAN
 from extender.core.queue.state import QueueState
 from extender.servers.readapi import manifests
@@ -34,7 +34,7 @@ def asked_about(
     mine = manifests.read(json.dumps(body).encode(), "default", "shuntyard")
     snapshot, reading = world.store.snapshot(), Reading(world.now, world.now)
     cycle = queue_pass(snapshot, QueueState(), reading, world.params)
-    asked = explain.asked(snapshot, world.params, cycle, reading)
+    asked = explain.isolated(Session(snapshot, reading, world.params), cycle)
     book = world.last.book if world.last else None
     return explain.what_if(asked, mine, acting=True, book=book, history=world.history)
 
@@ -111,7 +111,7 @@ def test_one_without_a_utility_is_told_nothing_of_it() -> None:
     }
     mine = manifests.read(json.dumps(body).encode(), "default", "shuntyard")
     snapshot, reading = world.store.snapshot(), Reading(world.now, world.now)
-    asked = explain.asked(snapshot, world.params, None, reading)
+    asked = explain.isolated(Session(snapshot, reading, world.params), None)
     book = world.last.book if world.last else None
     said = explain.what_if(asked, mine, acting=True, book=book)
     assert said.entry.admission is None

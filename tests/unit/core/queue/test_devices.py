@@ -8,7 +8,7 @@ from extender.core import explain
 from extender.core.cluster import job_views, pod_shape
 from extender.core.cluster.commands import ReleaseGang, ReleasePod
 from extender.core.cluster.reasons import Reason
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.parameters.combined import CoreParameters
 from extender.core.queue import decision
 from extender.core.queue.state import QueueState
@@ -137,10 +137,10 @@ def test_explain_says_why_it_was_released_without_a_pin() -> None:
     ]
     snapshot = snapshot_of(NODES, CLASS, owner, loose)
     (key,) = snapshot.jobs
-    asked = explain.asked(snapshot, PARAMS, None, Reading(1, 1))
-    said = explain.job(asked, JobKey(key))
-    assert said.state == "loose"
-    assert said.message == f"released without a pin, kube-scheduler chooses the nodes: {SERVED}"
+    session = explain.isolated(Session(snapshot, Reading(1, 1), PARAMS), None)
+    answer = explain.job(session, JobKey(key))
+    assert answer.state == "loose"
+    assert answer.message == f"released without a pin, kube-scheduler chooses the nodes: {SERVED}"
 
 
 def test_a_device_class_is_read() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from extender.core.cluster import job_views
 from extender.core.cluster.commands import EmitEvent, ReleaseGang
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.explain import namespaces
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.queue import BackfillParameters, FairShareParameters
@@ -98,7 +98,7 @@ def decided(entities, params=ON, at=100.0):
 
 def held(*entities):
     snapshot = snapshot_of(NODE, *entities)
-    (entry,) = namespaces(snapshot, None, ON, now=0, acting=True).entries
+    (entry,) = namespaces(Session(snapshot, Reading(0, 0), ON), None, acting=True).entries
     return entry.held.get("cpu", 0)
 
 
@@ -123,7 +123,7 @@ def test_what_counts_as_held(entities, want):
 
 def test_pods_of_other_schedulers_are_nobodys():
     foreign = make_pod(node="n", scheduler_name="default-scheduler")
-    answer = namespaces(snapshot_of(NODE, foreign), None, ON, now=0, acting=True)
+    answer = namespaces(Session(snapshot_of(NODE, foreign), Reading(0, 0), ON), None, acting=True)
     assert answer.entries == ()
 
 
@@ -203,7 +203,7 @@ def test_the_table_of_namespaces():
     running = released_job("runs", ["n"] * 2, bound=1, memory="50Gi")
     snapshot = snapshot_of(NODE, space, *running, *queued_job("waits", 9))
     cycle = queue_pass(snapshot, QueueState(), Reading(100, 100), ON)
-    (entry,) = namespaces(snapshot, cycle, ON, now=100, acting=True).entries
+    (entry,) = namespaces(Session(snapshot, Reading(100, 100), ON), cycle, acting=True).entries
     assert (entry.waiting, entry.running, entry.share) == (1, 1, 1.0)
     assert entry.held == {"cpu": 2000, "memory": 100 * 2**30, "pods": 2}
     assert (entry.weight, entry.guaranteed_share, entry.limit) == (2.0, 0.125, 0.375)

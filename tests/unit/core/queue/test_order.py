@@ -96,7 +96,7 @@ def test_the_read_api_shows_the_key_of_the_order_beside_v(order):
     params = CoreParameters(order=order)
     snapshot = snapshot_of(*QUEUE[1:])  # without a node, so that all wait
     cycle = queue_pass(snapshot, QueueState(), Reading(10, 10), params)
-    answer = lists.queue(cycle, params, now=10, acting=True)
+    answer = lists.queue(Session(snapshot, Reading(10, 10), params), cycle, acting=True)
     shown = {entry.job: entry.weight for entry in answer.entries}
     assert {entry.job: round(entry.v) for entry in answer.entries} == V
     if order is not Order.WEIGHTING:

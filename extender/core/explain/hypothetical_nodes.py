@@ -1,7 +1,8 @@
-"""The room with other nodes: taints gone, nodes joined, something freed."""
+"""Node tables with hypothetical nodes: without taints, added, or with other amounts in use."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 from msgspec.structs import replace as changed
@@ -13,22 +14,23 @@ from extender.core.nodes.node_table import BoolVector, ClassMasks, IntMatrix, No
 from shared import labels
 from shared.model import HostPort, Node, NodeName, PodShape
 
-NEW = "new-node"
-"""Name of nodes that are only thought of."""
+NEW: Final = "new-node"
+"""Prefix of the names of added nodes."""
 
 
 def with_nodes(room: NodeTable, nodes: Mapping[int, Node]) -> NodeTable:
-    """Return the room with other nodes at these indices, of the same size as before."""
+    """Return the table with other nodes at these indices, of the same capacity as before."""
     if not nodes:
         return room
-    seen = list(room.nodes)
+    changed_nodes = list(room.nodes)
     for index, node in nodes.items():
-        seen[index] = node
-    return replace(room, nodes=tuple(seen), classes=_Masks(room.classes, tuple(seen), (*nodes,)))
+        changed_nodes[index] = node
+    whole = tuple(changed_nodes)
+    return replace(room, nodes=whole, classes=_Masks(room.classes, whole, (*nodes,)))
 
 
 def with_more(room: NodeTable, like: Node, count: int) -> NodeTable:
-    """Return the room with this many more nodes like one, empty, behind the others."""
+    """Return the table with so many empty nodes like the given one after the others."""
     added = tuple(_copy(like, i) for i in range(count))
     names = (*room.resources, *sorted(like.allocatable.keys() - set(room.resources)))
     row = np.array([like.allocatable.get(name, 0) for name in names], dtype=np.int64)
@@ -47,7 +49,7 @@ def with_more(room: NodeTable, like: Node, count: int) -> NodeTable:
 
 
 def with_used(room: NodeTable, used: IntMatrix) -> NodeTable:
-    """Return the room with other amounts in use."""
+    """Return the table with other amounts in use."""
     return room.replaced(used=used, ports=room.ports)
 
 
@@ -68,18 +70,18 @@ def _grown(matrix: IntMatrix, rows: int, row: IntMatrix) -> IntMatrix:
     return whole
 
 
-def of_its_own(room: NodeTable, check: Callable[[], None] = lambda: None) -> NodeTable:
-    """Return the room with masks that nobody else asks, so that another thread may use it.
+def isolated(room: NodeTable, check: Callable[[], None] = lambda: None) -> NodeTable:
+    """Return the table with masks of its own, so that another thread may use it.
 
-    ``check`` is called before each look at the nodes, which every placement begins with; what it
-    raises ends the work.
+    ``check`` is called at the beginning of every placement; an exception that it raises ends the
+    work.
     """
     rows = tuple(range(len(room.nodes)))
     return replace(room, classes=_Masks(None, room.nodes, rows, check))
 
 
 class _Masks(ClassMasks):
-    """The masks of a room of which some rows are others than in the base, or new."""
+    """Masks of a table of which some rows differ from those of the base, or are new."""
 
     def __init__(
         self,
@@ -89,18 +91,18 @@ class _Masks(ClassMasks):
         check: Callable[[], None] = lambda: None,
     ) -> None:
         self._base, self._nodes, self._rows, self._check = base, nodes, rows, check
-        self._seen = NodeColumns(tuple(nodes[row] for row in rows))
-        self._known: dict[tuple[object, ...], BoolVector] = {}
+        self._columns = NodeColumns(tuple(nodes[row] for row in rows))
+        self._by_demands: dict[tuple[object, ...], BoolVector] = {}
 
     @override
     def mask(self, shape: PodShape) -> BoolVector:
         self._check()
         key = (shape.node_selector, shape.affinity, shape.tolerations)
-        if key not in self._known:
+        if key not in self._by_demands:
             mask = np.zeros(len(self._nodes), dtype=np.bool_)
             if self._base is not None:
                 old = self._base.mask(shape)
                 mask[: len(old)] = old
-            mask[list(self._rows)] = NodeFilter(shape).mask(self._seen)
-            self._known[key] = mask
-        return self._known[key]
+            mask[list(self._rows)] = NodeFilter(shape).mask(self._columns)
+            self._by_demands[key] = mask
+        return self._by_demands[key]
