@@ -49,6 +49,7 @@ POD_TO_BINDING: Final = (
     "extender/core/queue/order.py",
     "extender/core/queue/namespace_shares.py",
     "extender/core/queue/scheduling_pass.py",
+    "extender/core/queue/attempts.py",
     "extender/core/queue/backfill.py",
     "extender/core/queue/slot_gate.py",
     "extender/core/queue/notices.py",

@@ -3,7 +3,7 @@
 1. View the jobs that wait, hold reservations or were left partial.
 2. Repair released pods whose nodes were lost (``repair``).
 3. Order the jobs that have members to place (``order``).
-4. Place them one after the other, each as a whole, on what the ones before left (``planner``); a
+4. Place them one after the other, each as a whole, on what the ones before left (``attempts``); a
    job whose maximum wait is over goes first, and room is kept for it (``scheduling_pass``). A pod
    that takes the place of one that moves waits for it, then goes where its migration says
    (``records.migrations``).
@@ -30,7 +30,6 @@ from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.cluster.steps import Steps, in_full
-from extender.core.nodes.node_table import NodeTable
 from extender.core.placement import planner
 from extender.core.placement.planner import Plan, Refusal
 from extender.core.queue import (
@@ -43,15 +42,16 @@ from extender.core.queue import (
     slot_gate,
     unplaceable,
 )
-from extender.core.queue.backfill import HeadReservation, RunningJob
+from extender.core.queue.attempts import PassAttempts
+from extender.core.queue.backfill import HeadReservation
 from extender.core.queue.namespace_shares import Shares
 from extender.core.queue.notices import QueueEntry
 from extender.core.queue.order import Ranked
 from extender.core.queue.scheduling_pass import SchedulingPass
-from extender.core.queue.slot_gate import Gate, Part
+from extender.core.queue.slot_gate import Gate
 from extender.core.queue.state import QueueState, QueueTrigger, Told, price, refuse, turn_away
 from extender.core.records import elastic_workers, migrations
-from extender.core.records.migrations import NO_REPLACEMENTS, Replacements
+from extender.core.records.migrations import Replacements
 from shared.model import JobKey, Uid
 
 
@@ -93,7 +93,6 @@ class _QueuePass:
         self.dissolved: set[JobKey] = set()
         self.whole: set[JobKey] = set()
         self.inferred: set[JobKey] = set()
-        self.arrivals: Mapping[JobKey, Replacements] = {}
         self.shares: Shares = namespace_shares.shares(self.snapshot, self.params)
         self.gate: Gate | None = slot_gate.gate(session, state)
 
@@ -101,7 +100,7 @@ class _QueuePass:
         """Do the seven steps of the module, with a pause after each job."""
         jobs = yield from self._view()
         self._find_whole_gangs(jobs)
-        self.arrivals = migrations.replacements_by_job(self.snapshot)
+        moved = migrations.replacements_by_job(self.snapshot)
         self.commands += replacements.unfinished(self.snapshot)
 
         self._repair(jobs)
@@ -109,7 +108,7 @@ class _QueuePass:
         waiting = tuple(job for job in jobs if self._is_queued(job))
         ranked = order.ordered(waiting, self.session)
 
-        scheduling = self._scheduling_pass()
+        scheduling = self._scheduling_pass(moved)
         results = yield from scheduling.steps(ranked)
         self.table = scheduling.table
         entries = [self._entry(job, result) for job, result in results]
@@ -181,93 +180,24 @@ class _QueuePass:
         gated = job.having(State.GATED, State.HELD)
         return bool(gated) or scheduling_pass.waits_in_queue(job, self.state, self.session.now)
 
-    def _scheduling_pass(self) -> SchedulingPass:
+    def _scheduling_pass(self, moved: Mapping[JobKey, Replacements]) -> SchedulingPass:
         return SchedulingPass(
             table=self.table,
             now=self.session.now,
             params=self.params.waiting,
-            attempt=self._attempt,
-            project=self._project,
-            running_jobs=self._running_jobs,
-            lasts=self._lasts,
-            owed={key for key, arrivals in self.arrivals.items() if arrivals.targets},
+            attempts=PassAttempts(
+                session=self.session,
+                state=self.state,
+                whole=self.whole,
+                backoff=self.backoff,
+                moved=moved,
+                shares=self.shares,
+                gate=self.gate,
+            ),
+            owed={key for key, replacing in moved.items() if replacing.targets},
             shares=self.shares,
             awaited=elastic_workers.starters(self.snapshot, self.session.now),
         )
-
-    def _running_jobs(self) -> tuple[RunningJob, ...]:
-        return tuple(ending.job for ending in running_jobs.running(self.session, self.state))
-
-    def _lasts(self, job: Job) -> float | None:
-        return running_jobs.lasts(job, self.session, self.state)
-
-    def _attempt(self, job: Job, value: float, table: NodeTable) -> Plan | Refusal:
-        """Plan a job on nodes that are free now."""
-        backoff = self.backoff.get(job.key)
-        if backoff and self.session.monotonic < backoff.until:
-            return Refusal.of(Reason.BACKING_OFF)
-        arrivals = self.arrivals.get(job.key, NO_REPLACEMENTS)
-        held = migrations.with_held(job, arrivals.held)
-        if arrivals.targets:
-            part = Part(
-                held, migrations.without_reservations(table, arrivals.kept), arrivals.targets
-            )
-            result = self._plan(part, value, planner.MIGRATION)
-        else:
-            within = self.shares.within(held)
-            if isinstance(within, Refusal):
-                return within
-            result = self._plan_in_part(within, value, table)
-        return self._explained(result, job, arrivals) if isinstance(result, Refusal) else result
-
-    def _plan_in_part(self, job: Job, value: float, table: NodeTable) -> Plan | Refusal:
-        """Plan a job in the part of the nodes that the gate leaves to jobs of its sort."""
-        if self.gate is None:
-            return self._plan(Part(job, table), value, planner.SLOT_PLAN)
-        part = self.gate.part(job, table)
-        if isinstance(part, Refusal):
-            return part
-        result = self._plan(part, value, planner.SLOT_PLAN)
-        if isinstance(result, Refusal):
-            return result
-        plan = slot_gate.on_all_nodes(result, part.table, table)
-        self.gate.count(part, plan, table)
-        return plan
-
-    def _plan(self, part: Part, value: float, rule: str) -> Plan | Refusal:
-        return planner.plan_cached(
-            self.snapshot.cache,
-            part.job,
-            part.table,
-            self.params,
-            value,
-            was_whole=part.job.key in self.whole,
-            targets=part.targets,
-            rule=rule,
-        )
-
-    def _explained(self, refusal: Refusal, job: Job, arrivals: Replacements) -> Refusal:
-        """Return the refusal, or the move or replacement that holds members back."""
-        if arrivals.held:
-            return Refusal.of(Reason.MIGRATING)
-        held = (member.pod for member in job.having(State.HELD))
-        gated = refusal.reason is Reason.ADMISSION_GATED
-        if gated and replacements.awaited_by(self.snapshot, held):
-            return Refusal.of(Reason.REPLACING)
-        return refusal
-
-    def _project(self, job: Job, value: float, table: NodeTable) -> Plan | Refusal:
-        """Plan a job on nodes that are not free yet, as ``_attempt`` would."""
-        part = Part(job, table) if self.gate is None else self.gate.part(job, table)
-        if isinstance(part, Refusal):
-            return part
-        whole = job.key in self.whole
-        result = planner.plan(
-            part.job, part.table, self.params, value, was_whole=whole, targets=part.targets
-        )
-        if isinstance(result, Refusal) or self.gate is None:
-            return result
-        return slot_gate.on_all_nodes(result, part.table, table)
 
     def _entry(self, ranked: Ranked, result: Plan | Refusal) -> QueueEntry:
         """Return a job's place in the queue; order its release if it was placed."""

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from typing_extensions import override
+
 from extender.core.cluster import job_views
 from extender.core.cluster.jobs import Job
 from extender.core.cluster.reasons import Reason
@@ -25,7 +27,7 @@ from extender.core.queue.decision import QueueOutcome
 from extender.core.queue.namespace_shares import Shares
 from extender.core.queue.order import Ranked
 from extender.core.queue.running_jobs import End, Ending, Unknown
-from extender.core.queue.scheduling_pass import Result, SchedulingPass
+from extender.core.queue.scheduling_pass import Attempts, Result, SchedulingPass
 from extender.core.queue.state import QueueState
 from extender.core.records import slot_plan
 from extender.core.records.slot_plan import plans_by_job
@@ -51,7 +53,7 @@ class Start:
 
 
 @dataclass(kw_only=True)
-class Projection:
+class Projection(Attempts):
     """The queue, projected. Mutable; it belongs to one computation.
 
     Attributes:
@@ -111,11 +113,41 @@ class Projection:
 
         Of those in whose place it would fit, the one that started last.
         """
-        running = [ending.job for ending in self.running]
-        place = scheduling_pass.place_head(self.pending[key], 0.0, self._attempt)
-        head = backfill.reserve(key, self.table, running, place, self.now)
+        place = scheduling_pass.place_head(self.pending[key], 0.0, self.project)
+        head = backfill.reserve(key, self.table, self.running_jobs(), place, self.now)
         last = head.waits_for[-1] if head and head.waits_for else None
         return next((ending for ending in self.running if ending.job.job == last), None)
+
+    @override
+    def plan(self, job: Job, value: float, table: NodeTable) -> Result:
+        if reason := self.stuck.get(job.key):
+            return Refusal(reason, "")
+        within = job if self._shares is None else self._shares.within(job)
+        if isinstance(within, Refusal):
+            return within
+        job, params = within, self.session.parameters
+        demand, refusals = job.demand, self._refusals.of(table, params)
+        refusal: Refusal | None = None if demand is None else refusals.get(demand)
+        if refusal is not None:
+            return refusal
+        self.plans += 1
+        result = planner.plan(job, table, params, value, was_whole=False)
+        if demand is not None and isinstance(result, Refusal):
+            refusals[demand] = result
+        return result
+
+    @override
+    def project(self, job: Job, value: float, table: NodeTable) -> Result:
+        return self.plan(job, value, table)
+
+    @override
+    def running_jobs(self) -> list[RunningJob]:
+        return [ending.job for ending in self.running]
+
+    @override
+    def lasts(self, job: Job) -> float | None:
+        duration = running_jobs.length(job, self.runs)
+        return None if duration is None else duration.seconds
 
     def _pass(self, *, first: bool) -> None:
         """Place the jobs that can be placed at this moment."""
@@ -126,10 +158,7 @@ class Projection:
             table=self.table,
             now=self.now,
             params=self.session.parameters.waiting,
-            attempt=self._attempt,
-            project=self._attempt,
-            running_jobs=lambda: [ending.job for ending in self.running],
-            lasts=self._lasts,
+            attempts=self,
             shares=shares,
         )
         for ranked, result in scheduling.results(self._ranked()):
@@ -168,27 +197,6 @@ class Projection:
             reading = Reading(self.now, self.session.monotonic)
             self._order = order.ordered(waiting, replace(self.session, reading=reading))
         return self._order
-
-    def _attempt(self, job: Job, value: float, table: NodeTable) -> Result:
-        if reason := self.stuck.get(job.key):
-            return Refusal(reason, "")
-        within = job if self._shares is None else self._shares.within(job)
-        if isinstance(within, Refusal):
-            return within
-        job, params = within, self.session.parameters
-        demand, refusals = job.demand, self._refusals.of(table, params)
-        refusal: Refusal | None = None if demand is None else refusals.get(demand)
-        if refusal is not None:
-            return refusal
-        self.plans += 1
-        result = planner.plan(job, table, params, value, was_whole=False)
-        if demand is not None and isinstance(result, Refusal):
-            refusals[demand] = result
-        return result
-
-    def _lasts(self, job: Job) -> float | None:
-        duration = running_jobs.length(job, self.runs)
-        return None if duration is None else duration.seconds
 
 
 def _ends(ending: Ending) -> float:

@@ -16,7 +16,7 @@ and lacks some is completed whatever is kept, or it would be dissolved.
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Final
+from typing import Final, Protocol
 
 from extender.core.cluster.jobs import PLANNED_STATES, UNPLANNED_STATES, Job, State, in_order
 from extender.core.cluster.reason_record import Room
@@ -40,6 +40,26 @@ Attempt = Callable[[Job, float, NodeTable], Result]
 """Plans a job of that V on the free amounts of nodes."""
 
 
+class Attempts(Protocol):
+    """What a pass asks about one job, or about the jobs that run."""
+
+    def plan(self, job: Job, value: float, table: NodeTable) -> Result:
+        """Plan a job of that V on what is free now."""
+        ...
+
+    def project(self, job: Job, value: float, table: NodeTable) -> Result:
+        """Plan a job on what will be free, as ``plan`` would."""
+        ...
+
+    def running_jobs(self) -> Sequence[RunningJob]:
+        """Return the jobs that run; called only if a job may become the backfill head."""
+        ...
+
+    def lasts(self, job: Job) -> float | None:
+        """Return how long a job that starts now takes nodes, in seconds; None if unknown."""
+        ...
+
+
 @dataclass(kw_only=True)
 class SchedulingPass:
     """Waiting jobs placed one after the other. Mutable; it belongs to one pass.
@@ -48,10 +68,7 @@ class SchedulingPass:
         table: What is free; less with every job that is placed.
         now: Seconds since the epoch.
         params: See there.
-        attempt: Plans a job on what is free now.
-        project: The same on what will be free.
-        running_jobs: Returns the jobs that run; called only if a job may become the backfill head.
-        lasts: How long a job that starts now takes room, in seconds; None if unknown.
+        attempts: Plans jobs.
         owed: Jobs whose room is theirs already: their members move.
         shares: What namespaces hold, for fair share; None: all jobs are of one namespace.
         awaited: Jobs for which others give up workers, the first in front.
@@ -62,10 +79,7 @@ class SchedulingPass:
     table: NodeTable
     now: float
     params: BackfillParameters
-    attempt: Attempt
-    project: Attempt
-    running_jobs: Callable[[], Sequence[RunningJob]]
-    lasts: Callable[[Job], float | None]
+    attempts: Attempts
     owed: Collection[JobKey] = ()
     shares: Shares | None = None
     awaited: Sequence[JobKey] = ()
@@ -164,7 +178,7 @@ class SchedulingPass:
             if isinstance(result, Plan) and self._head:
                 self._reserve(self._head)
             return result
-        if backfill.gone_in_time(head, self.now, self.lasts(job)):
+        if backfill.gone_in_time(head, self.now, self.attempts.lasts(job)):
             return self._start(place, self.table)
         return self._backfill(place, head)
 
@@ -173,7 +187,7 @@ class SchedulingPass:
 
         If that fails, other nodes are kept for the head where that makes room.
         """
-        result = self.attempt(place.job, place.value.v, self._open_nodes(head))
+        result = self.attempts.plan(place.job, place.value.v, self._open_nodes(head))
         if isinstance(result, Plan):
             pods = placed_pods(place.job, result, self.table)
             self.backfill_head = backfill.with_pods(head, pods)
@@ -181,7 +195,7 @@ class SchedulingPass:
             return result
         if not result.reason.time_helps:
             return result
-        result = self.attempt(place.job, place.value.v, self.table)
+        result = self.attempts.plan(place.job, place.value.v, self.table)
         if isinstance(result, Refusal):
             return result
         pods = placed_pods(place.job, result, self.table)
@@ -200,7 +214,7 @@ class SchedulingPass:
         return self._open[2]
 
     def _start(self, place: Ranked, table: NodeTable) -> Result:
-        result = self.attempt(place.job, place.value.v, table)
+        result = self.attempts.plan(place.job, place.value.v, table)
         if isinstance(result, Plan):
             pods = placed_pods(place.job, result, table)
             self._take(place.job, pods, result.placement.room)
@@ -210,14 +224,14 @@ class SchedulingPass:
         self.table = table
         if self.shares is not None:
             self.shares.take(job, pods)
-        lasts = self.lasts(job)
+        lasts = self.attempts.lasts(job)
         ends_at = None if lasts is None else self.now + lasts
         self._started.append(RunningJob(job.key, self.now, ends_at, pods))
 
     def _reserve(self, place: Ranked) -> None:
         """Make a job the backfill head, if it would fit once others have ended."""
         if self._running is None:
-            self._running = self.running_jobs()
+            self._running = self.attempts.running_jobs()
         running = (*self._running, *self._started)
         place_head = self._place_head(place)
         self.backfill_head = backfill.reserve(
@@ -226,7 +240,7 @@ class SchedulingPass:
         self._head = place if self.backfill_head else None
 
     def _place_head(self, place: Ranked) -> backfill.PlaceHead:
-        return place_head(place.job, place.value.v, self.project)
+        return place_head(place.job, place.value.v, self.attempts.project)
 
 
 def place_head(job: Job, value: float, attempt: Attempt) -> backfill.PlaceHead:
