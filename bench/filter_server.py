@@ -33,7 +33,7 @@ from shared.model import Pod, Upsert
 from shared.system_clock import SystemClock
 
 SEGMENT_BYTES: Final = 64 * 2**20
-SEATED: Final = "seated"
+RESERVED: Final = "seated"
 """The job whose only pod has a reservation, on the first node."""
 GANG: Final = "gang"
 """A job of two waiting pods without the gate."""
@@ -49,12 +49,12 @@ def recorder_of(nodes: int, pods: int, directory: Path) -> Recorder:
     store = made_up.store(nodes, pods)
     beat = Heartbeat("record", 60.0, clock.monotonic)
     recorder = Recorder(store, clock, metrics, beat, files, "bench")
-    (seated,) = made_up.waiting(SEATED, 1)
-    for pod in (seated, *made_up.waiting(GANG, 2, gated=False)):
+    (reserved,) = made_up.waiting(RESERVED, 1)
+    for pod in (reserved, *made_up.waiting(GANG, 2, gated=False)):
         recorder.apply(Upsert(pod))
     for pod in made_up.waiting(SINGLE, 1, gated=False):
         recorder.apply(Upsert(pod))
-    recorder.assume_reservation(seated, made_up.node_name(0), plan="p", plan_size=1)
+    recorder.assume_reservation(reserved, made_up.node_name(0), plan="p", plan_size=1)
     return recorder
 
 

@@ -96,8 +96,8 @@ def requests(nodes: int) -> Iterator[tuple[str, bytes, int]]:
     everywhere = [made_up.node_name(number) for number in range(nodes)]
     server = filter_server
     kinds = {
-        "reserved, pinned": (made_up.pod(server.SEATED, 0, 1, gated=False), PINNED_OFFER),
-        "reserved, all nodes": (made_up.pod(server.SEATED, 0, 1, gated=False), nodes),
+        "reserved, pinned": (made_up.pod(server.RESERVED, 0, 1, gated=False), PINNED_OFFER),
+        "reserved, all nodes": (made_up.pod(server.RESERVED, 0, 1, gated=False), nodes),
         "single, no gate": (made_up.pod(server.SINGLE, 0, 1, gated=False), nodes),
         "member of a gang, no gate": (made_up.pod(server.GANG, 0, 2, gated=False), nodes),
     }

@@ -34,7 +34,7 @@ class Row:
     """One gang on so many nodes: medians of the rounds, in milliseconds of CPU time.
 
     ``view_ms`` reads the job from the snapshot, ``plan_ms`` places it and builds the release,
-    ``cycle_ms`` is a whole scheduling cycle with only that job; ``seated`` is True if it fits.
+    ``cycle_ms`` is a whole scheduling cycle with only that job; ``reserved`` is True if it fits.
     """
 
     nodes: int
@@ -42,7 +42,7 @@ class Row:
     view_ms: float
     plan_ms: float
     cycle_ms: float
-    seated: bool
+    reserved: bool
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     for nodes, gang in sizes(options.nodes, options.gang):
         row = measure(nodes, gang, options.rounds)
         rows.append(row)
-        note = "" if row.seated else "  does not fit"
+        note = "" if row.reserved else "  does not fit"
         print(
             f"{row.nodes:6} {row.gang:6} {row.view_ms:8.2f} {row.plan_ms:8.2f} "
             f"{row.cycle_ms:9.2f}{note}",
@@ -94,8 +94,8 @@ def measure(nodes: int, gang: int, rounds: int) -> Row:
     store.snapshot()
     gc.collect()
     times = [_times(store) for _ in range(rounds)]
-    views, plans, cycles, seated = zip(*times, strict=True)
-    return Row(nodes, gang, _median(views), _median(plans), _median(cycles), seated[0])
+    views, plans, cycles, reserved = zip(*times, strict=True)
+    return Row(nodes, gang, _median(views), _median(plans), _median(cycles), reserved[0])
 
 
 def _times(store: ClusterStore) -> tuple[float, float, float, bool]:
@@ -104,7 +104,7 @@ def _times(store: ClusterStore) -> tuple[float, float, float, bool]:
     begun = time.process_time()
     job = job_views.view(snapshot, JobKey(key))
     viewed = time.process_time()
-    plan = planner.plan(job, snapshot.room, params, 0.0, was_whole=False)
+    plan = planner.plan(job, snapshot.node_table, params, 0.0, was_whole=False)
     planned = time.process_time()
     snapshot = replace(snapshot, cache=Cache())  # nothing is known of the job
     QUEUE.decide(Session(snapshot, Reading(NOW_SECONDS, 0.0), params), QueueState(), QueueTrigger())

@@ -169,7 +169,7 @@ def _queue() -> Snapshot:
 
 def _report(store: ClusterStore, monotonic: float) -> None:
     snapshot = store.snapshot()
-    on: dict[NodeName, dict[Uid, PodReport]] = {node.name: {} for node in snapshot.room.nodes}
+    on: dict[NodeName, dict[Uid, PodReport]] = {node.name: {} for node in snapshot.node_table.nodes}
     for uid, node in snapshot.bound.items():
         on[node][uid] = _pod_report(uid)
     for node, pods in on.items():

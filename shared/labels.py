@@ -103,13 +103,13 @@ DECISION: Final = "shuntyard.io/decision"
 """Annotation: the decision behind the planned node, one line of JSON; the Binding repeats it."""
 
 DIRECT: Final = "shuntyard.io/direct"
-"""Annotation on the pod: ``true`` if it has a seat and never had our gate, so no pin. Ours."""
+"""Annotation on the pod: ``true`` if it is reserved and never had our gate, so no pin. Ours."""
 
-SEAT_SIGNATURE: Final = "shuntyard.io/seat-signature"
+RESERVATION_SIGNATURE: Final = "shuntyard.io/seat-signature"
 """Annotation on the pod: that node, plan, size of the plan and ``direct`` are ours."""
 
-SEAT: Final = frozenset({NODE, PLAN, PLAN_SIZE, DECISION, DIRECT, SEAT_SIGNATURE})
-"""The annotations that say where a pod's seat is, and why."""
+RESERVATION: Final = frozenset({NODE, PLAN, PLAN_SIZE, DECISION, DIRECT, RESERVATION_SIGNATURE})
+"""The annotations of a pod's reservation: its node, its plan and the decision behind it."""
 
 RESCALE_SIGNATURE: Final = "shuntyard.io/rescale-signature"
 SLOT_PLAN_SIGNATURE: Final = "shuntyard.io/slot-plan-signature"
@@ -145,7 +145,7 @@ REPLACES: Final = "shuntyard.io/replaces"
 
 RESERVED: Final = frozenset(
     {
-        *(*SEAT, *RECORDS, *RECORDS.values()),
+        *(*RESERVATION, *RECORDS, *RECORDS.values()),
         *(SPEC_SIGNATURE, MIGRATION, CPU_GIVEN, REPLACED_BY, REPLACES),
     }
 )

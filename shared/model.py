@@ -56,8 +56,8 @@ class Pod(Struct, frozen=True, kw_only=True, tag=True, omit_defaults=True):
     says what of them or of its spec (``shared.kube.excess``) is more than we read, and is empty if
     nothing is; no node is planned for such a pod.
 
-    ``seat_refused`` says why the annotations of ``labels.SEAT`` that it had are not ours: the shell
-    took them away before it showed the pod. Empty: it had none, or they are ours.
+    ``reservation_refused`` is the reason why its ``labels.RESERVATION`` annotations are not ours;
+    they were removed before the core sees the pod. Empty: it had none, or they are ours.
     """
 
     namespace: str
@@ -87,7 +87,7 @@ class Pod(Struct, frozen=True, kw_only=True, tag=True, omit_defaults=True):
     scheduling_group: str = ""
     prefers: bool = False
     excess: str = ""
-    seat_refused: str = ""
+    reservation_refused: str = ""
 
     @property
     def key(self) -> PodKey:
@@ -166,7 +166,7 @@ class MigrationPhase(StrEnum):
     RESUMING = "Resuming"
     COMPLETED = "Completed"
     ABORTED = "Aborted"
-    """Nothing was moved: the seat is given back and the trainer goes on."""
+    """Nothing was moved: the reservation is given back and the trainer goes on."""
     FAILED = "Failed"
     """The pod is gone from its node and did not resume as it should; its owner goes on."""
 

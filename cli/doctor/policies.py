@@ -71,7 +71,7 @@ def check_our_keys(site: Site) -> Iterator[Finding]:
 def of_our_keys(policies: Iterable[Object], bindings: Iterable[Object], account: str) -> Finding:
     """Judge whether the policy keeps all but the extender from writing our keys."""
     policy = next(
-        (one for one in policies if labels.SEAT_SIGNATURE in json.dumps(one["spec"])), None
+        (one for one in policies if labels.RESERVATION_SIGNATURE in json.dumps(one["spec"])), None
     )
     if policy is None:
         message = "no ValidatingAdmissionPolicy reserves our annotations: only signatures protect"

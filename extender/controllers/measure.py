@@ -61,7 +61,7 @@ class MeasureLoop:
 
     def measure(self, snapshot: Snapshot, monotonic: float) -> None:
         """Set the metrics of a snapshot; ``monotonic`` is the clock's reading."""
-        self.metrics.cluster.observe_nodes(snapshot.room, self.pricing)
+        self.metrics.cluster.observe_nodes(snapshot.node_table, self.pricing)
         self.metrics.cluster.observe_reports(snapshot, monotonic)
 
 

@@ -108,7 +108,9 @@ class PricingController(Controller[PricingState, PricingTrigger, PricingOutcome]
     async def _decided(self, reading: Reading) -> PricingOutcome:
         """Decide in a thread, on a snapshot that shares nothing that changes meanwhile."""
         snapshot, recorder, state = self._snapshot(), self.context.recorder, self.state
-        own = replace(snapshot, room=hypothetical_nodes.isolated(snapshot.room), cache=Cache())
+        own = replace(
+            snapshot, node_table=hypothetical_nodes.isolated(snapshot.node_table), cache=Cache()
+        )
         session, trigger = self.context.session(PRICING, reading, own), PricingTrigger()
         recorder.begins(PRICING, session, state, trigger)
         try:

@@ -104,7 +104,7 @@ class QueueController(Controller[QueueState, QueueTrigger, QueueOutcome]):
         """Run one pass on what is known now; return what of it can be carried out."""
         reading, recorder = self.context.reading(), self.context.recorder
         recorder.expire(reading.monotonic - ASSUMPTION_SECONDS)
-        self._close_seats(reading.monotonic)
+        self._close_reservations(reading.monotonic)
         session = self.context.session(QUEUE, reading)
         outcome = await self._in_slices(session, self.trigger(session))
         queue = self.context.metrics.queue
@@ -152,7 +152,7 @@ class QueueController(Controller[QueueState, QueueTrigger, QueueOutcome]):
         self.changed.set()
 
     def turn_away(self, job: JobKey) -> None:
-        """Tell the next cycle that filter had no seats for a direct gang: it joins the queue."""
+        """Queue a direct gang in the next cycle: filter could reserve no nodes for it."""
         self.turned_away.add(job)
         self.changed.set()
 
@@ -163,7 +163,7 @@ class QueueController(Controller[QueueState, QueueTrigger, QueueOutcome]):
             self.changed.set()
 
     def is_in_line(self, job: JobKey) -> bool:
-        """Say whether the cycle, not filter, gives this direct gang its seats."""
+        """Say whether the cycle, not filter, gives this direct gang its reservations."""
         return job in self.turned_away or job in self.state.turned_away
 
     def may_plan(self, job: JobKey) -> bool:
@@ -185,7 +185,7 @@ class QueueController(Controller[QueueState, QueueTrigger, QueueOutcome]):
             self._free = self.last is not None and direct_gangs.nobody_lacks_room(entries)
         return self._free
 
-    def _close_seats(self, monotonic: float) -> None:
+    def _close_reservations(self, monotonic: float) -> None:
         snapshot = self.context.recorder.store.snapshot()
         for job in direct_gangs.overdue(snapshot, monotonic, self.context.parameters):
             log.info("%s: not all members of the gang came", job)

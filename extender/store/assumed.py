@@ -4,8 +4,8 @@
 (or shows that it has become pointless), the write failed (``forget``; ``unpromise``), or it is too
 old (``expire``). Nothing of it is ever written into observed state.
 
-One pod may have several: a seat, then a Binding, then a deletion. When the pod shows one of them,
-the earlier ones are settled as well.
+One pod may have several: a reservation, then a Binding, then a deletion. When the pod shows one of
+them, the earlier ones are settled as well.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ class Act(StrEnum):
 
     RESERVE = "Reserve"
     PROMISE = "Promise"
-    """A seat given in the answer to filter: nothing is written before the Binding."""
+    """A reservation given in the answer to filter: nothing is written before the Binding."""
     BIND = "Bind"
     DELETE = "Delete"
 
@@ -32,7 +32,7 @@ class Assumption(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One write of ours, or a promise to write.
 
     ``at`` is the time of the write, of whatever clock ``expire`` is asked with; ``node`` is empty
-    for a deletion; ``plan`` and ``plan_size`` belong to seats, ``decision`` to promised ones.
+    for a deletion; ``plan``, ``plan_size`` belong to reservations, ``decision`` to promised ones.
     """
 
     uid: Uid

@@ -1,6 +1,6 @@
 """What must be true of a snapshot, recomputed from scratch out of the observed objects.
 
-Nothing here uses the indices: rows, jobs and seats are summed up anew from each pod's standing.
+Nothing here uses the indices: rows, jobs and reservations are summed up anew from each pod's state.
 """
 
 from collections import Counter
@@ -65,12 +65,12 @@ def check(snapshot: Snapshot, content: Content) -> None:
 
 
 def _kept(snapshot: Snapshot) -> dict[str, object]:
-    room = snapshot.room
+    room = snapshot.node_table
     return {
         "pods": dict(snapshot.pods),
         "jobs": dict(snapshot.jobs),
         "waiting": snapshot.waiting,
-        "seats": dict(snapshot.seats),
+        "reservations": dict(snapshot.reservations),
         "bound": dict(snapshot.bound),
         "marked": dict(snapshot.marked),
         "most placed": dict(snapshot.most_placed),
@@ -84,7 +84,7 @@ def _kept(snapshot: Snapshot) -> dict[str, object]:
         "volumes": dict(snapshot.volumes),
         "reports": dict(snapshot.reports),
         "migrations": dict(snapshot.migrations),
-        "open seats": dict(snapshot.placeholders),
+        "placeholders": dict(snapshot.placeholders),
         "nodes": room.nodes,
         "node index": dict(room.index),
         "resources": room.resources,
@@ -118,7 +118,7 @@ def _objects(content: Content) -> dict[str, object]:
         "volumes": {e.name: e for e in entities if isinstance(e, PersistentVolume)},
         "reports": _reports(content),
         "migrations": {e.key: e for e in entities if isinstance(e, Migration)},
-        "open seats": {kept.job: kept for kept in content.placeholders},
+        "placeholders": {kept.job: kept for kept in content.placeholders},
     }
 
 
@@ -138,7 +138,7 @@ def _pods(standings: list[PodState]) -> dict[str, object]:
         "pods": {one.pod.key: one.pod for one in standings},
         "jobs": {job: tuple(sorted(pods, key=by_age)) for job, pods in jobs.items()},
         "waiting": frozenset(one.job for one in standings if one.waits),
-        "seats": {one.pod.uid: one.seat for one in standings if one.seat},
+        "reservations": {one.pod.uid: one.reservation for one in standings if one.reservation},
         "bound": {one.pod.uid: one.bound for one in standings if one.bound},
         "marked": {one.pod.uid: one.pod for one in standings if one.marked},
     }
@@ -169,7 +169,11 @@ def _room(content: Content, standings: list[PodState]) -> dict[str, object]:
             borrowed[one.takes] += one.pod.borrowed_milli
     for name, milli in borrowed.items():
         used[name]["cpu"] += max(0, milli)
-    placeholders = ((seat.node, seat.shape) for kept in content.placeholders for seat in kept.seats)
+    placeholders = (
+        (placeholder.node, placeholder.shape)
+        for kept in content.placeholders
+        for placeholder in kept.placeholders
+    )
     for target, shape in chain(_kept_by_migrations(content, standings), placeholders):
         if target in used:
             known = {n: a for n, a in shape.requests if n in resources}
@@ -189,7 +193,7 @@ def _kept_by_migrations(
     content: Content, standings: list[PodState]
 ) -> Iterator[tuple[NodeName, PodShape]]:
     """What an open migration keeps for each member whose new pod has no place of its own."""
-    placed = {one.pod.uid for one in standings if one.bound or one.seat}
+    placed = {one.pod.uid for one in standings if one.bound or one.reservation}
     keep = {"TargetReserved", "CheckpointRequested", "Checkpointed", "Evicting", "Recreating"}
     for entity in content.entities:
         if isinstance(entity, Migration) and entity.phase.value in keep:
@@ -216,7 +220,7 @@ def _wrong_views(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _wrong_masks(snapshot: Snapshot) -> list[str]:
-    classes, nodes = snapshot.room.classes, snapshot.room.nodes
+    classes, nodes = snapshot.node_table.classes, snapshot.node_table.nodes
     if not isinstance(classes, MaskCache):
         return []
     return [

@@ -1,12 +1,12 @@
 """Nodes and what is taken on them, as arrays that every event changes in place.
 
-``room`` puts rows in order of name and columns in a fixed order, so that the same cluster gives the
-same arrays whatever happened before. Pods on nodes that are not there (yet) are remembered and
-counted when the node appears.
+``node_table`` puts rows in order of name and columns in a fixed order, so that the same cluster
+gives the same arrays whatever happened before. Pods on nodes that are not there (yet) are
+remembered and counted when the node appears.
 
 Where CPU requests are changed in place, a node counts the larger of what its pods were given and
-what they ask for now: a seat is not given away because a request is low for a while, and none is
-planned that kube-scheduler, which knows only the present requests, would refuse.
+what they ask for now: a reservation is not given away because a request is low for a
+while, and none is planned that kube-scheduler, which knows only the present requests, would refuse.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ from extender.store.amounts import Amounts, Positions
 from shared.model import CPU, PODS, HostPort, Node, NodeName, PodShape, Uid
 
 ALWAYS: Final = (CPU, "memory", PODS)
-"""Columns every room has; the others follow in order of name, those that some node offers."""
+"""Columns every table has; the others follow in order of name, those that some node offers."""
 
 _CPU_COLUMN: Final = ALWAYS.index(CPU)
 
@@ -50,7 +50,7 @@ class NodeIndex:
         self._classes = MaskCache(())
         self._layout: _Layout | None = None
         self._port_sets: tuple[frozenset[HostPort], ...] | None = None
-        self._room: NodeTable | None = None
+        self._table: NodeTable | None = None
 
     def get(self, key: str) -> Node | None:
         """The node of that name."""
@@ -70,14 +70,14 @@ class NodeIndex:
         self._nodes[node.name] = node
         self._allocatable.clear_row(node.name)
         self._allocatable.add(node.name, node.allocatable.items())
-        self._layout = self._port_sets = self._room = None
+        self._layout = self._port_sets = self._table = None
 
     def remove(self, node: Node) -> None:
         """Take a node away; its pods stay remembered."""
         del self._nodes[node.name]
         self._allocatable.drop_row(node.name)
         self._used.drop_row(node.name)
-        self._layout = self._port_sets = self._room = None
+        self._layout = self._port_sets = self._table = None
 
     def occupy(self, node: NodeName, uid: Uid, shape: PodShape, borrowed_milli: int = 0) -> None:
         """A pod that was not there takes room; of CPU it has ``borrowed_milli`` more now."""
@@ -94,11 +94,11 @@ class NodeIndex:
         if not occupants:
             del self._occupants[node]
 
-    def room(self) -> NodeTable:
-        """Return the room as it is now, read-only; the same object until something changes."""
-        if self._room is None:
-            self._room = self._measured()
-        return self._room
+    def node_table(self) -> NodeTable:
+        """Return the table as it is now, read-only; the same object until something changes."""
+        if self._table is None:
+            self._table = self._measured()
+        return self._table
 
     def _measured(self) -> NodeTable:
         layout = self._layout = self._layout or self._lay_out()
@@ -147,7 +147,7 @@ class NodeIndex:
         )
 
     def _count(self, node: NodeName, shape: PodShape, sign: int) -> None:
-        self._room = None
+        self._table = None
         if node in self._nodes:
             self._used.add(node, shape.requests, sign)
         if shape.host_ports:

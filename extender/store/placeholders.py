@@ -29,8 +29,8 @@ class PlaceholderBook:
     def put(self, kept: PlaceholderReservations) -> None:
         """Keep these for the job instead of what it has."""
         self.remove(kept.job)
-        for seat in kept.seats:
-            self._nodes.occupy(seat.node, _name(kept.job, seat), seat.shape)
+        for placeholder in kept.placeholders:
+            self._nodes.occupy(placeholder.node, _name(kept.job, placeholder), placeholder.shape)
         self._set(kept)
 
     def remove(self, job: JobKey) -> bool:
@@ -38,8 +38,8 @@ class PlaceholderBook:
         held = self._rows.pop(job, None)
         if held is None:
             return False
-        for seat in held.seats:
-            self._nodes.vacate(seat.node, _name(job, seat))
+        for placeholder in held.placeholders:
+            self._nodes.vacate(placeholder.node, _name(job, placeholder))
         self.table.set(job, None)
         return True
 
@@ -48,26 +48,29 @@ class PlaceholderBook:
     ) -> tuple[Placeholder, PlaceholderReservations] | None:
         """Give one away; return it and what it was one of, None if it is not there any more."""
         held = self._rows.get(job)
-        seat = next((s for s in held.seats if s.number == number), None) if held else None
-        if held is None or seat is None:
+        placeholder = (
+            next((s for s in held.placeholders if s.number == number), None) if held else None
+        )
+        if held is None or placeholder is None:
             return None
-        self._nodes.vacate(seat.node, _name(job, seat))
-        self._set(replace(held, at=at, seats=tuple(s for s in held.seats if s is not seat)))
-        return seat, held
+        self._nodes.vacate(placeholder.node, _name(job, placeholder))
+        rest = tuple(other for other in held.placeholders if other is not placeholder)
+        self._set(replace(held, at=at, placeholders=rest))
+        return placeholder, held
 
     def rows(self) -> Mapping[JobKey, PlaceholderReservations]:
         """What snapshots see."""
         return self.table.frozen()
 
     def _set(self, kept: PlaceholderReservations) -> None:
-        """A job without open seats is not in the book."""
-        if kept.seats:
+        """A job without placeholders is not in the book."""
+        if kept.placeholders:
             self._rows[kept.job] = kept
         else:
             self._rows.pop(kept.job, None)
-        self.table.set(kept.job, kept if kept.seats else None)
+        self.table.set(kept.job, kept if kept.placeholders else None)
 
 
-def _name(job: JobKey, seat: Placeholder) -> Uid:
-    """Name a seat among the pods that take room; no uid of a pod looks like it."""
-    return Uid(f"{job}#{seat.number}")
+def _name(job: JobKey, placeholder: Placeholder) -> Uid:
+    """Name a placeholder among the pods that take room; no uid of a pod looks like it."""
+    return Uid(f"{job}#{placeholder.number}")

@@ -3,11 +3,11 @@
 Every index of the store is a sum over standings, so this is the one place with the rules:
 
 ========================  ==========================  =======================================
-pod                       seat                        takes room
+pod                       reservation                 takes room
 ========================  ==========================  =======================================
 bound, observed           none                        on its node until it has finished
 bound, assumed            where we bound it           there
-unbound                   assumed, else annotation,   where its seat is
+unbound                   assumed, else annotation,   where its reservation is
                           else promised
 unbound and deleting,     none (it cannot be bound)   nowhere
 or to be replaced
@@ -39,7 +39,7 @@ class PodState:
         pod: The pod as decisions see it.
         job: Its job; None if it is not of our scheduler.
         bound: Node it is bound to.
-        seat: Place kept for it.
+        reservation: Place kept for it.
         takes: Node on which it takes room.
         waits: It is ours, not bound, not finished, not deleting.
         marked: We have begun to replace it, and it is not seen or assumed to be deleted.
@@ -49,7 +49,7 @@ class PodState:
     pod: Pod
     job: JobKey | None
     bound: NodeName | None
-    seat: Reservation | None
+    reservation: Reservation | None
     takes: NodeName | None
     waits: bool
     marked: bool
@@ -65,13 +65,13 @@ def standing(pod: Pod, assumptions: tuple[Assumption, ...], scheduler_name: str)
     seen = replace(pod, deleting=True) if leaves else pod
     bind = latest.get(Act.BIND)
     bound = pod.node_name or (bind.node if bind else None)
-    seat = _seat(seen, latest, ours=ours)
-    place = bound or (seat.node if seat else None)
+    reservation = _reservation(seen, latest, ours=ours)
+    place = bound or (reservation.node if reservation else None)
     return PodState(
         pod=seen,
         job=registry.job_key(pod) if ours else None,
         bound=bound,
-        seat=seat,
+        reservation=reservation,
         takes=None if pod.finished else place,
         waits=ours and bound is None and not (seen.finished or seen.deleting),
         marked=marked,
@@ -83,7 +83,7 @@ def _counts(pod: Pod) -> bool:
     return pod.phase == "Succeeded" or not (pod.finished or pod.deleting)
 
 
-def _seat(pod: Pod, latest: dict[Act, Assumption], *, ours: bool) -> Reservation | None:
+def _reservation(pod: Pod, latest: dict[Act, Assumption], *, ours: bool) -> Reservation | None:
     if pod.node_name is not None or pod.finished:
         return None
     bind, assumed = latest.get(Act.BIND), latest.get(Act.RESERVE)

@@ -29,7 +29,7 @@ class PodBook:
         self._overlay = Overlay()
         self.jobs = JobIndex()
         self.pods: Table[PodKey, Pod] = Table()
-        self.seats: Table[Uid, Reservation] = Table()
+        self.reservations: Table[Uid, Reservation] = Table()
         self.bound: Table[Uid, NodeName] = Table()
         self.marked: Table[Uid, Pod] = Table()
         self.company = MostPlacedIndex()
@@ -43,9 +43,9 @@ class PodBook:
         return uid in self._key
 
     def has_place(self, uid: Uid) -> bool:
-        """Return True if the pod has a seat or a node."""
+        """Return True if the pod has a reservation or a node."""
         standing = self._standings.get(uid)
-        return standing is not None and (standing.seat or standing.bound) is not None
+        return standing is not None and (standing.reservation or standing.bound) is not None
 
     def takes(self, uid: Uid) -> NodeName | None:
         """Return the node on which a pod takes room; None: it takes none."""
@@ -132,17 +132,17 @@ class PodBook:
             self._nodes.occupy(new.takes, pod.uid, pod.shape, pod.borrowed_milli)
 
     def _move_rows(self, old: PodState | None, new: PodState | None) -> None:
-        """Write the rows that differ; most events leave seat and node as they are."""
+        """Write the rows that differ; most events leave reservation and node as they are."""
         if new is None:
             if old is not None:
                 self.pods.set(old.pod.key, None)
-                self.seats.set(old.pod.uid, None)
+                self.reservations.set(old.pod.uid, None)
                 self.bound.set(old.pod.uid, None)
                 self.marked.set(old.pod.uid, None)
             return
         self.pods.set(new.pod.key, new.pod)
-        if old is None or old.seat != new.seat:
-            self.seats.set(new.pod.uid, new.seat)
+        if old is None or old.reservation != new.reservation:
+            self.reservations.set(new.pod.uid, new.reservation)
         if old is None or old.bound != new.bound:
             self.bound.set(new.pod.uid, new.bound)
         self.marked.set(new.pod.uid, new.pod if new.marked else None)

@@ -165,7 +165,7 @@ class ClusterStore:
         self._touch(changed=self._pods.unpromise(uid))
 
     def promised(self) -> tuple[Uid, ...]:
-        """The pods with a promised seat, sorted."""
+        """The pods with a promised reservation, sorted."""
         held = self._pods.assumptions()
         return tuple(sorted(u for u, a in held.items() if any(x.act is Act.PROMISE for x in a)))
 
@@ -174,11 +174,11 @@ class ClusterStore:
         return self._pods.holds(uid)
 
     def has_place(self, uid: Uid) -> bool:
-        """Return True if the pod has a seat or a node, without a snapshot."""
+        """Return True if the pod has a reservation or a node, without a snapshot."""
         return self._pods.has_place(uid)
 
     def takes(self, uid: Uid) -> NodeName | None:
-        """Return the node on which a pod takes room, bound or seated there; None: on none."""
+        """Return the node on which a pod takes room, bound or reserved there; None: on none."""
         return self._pods.takes(uid)
 
     def forget(self, uid: Uid) -> None:
@@ -198,11 +198,11 @@ class ClusterStore:
         if self._snapshot is None:
             self._snapshot = self._still_held() or Snapshot(
                 generation=self.generation,
-                room=self._room(),
+                node_table=self._room(),
                 pods=self._pods.pods.frozen(),
                 jobs=self._pods.jobs.ordered(),
                 waiting=self._pods.jobs.waiting(),
-                seats=self._pods.seats.frozen(),
+                reservations=self._pods.reservations.frozen(),
                 bound=self._pods.bound.frozen(),
                 owners=OwnerIndex(self._owners.frozen()),
                 namespaces=self._namespaces.frozen(),
@@ -223,9 +223,9 @@ class ClusterStore:
 
     def _room(self) -> NodeTable:
         """The nodes' room, less what open migrations keep: few, so counted anew each time."""
-        arrived = (self._pods.seats.frozen(), self._pods.bound.frozen())
+        arrived = (self._pods.reservations.frozen(), self._pods.bound.frozen())
         places = [p for m in self._migrations.all() for p in migrations.reservations(m, arrived)]
-        return migrations.with_reservations(self._nodes.room(), places)
+        return migrations.with_reservations(self._nodes.node_table(), places)
 
     def export(self) -> Content:
         """Return everything the store holds, as one value, in order of kind and key."""

@@ -15,7 +15,9 @@ from shared.kube.errors import NotFoundError, OddObjectError
 from shared.model import CPU, Migration, Mover
 from shared.pod_cpu import GivenCpu
 
-OURS: Final = frozenset({*labels.SEAT, labels.CPU_GIVEN, labels.REPLACED_BY, labels.REPLACES})
+OURS: Final = frozenset(
+    {*labels.RESERVATION, labels.CPU_GIVEN, labels.REPLACED_BY, labels.REPLACES}
+)
 """What we wrote on a pod and its copy does not inherit."""
 
 

@@ -88,10 +88,13 @@ class Bindings:
         return None, False
 
     def _signed(self, pod: Pod, annotations: Mapping[str, str]) -> Mapping[str, str]:
-        """Sign the seat, where the Binding writes one."""
+        """Sign the reservation, where the Binding writes one."""
         if labels.NODE not in annotations:
             return annotations
-        return {**annotations, **self.recorder.signatures.seat(pod.key, pod.uid, annotations)}
+        return {
+            **annotations,
+            **self.recorder.signatures.reservation(pod.key, pod.uid, annotations),
+        }
 
     async def _is_bound(self, pod: Pod, node: NodeName) -> bool:
         try:

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from extender.core.cluster.commands import (
-    ClearSeat,
+    ClearReservation,
     Command,
     DeletePod,
     EmitEvent,
     OpenGate,
     ReleaseGang,
     ReleasePod,
-    RewriteSeat,
+    RewriteReservation,
     SetQueuedCondition,
 )
 from extender.core.records import annotations
@@ -67,9 +67,9 @@ class Executor:
                 await self._delete_all([c for c in together if isinstance(c, DeletePod)])
                 continue
             for command in together:
-                if isinstance(command, RewriteSeat):
+                if isinstance(command, RewriteReservation):
                     await self._rewrite(command)
-                elif isinstance(command, ClearSeat):
+                elif isinstance(command, ClearReservation):
                     await self._clear(command)
                 elif isinstance(command, OpenGate):
                     await self._open(command)
@@ -78,7 +78,7 @@ class Executor:
         self.teller.tell(c for c in commands if isinstance(c, SetQueuedCondition | EmitEvent))
 
     def _assume(self, releases: Iterable[ReleaseGang]) -> None:
-        """Take the seats before the first write: filter must know them when a pod arrives."""
+        """Reserve before the first write: filter must know the nodes when a pod arrives."""
         pods = self.recorder.store.snapshot().pods
         for gang in releases:
             for release in gang.pods:
@@ -128,12 +128,12 @@ class Executor:
         )
 
     def _signed(
-        self, command: ReleasePod | RewriteSeat, notes: Mapping[str, str | None]
+        self, command: ReleasePod | RewriteReservation, notes: Mapping[str, str | None]
     ) -> Mapping[str, str | None]:
-        signature = self.recorder.signatures.seat(command.pod, command.uid, notes)
+        signature = self.recorder.signatures.reservation(command.pod, command.uid, notes)
         return {**notes, **signature}
 
-    async def _rewrite(self, command: RewriteSeat) -> None:
+    async def _rewrite(self, command: RewriteReservation) -> None:
         pod = self.recorder.store.snapshot().pods.get(command.pod)
         if pod is None or not self.client.leads():
             return
@@ -158,13 +158,13 @@ class Executor:
         else:
             self.recorder.forget(command.uid)
 
-    async def _clear(self, command: ClearSeat) -> None:
+    async def _clear(self, command: ClearReservation) -> None:
         if not self.client.leads():
             return
         self.recorder.unpromise(command.uid)
-        log.info("took the seat of %s back: %s", command.pod, command.cause)
+        log.info("took the reservation of %s back: %s", command.pod, command.cause)
         if command.annotated:
-            body = {"metadata": {"annotations": dict.fromkeys(labels.SEAT)}}
+            body = {"metadata": {"annotations": dict.fromkeys(labels.RESERVATION)}}
             write = writes.patch_pod(
                 self.client,
                 command.pod,

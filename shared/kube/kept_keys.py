@@ -94,7 +94,7 @@ def _named(module: ModuleType) -> Iterator[str]:
 READ: Final = frozenset((*_named(labels), *_named(foreign_labels)))
 """Every key that anything reads."""
 
-_FIRST: Final = (*sorted(labels.SEAT), labels.CPU_GIVEN, labels.MIGRATION, *sorted(LONG))
+_FIRST: Final = (*sorted(labels.RESERVATION), labels.CPU_GIVEN, labels.MIGRATION, *sorted(LONG))
 _IN_ORDER: Final = tuple(dict.fromkeys((*_FIRST, *sorted(READ))))
 """First the keys without which a pod's reservation or an owner's state is unknown."""
 

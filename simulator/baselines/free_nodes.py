@@ -15,7 +15,7 @@ from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import gang
 from extender.core.placement.allocation import GangPod
-from extender.core.placement.placement import Placement as Seated
+from extender.core.placement.placement import Placement as Placed
 from shared.model import PODS, NodeName, PodShape, Uid
 from simulator.cluster.actions import SERVER, WORKER, Placement
 from simulator.cluster.decider import JobSpec
@@ -32,7 +32,7 @@ class FreeNodes:
         parameters: Of the gang rule.
     """
 
-    room: NodeTable
+    node_table: NodeTable
     parameters: CoreParameters = field(default_factory=CoreParameters)
 
     def find(self, spec: JobSpec, workers: int) -> Placement | None:
@@ -46,21 +46,21 @@ class FreeNodes:
         nodes = [placement_of.nodes[uid] for uid in self.uids(spec, workers)]
         return Placement(tuple(nodes[spec.servers :]), tuple(nodes[: spec.servers]))
 
-    def place_gang(self, spec: JobSpec, workers: int) -> Seated | None:
+    def place_gang(self, spec: JobSpec, workers: int) -> Placed | None:
         """Return the same as a placement of the gang rule."""
         if not self.may_fit(spec, workers):
             return None
         placement_of = gang.place(
             _pods(spec, workers),
             (),
-            self.room,
+            self.node_table,
             relations=None,
             topology_key=self.parameters.topology_key,
             params=self.parameters.gang,
             weights=self.parameters.weights,
             pricing=self.parameters.pricing,
         )
-        return placement_of if isinstance(placement_of, Seated) else None
+        return placement_of if isinstance(placement_of, Placed) else None
 
     @staticmethod
     def uids(spec: JobSpec, workers: int) -> list[Uid]:
@@ -69,9 +69,9 @@ class FreeNodes:
 
     def may_fit(self, spec: JobSpec, workers: int) -> bool:
         """Return False if the nodes together have too little for so many workers: a quick check."""
-        free = np.maximum(self.room.free, 0)
+        free = np.maximum(self.node_table.free, 0)
         shape = shape_of(spec, WORKER)
-        request = self.room.request(shape)
+        request = self.node_table.request(shape)
         if request is None:
             return False
         needed = request > 0
@@ -81,12 +81,12 @@ class FreeNodes:
     def node_for_one_more(self, spec: JobSpec, here: Placement) -> NodeName | None:
         """Return the node for one more worker: most pods of the job, then least free, then name."""
         shape = shape_of(spec, WORKER)
-        fitting = np.flatnonzero(self.room.feasible(shape)).tolist()
+        fitting = np.flatnonzero(self.node_table.feasible(shape)).tolist()
         if not fitting:
             return None
-        capacity = np.maximum(self.room.allocatable.sum(axis=0), 1)
-        left = (self.room.free / capacity).sum(axis=1).tolist()
-        names = [self.room.nodes[i].name for i in fitting]
+        capacity = np.maximum(self.node_table.allocatable.sum(axis=0), 1)
+        left = (self.node_table.free / capacity).sum(axis=1).tolist()
+        names = [self.node_table.nodes[i].name for i in fitting]
         own = [here.workers.count(name) + here.servers.count(name) for name in names]
         ranked = [(-n, left[i], name) for n, i, name in zip(own, fitting, names, strict=True)]
         return min(ranked)[2]
@@ -98,32 +98,34 @@ class FreeNodes:
             kube-scheduler, ``NodeResourcesFit`` with ``LeastAllocated``, its default.
         """
         shape = shape_of(spec, role)
-        fitting = np.flatnonzero(self.room.feasible(shape)).tolist()
+        fitting = np.flatnonzero(self.node_table.feasible(shape)).tolist()
         if not fitting:
             return None
-        request = self.room.demand(shape)
-        columns = [i for i, name in enumerate(self.room.resources) if request[i] and name != PODS]
-        after = self.room.free - request
-        shares = after[:, columns] / np.maximum(self.room.allocatable[:, columns], 1)
+        request = self.node_table.demand(shape)
+        columns = [
+            i for i, name in enumerate(self.node_table.resources) if request[i] and name != PODS
+        ]
+        after = self.node_table.free - request
+        shares = after[:, columns] / np.maximum(self.node_table.allocatable[:, columns], 1)
         score = shares.mean(axis=1).tolist()
-        return min((-score[i], self.room.nodes[i].name) for i in fitting)[1]
+        return min((-score[i], self.node_table.nodes[i].name) for i in fitting)[1]
 
     def take(self, spec: JobSpec, placement_of: Placement) -> None:
         """Take what a placement needs."""
-        pods = [(shape, self.room.index[node]) for shape, node in _all(spec, placement_of)]
-        self.room = self.room.with_pods(pods)
+        pods = [(shape, self.node_table.index[node]) for shape, node in _all(spec, placement_of)]
+        self.node_table = self.node_table.with_pods(pods)
 
     def give(self, spec: JobSpec, placement_of: Placement) -> None:
         """Give back what a placement needs."""
         for shape, node in _all(spec, placement_of):
-            self.room = freed(self.room, shape, self.room.index[node])
+            self.node_table = freed(self.node_table, shape, self.node_table.index[node])
 
     def fits(self, spec: JobSpec, placement_of: Placement) -> bool:
         """Return True if the whole placement fits."""
-        needed = np.zeros_like(self.room.used)
+        needed = np.zeros_like(self.node_table.used)
         for shape, node in _all(spec, placement_of):
-            needed[self.room.index[node]] += self.room.demand(shape)
-        return bool(((needed == 0) | (needed <= self.room.free)).all())
+            needed[self.node_table.index[node]] += self.node_table.demand(shape)
+        return bool(((needed == 0) | (needed <= self.node_table.free)).all())
 
 
 def is_single_cpu_pod(spec: JobSpec) -> bool:

@@ -28,7 +28,7 @@ class DefaultSpread:
 
     def decide(self, view: View) -> Sequence[Action]:
         """Bind what fits; start jobs whose last pod was bound."""
-        free = FreeNodes(view.snapshot.room)
+        free = FreeNodes(view.snapshot.node_table)
         for job in view.waiting:
             if job.name in self._bound:
                 free.take(job.spec, self._bound[job.name])
@@ -67,7 +67,7 @@ def start_all(free: FreeNodes, jobs: Iterable[JobView]) -> list[Start]:
 
 def scattered(free: FreeNodes, spec: JobSpec) -> Placement | None:
     """Return nodes for a whole gang where least is allocated; None if not all pods fit."""
-    trial = FreeNodes(free.room, free.parameters)
+    trial = FreeNodes(free.node_table, free.parameters)
     servers = _next(trial, spec, SERVER, spec.servers)
     workers = _next(trial, spec, WORKER, spec.workers)
     whole = len(servers) == spec.servers and len(workers) == spec.workers
@@ -104,7 +104,7 @@ class Volcano:
             view.waiting,
             key=lambda j: (-j.spec.class_value, j.spec.submitted_at, j.spec.number),
         )
-        return start_all(FreeNodes(view.snapshot.room), order)
+        return start_all(FreeNodes(view.snapshot.node_table), order)
 
     def wakes_at(self, now: float) -> float | None:
         """Return None: nothing changes between arrivals and completions."""

@@ -41,7 +41,7 @@ class Optimus:
         grower.grow(counts, chosen, pool)
         order = sorted(chosen, key=lambda job: (counts[job.name], job.spec.number))
         targets = [Target(job, counts[job.name]) for job in order]
-        return reconcile(FreeNodes(view.snapshot.room), view.running, targets)
+        return reconcile(FreeNodes(view.snapshot.node_table), view.running, targets)
 
     def wakes_at(self, now: float) -> float | None:
         """Return the next tick: remaining times change."""
@@ -107,7 +107,7 @@ class SlaqLike:
             else:
                 growing.discard(best)
         targets = [Target(job, counts[job.name]) for job in chosen]
-        return reconcile(FreeNodes(view.snapshot.room), view.running, targets)
+        return reconcile(FreeNodes(view.snapshot.node_table), view.running, targets)
 
     def wakes_at(self, now: float) -> float | None:
         """Return the next tick: losses fall."""

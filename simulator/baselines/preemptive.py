@@ -45,7 +45,7 @@ def run_in_order(view: View, order: Sequence[JobView], count_of: Count = asked_f
             targets.append(Target(job, workers))
         else:
             rest.append(job)
-    return reconcile(FreeNodes(view.snapshot.room), view.running, targets, rest)
+    return reconcile(FreeNodes(view.snapshot.node_table), view.running, targets, rest)
 
 
 def _most(job: JobView, count: int, pool: Pool) -> int:

@@ -34,7 +34,7 @@ class _Rest:
     seconds of the workload.
     """
 
-    room: NodeTable
+    node_table: NodeTable
     judged: AbstractSet[JobKey]
     until: float | None
 
@@ -73,7 +73,7 @@ class EngineDecider:
         if not released and cycle.backfill_head is None:
             ahead = cycle.wake_after_seconds
             until = None if ahead is None else view.now + ahead
-            self._rest = _Rest(view.snapshot.room, view.snapshot.waiting, until)
+            self._rest = _Rest(view.snapshot.node_table, view.snapshot.waiting, until)
         return released
 
     def wakes_at(self, now: float) -> float | None:
@@ -109,12 +109,12 @@ def _resting(rest: _Rest, view: View, params: CoreParameters) -> _Rest | None:
     Whether a job fits depends on the free room and the job alone, so judged jobs are not retried.
     """
     snapshot, until = view.snapshot, rest.until
-    if snapshot.room is not rest.room or (until is not None and until <= view.now):
+    if snapshot.node_table is not rest.node_table or (until is not None and until <= view.now):
         return None
     for key in sorted(snapshot.waiting - rest.judged):
         job = job_views.view(snapshot, key)
         plan = planner.plan_cached(
-            snapshot.cache, job, rest.room, params, 0.0, was_whole=False, targets={}
+            snapshot.cache, job, rest.node_table, params, 0.0, was_whole=False, targets={}
         )
         if isinstance(plan, Plan):
             return None
@@ -122,7 +122,7 @@ def _resting(rest: _Rest, view: View, params: CoreParameters) -> _Rest | None:
         if late is not None:
             late -= EPOCH_SECONDS
             until = late if until is None else min(until, late)
-    return _Rest(rest.room, snapshot.waiting, until)
+    return _Rest(rest.node_table, snapshot.waiting, until)
 
 
 def _released(cycle: QueueOutcome) -> Iterable[ReleaseGang]:

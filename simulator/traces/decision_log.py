@@ -51,7 +51,7 @@ class _Log:
     def observe(self, snapshot: Snapshot, now: float) -> None:
         """Update the jobs from the cluster at a decision."""
         self.now = now
-        for node in snapshot.room.nodes:
+        for node in snapshot.node_table.nodes:
             self.machines[node.name] = Machine(node.name, node.allocatable, node.labels)
         for key in sorted(snapshot.jobs):
             self._job(snapshot, key)

@@ -175,7 +175,7 @@ async def test_the_lowered_cpu_stays_reserved_for_its_pods(world: Weighing) -> N
 
 
 def _used(store: Any) -> int:
-    room = store.snapshot().room
+    room = store.snapshot().node_table
     return int(room.used[0, room.resources.index("cpu")])
 
 

@@ -224,7 +224,7 @@ async def test_a_pod_that_only_kube_scheduler_has_seen_gets_its_reservation(fake
         unseen["metadata"] |= {"uid": "gone", "resourceVersion": "1"}  # older than the whole store
         unseen["metadata"]["name"] = "j-1"
         refused = (await _filter(running, body))["FailedAndUnresolvableNodes"]
-        assert refused == dict.fromkeys(["a", "b"], filtering.NO_SEATS)
+        assert refused == dict.fromkeys(["a", "b"], filtering.NO_RESERVATIONS)
 
 
 async def _filter(running, body):

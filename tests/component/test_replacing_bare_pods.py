@@ -76,8 +76,8 @@ def put_refused_gang(fake: FakeKube) -> None:
 
 def _released(name: str, to: str) -> dict[str, Any]:
     made = pod(name, job="j", size=SIZE)
-    seat = {labels.PLAN: "p", labels.PLAN_SIZE: str(SIZE), labels.NODE: to}
-    made["metadata"]["annotations"] |= seat
+    reservation = {labels.PLAN: "p", labels.PLAN_SIZE: str(SIZE), labels.NODE: to}
+    made["metadata"]["annotations"] |= reservation
     made["spec"].pop("schedulingGates")
     return made
 

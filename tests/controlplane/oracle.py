@@ -110,7 +110,7 @@ class Oracle:
         return msgspec.json.decode(await self.client.get(path), type=_List).items
 
     async def _agree(self, probe: Manifest, store: ClusterStore) -> None:
-        room = store.snapshot().room
+        room = store.snapshot().node_table
 
         async def agree() -> bool:
             pod = await self._ask(probe)
@@ -143,9 +143,9 @@ class Oracle:
 def _story(probe: Manifest, store: ClusterStore) -> str:
     nodes = [
         (n.name, dict(n.allocatable), dict(n.labels), n.taints, n.unschedulable)
-        for n in store.snapshot().room.nodes
+        for n in store.snapshot().node_table.nodes
     ]
-    return f"{probe['spec']}\non {nodes}\nwith {store.snapshot().room.used.tolist()} used"
+    return f"{probe['spec']}\non {nodes}\nwith {store.snapshot().node_table.used.tolist()} used"
 
 
 async def _all(calls: Iterable[Any]) -> None:

@@ -200,7 +200,7 @@ async def test_a_job_shrinks_by_the_predicted_pods_grows_pauses_and_ends(
     await workers.until_running(SIZE)
     if case.ends:
         await finish(all_pods)
-        await eventually(lambda: idle(yard, names), PATIENCE_SECONDS, "its seats are free")
+        await eventually(lambda: idle(yard, names), PATIENCE_SECONDS, "its reservations are free")
     await yard.client.delete(workers.path, propagation="Background")
     await eventually(lambda: forgotten(yard), PATIENCE_SECONDS, "nothing is left of it")
     await eventually(lambda: idle(yard, names), PATIENCE_SECONDS, "and all room is free")

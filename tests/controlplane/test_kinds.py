@@ -164,8 +164,8 @@ async def test_a_group_of_three_starts_whole_where_there_is_room_for_three(
     await eventually(lambda: len(yard.of("nginx")) == 6, PATIENCE_SECONDS)  # made a few at a time
     waiting = [pod for pod in yard.of("nginx") if node_of(pod) is None]
     assert [is_gated(pod) for pod in waiting] == [True] * 3
-    seats = [pod for pod in yard.of("nginx") if node_of(pod) is not None]
-    assert len({pod["metadata"]["annotations"][labels.PLAN] for pod in seats}) == 1
+    reservations = [pod for pod in yard.of("nginx") if node_of(pod) is not None]
+    assert len({pod["metadata"]["annotations"][labels.PLAN] for pod in reservations}) == 1
 
 
 @pytest.mark.parametrize("example", EXAMPLES.values(), ids=EXAMPLES)

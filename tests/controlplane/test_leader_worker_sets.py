@@ -56,8 +56,8 @@ async def until_bound(yard: Yard, *groups: int) -> None:
 
     def bound() -> bool:
         found = {group: sum(map(has_node, pods)) for group, pods in pods_of(yard).items()}
-        seated = {group: count for group, count in found.items() if count}
-        assert seated == {str(group): SIZE for group in groups}, found
+        reserved = {group: count for group, count in found.items() if count}
+        assert reserved == {str(group): SIZE for group in groups}, found
         return True
 
     await eventually(bound, PATIENCE_SECONDS, f"groups {groups} run")

@@ -233,7 +233,7 @@ async def test_no_other_user_changes_a_reservation_by_any_path(ruled: Yard) -> N
     await ruled.submit(jobs.job("it", 2))
     await ruled.until_bound("it")
     found = ruled.of("it")[0]
-    assert annotation(found, labels.SEAT_SIGNATURE)
+    assert annotation(found, labels.RESERVATION_SIGNATURE)
     path = paths.pod(ruled.team, name_of(found))
     change = {"metadata": {"annotations": {labels.PLAN: None}}}
     for door in (path, f"{path}/status"):
@@ -282,7 +282,7 @@ async def test_a_gang_of_which_plans_were_removed_is_bound_whole(ruled: Yard, lo
         try:
             await ruled.submit(jobs.stateful_set("edited", 6))
             await eventually(
-                lambda: len(_seated(ruled, "edited")) == 6, PATIENCE_SECONDS, "all are released"
+                lambda: len(_reserved(ruled, "edited")) == 6, PATIENCE_SECONDS, "all are released"
             )
             for found in ruled.of("edited")[:3]:
                 change = {"metadata": {"annotations": {labels.PLAN: None}}}
@@ -309,7 +309,7 @@ async def test_after_two_rotations_jobs_are_bound_as_before(ruled: Yard) -> None
     await ruled.until_bound("after")
 
 
-def _seated(yard: Yard, job: str) -> list[str]:
+def _reserved(yard: Yard, job: str) -> list[str]:
     return [
         annotation(found, labels.PLAN) for found in yard.of(job) if annotation(found, labels.PLAN)
     ]

@@ -71,7 +71,7 @@ async def test_a_copy_waits_for_its_pod_and_a_pod_deleted_by_its_user_gets_none(
     await yard.until_bound("before")  # the extender leads: it has seen the Lease renewed
     async with without_scheduler(yard):
         await yard.submit(*bare_gang())
-        await eventually(lambda: _seated(yard) == SIZE, PATIENCE_SECONDS)
+        await eventually(lambda: _reserved(yard) == SIZE, PATIENCE_SECONDS)
         await yard.client.delete(paths.pod(yard.team, "it-0"))
         await yard.client.delete(paths.node(first))
         await eventually(lambda: _copies(yard) == {"it-1", "it-2"}, PATIENCE_SECONDS)
@@ -129,7 +129,7 @@ async def test_a_gang_continues_when_it_loses_a_member_as_soon_as_it_is_bound(ya
     await eventually(replaced, PATIENCE_SECONDS)
 
 
-def _seated(yard: Yard) -> int:
+def _reserved(yard: Yard) -> int:
     return sum(bool(annotation(p, labels.NODE)) for p in yard.of("it"))
 
 

@@ -96,7 +96,7 @@ async def test_two_tasks_are_one_gang_whose_workers_come_and_go(yard: Yard) -> N
     await workers.resize(WORKERS)
     assert await until_running(yard, PS + WORKERS) == {"ps": PS, "worker": WORKERS}
     await finish(replace(workers, role=""))
-    await eventually(lambda: idle(yard, names), PATIENCE_SECONDS, "its seats are free")
+    await eventually(lambda: idle(yard, names), PATIENCE_SECONDS, "its reservations are free")
     await deleted(yard)
 
 
@@ -167,4 +167,4 @@ async def test_a_volcano_manifest_with_only_our_scheduler_name_starts_whole_and_
         return True
 
     await eventually(over, PATIENCE_SECONDS, "Volcano says that it has ended well")
-    await eventually(lambda: idle(yard, names), PATIENCE_SECONDS, "its seats are free")
+    await eventually(lambda: idle(yard, names), PATIENCE_SECONDS, "its reservations are free")

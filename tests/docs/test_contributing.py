@@ -112,7 +112,7 @@ CHANGES: Final[Mapping[str, Change]] = {
             "shared/api.py": ('    zone: str = ""\n', "\n\nclass NodesResponse"),
             "extender/core/explain/lists.py": (
                 '            zone=node.labels.get("topology.kubernetes.io/zone", ""),\n',
-                "            seats=seats[node.name],\n",
+                "            seats=reserved[node.name],\n",
             ),
             "cli/views/nodes.py": (
                 '        Column("ZONE", lambda node: node.zone or NOTHING),\n',

@@ -40,7 +40,7 @@ def test_every_reason_for_waiting_is_there_and_no_token_is_invented() -> None:
 
 
 def test_every_text_that_a_refused_pod_shows_is_explained() -> None:
-    texts = {filtering.NO_SEATS, filtering.NO_QUOTA, filtering.NO_ROOM_BESIDE_SEATS}
+    texts = {filtering.NO_RESERVATIONS, filtering.NO_QUOTA, filtering.NO_ROOM_BESIDE_RESERVATIONS}
     texts |= {
         filtering.PLANNED_NOT_OFFERED,
         binding.GANG_NOT_THERE.text,

@@ -88,7 +88,7 @@ def make_pod(
     scheduler_name: str = names.SCHEDULER_NAME,
     gated: bool = False,
     node: str | None = None,
-    seat: str | None = None,
+    reservation: str | None = None,
     plan: str = "",
     plan_size: int = 0,
     phase: str | None = None,
@@ -103,11 +103,11 @@ def make_pod(
     """A pod of ours, unbound and not gated.
 
     ``job``, ``role`` become our labels, ``index`` the completion index label; ``owner`` the
-    controller; ``seat``, ``plan``, ``plan_size`` the annotations of a release; ``node`` binds it.
+    controller; ``reservation``, ``plan``, ``plan_size`` annotations of a release; ``node`` binds.
     """
     tags = {names.JOB: job, names.ROLE: role}
     tags |= {} if index is None else {names.JOB_INDEX_LABEL: str(index)}
-    notes = {names.NODE: seat or "", names.PLAN: plan}
+    notes = {names.NODE: reservation or "", names.PLAN: plan}
     notes |= {names.PLAN_SIZE: str(plan_size)} if plan_size else {}
     return Pod(
         namespace=namespace,

@@ -47,7 +47,7 @@ WRITTEN: dict[str, tuple[str, str]] = {
     "a level with lines": (labels.REQUIRED_TOPOLOGY, 'rack\n{"level":"error"}\x1b[31m'),
     "a long level": (labels.PREFERRED_TOPOLOGY, "x" * MANY),
     "a plan of endless size": (labels.PLAN_SIZE, HUGE),
-    "a seat that is nowhere": (labels.NODE, "../../../etc/passwd\0"),
+    "a reservation that is nowhere": (labels.NODE, "../../../etc/passwd\0"),
     "a CPU weight of endless digits": (labels.CPU_GIVEN, f"main={HUGE}"),
     "a checkpoint outside": (labels.CHECKPOINT, "../../other/job"),
     "a metrics bomb": (labels.METRICS, "path=a;" * (MANY // 7)),

@@ -70,7 +70,7 @@ def yard_of(sizes, **said):
 
 def check_room(world, share):
     """No node is promised beyond its share, in integers."""
-    nodes = {node.name: node for node in world.store.snapshot().room.nodes}
+    nodes = {node.name: node for node in world.store.snapshot().node_table.nodes}
     used = Counter()
     for plan in world.plans().values():
         for span in plan.spans:
@@ -101,10 +101,10 @@ def disturb(world, event, number):
     elif event == "node comes":
         world.add(make_node(f"new{number}", cpu="3"))
     elif event == "node shrinks":
-        node = world.store.snapshot().room.nodes[0]
+        node = world.store.snapshot().node_table.nodes[0]
         world.add(replace(node, allocatable={**node.allocatable, "cpu": 2000}))
     elif event == "node goes":
-        room = world.store.snapshot().room
+        room = world.store.snapshot().node_table
         bound = set(world.store.snapshot().bound.values())
         idle = [node for node in room.nodes if node.name not in bound]
         if idle and len(room.nodes) > 1:

@@ -17,11 +17,11 @@ orders = st.lists(st.sampled_from(ROLES), max_size=3, unique=True).map(tuple)
 relations = st.builds(Relations, groups, groups, orders)
 
 
-seats = st.none() | st.sampled_from("abc")
+nodes = st.none() | st.sampled_from("abc")
 
 
 @st.composite
-def jobs(draw, bound=seats):
+def jobs(draw, bound=nodes):
     counts = {role: draw(st.integers(0, 6)) for role in ROLES}
     return [
         Task(f"{role}{i}", role, i, draw(st.integers(0, 3)), draw(bound))
@@ -63,7 +63,7 @@ def test_ps_that_are_apart_never_share_a_bucket_unless_they_share_a_node(tasks, 
 
 
 @given(jobs(bound=st.none()), st.integers(2, 4))
-def test_two_ps_without_seats_are_in_different_buckets(tasks, ps):
+def test_two_ps_without_nodes_are_in_different_buckets(tasks, ps):
     relations = Relations((("ps", "worker"),), (("ps",),))
     job = [t for t in tasks if t.role != "ps"] + [Task(f"p{i}", "ps", i) for i in range(ps)]
     built = buckets.build(job, relations)

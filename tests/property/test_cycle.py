@@ -79,7 +79,7 @@ def test_only_whole_gangs_are_released_and_no_node_is_overcommitted(nodes, wante
         assert len(gang.pods) >= size
         assert len({one.plan for one in gang.pods}) == 1
     carry_out(store, cycle, 10)
-    assert np.all(store.snapshot().room.free >= 0)
+    assert np.all(store.snapshot().node_table.free >= 0)
     store.check_invariants()
 
 
@@ -132,16 +132,16 @@ def test_no_gang_stays_partial_whatever_happens_to_its_members(nodes, job, bound
     snapshot = store.snapshot()
     for key in snapshot.jobs:
         job_now = job_views.view(snapshot, key)
-        placed_or_seated = job_now.placed + len(job_now.having(jobs.State.SEATED))
-        assert placed_or_seated in {0, *range(size, 2 * size)}
+        placed_or_reserved = job_now.placed + len(job_now.having(jobs.State.RESERVED))
+        assert placed_or_reserved in {0, *range(size, 2 * size)}
 
 
 def _disturb(store, gang, bound, gone):
     pods = store.snapshot().pods
     for i, original in enumerate(gang):
         pod = pods[original.key]
-        seat = pod.annotations.get(labels.NODE)
-        if i < bound and seat:
-            store.apply(Upsert(replace(pod, node_name=seat, phase="Running")))
-        elif i in gone and seat:
+        reservation = pod.annotations.get(labels.NODE)
+        if i < bound and reservation:
+            store.apply(Upsert(replace(pod, node_name=reservation, phase="Running")))
+        elif i in gone and reservation:
             store.apply(Delete("Pod", pod.key, pod.uid))

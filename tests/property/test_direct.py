@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from extender.core.cluster import job_views
-from extender.core.cluster.commands import ClearSeat, DeletePod, ReleaseGang, RewriteSeat
+from extender.core.cluster.commands import (
+    ClearReservation,
+    DeletePod,
+    ReleaseGang,
+    RewriteReservation,
+)
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
 from extender.core.queue.state import QueueState, turn_away
@@ -84,7 +89,7 @@ class World:
 
     def _filter(self, pod):
         snapshot = self.store.snapshot()
-        names = tuple(n.name for n in snapshot.room.nodes)
+        names = tuple(n.name for n in snapshot.node_table.nodes)
         key = next(k for k, pods in snapshot.jobs.items() if any(p.uid == pod.uid for p in pods))
         in_line = key in self.turned_away or key in self.memory.turned_away
         free = self.last is not None and direct_gangs.nobody_lacks_room(self.last.entries)
@@ -116,7 +121,7 @@ class World:
     def bind(self, most):
         """Every pod that passes filter has reached bind; at most so many Bindings are written."""
         snapshot = self.store.snapshot()
-        arrived = {u for u, s in snapshot.seats.items() if u not in snapshot.bound}
+        arrived = {u for u, s in snapshot.reservations.items() if u not in snapshot.bound}
         for key in sorted(snapshot.waiting):
             here = [p for p in snapshot.jobs[key] if p.uid in arrived and not p.gates]
             here = [p for p in here if not self._objection(snapshot, p)]
@@ -126,14 +131,14 @@ class World:
             due = {*burst.first, *burst.rest} if burst else set()
             for pod in [p for p in here if p.uid in due][:most]:
                 notes = {**pod.annotations, **binding.annotations(snapshot, pod)}
-                node = snapshot.seats[pod.uid].node
+                node = snapshot.reservations[pod.uid].node
                 placed = replace(
                     pod, node_name=node, annotations=notes, phase="Running", scheduled_at=self.now
                 )
                 self.store.apply(Upsert(placed))
 
     def _objection(self, snapshot, pod):
-        node = snapshot.seats[pod.uid].node
+        node = snapshot.reservations[pod.uid].node
         return binding.objection(snapshot, pod.key, pod.uid, node, PARAMS)
 
     def cycle(self):
@@ -154,12 +159,12 @@ class World:
         if isinstance(command, ReleaseGang):
             for one in command.pods:
                 self._write(pods[one.pod], one)
-        elif isinstance(command, RewriteSeat):
+        elif isinstance(command, RewriteReservation):
             self._write(pods[command.pod], command)
-        elif isinstance(command, ClearSeat):
+        elif isinstance(command, ClearReservation):
             self.store.unpromise(command.uid)
             pod = pods[command.pod]
-            kept = {k: v for k, v in pod.annotations.items() if k not in labels.SEAT}
+            kept = {k: v for k, v in pod.annotations.items() if k not in labels.RESERVATION}
             self.store.apply(Upsert(replace(pod, annotations=kept)))
         elif isinstance(command, DeletePod):
             self.store.apply(Delete("Pod", command.pod, command.uid))
@@ -184,7 +189,7 @@ class World:
 
     def fill(self):
         """Somebody else's pod takes what is free on the first node."""
-        room = self.store.snapshot().room
+        room = self.store.snapshot().node_table
         free = int(room.free[0][0])
         if free > 0:
             other = make_pod("x", node=room.nodes[0].name, cpu=f"{free}m", scheduler_name="other")
@@ -234,19 +239,19 @@ def test_whatever_happens_no_gang_is_partial_at_rest(cpus, gangs, steps):
 
 @settings(deadline=None)
 @given(cpus=CPUS, gangs=GANGS, order=st.lists(st.integers(0, 3), max_size=24))
-def test_seats_given_in_answers_never_overcommit_a_node(cpus, gangs, order):
+def test_reservations_given_in_answers_never_overcommit_a_node(cpus, gangs, order):
     world = world_of(cpus, gangs)
     world.cycle()
     for number in order:
         world.create(number % len(gangs))
         world.ask()
         world.cycle()
-        assert np.all(world.store.snapshot().room.free >= 0)
+        assert np.all(world.store.snapshot().node_table.free >= 0)
 
 
 @settings(deadline=None)
 @given(cpus=CPUS, gangs=GANGS, order=st.lists(st.integers(0, 3), max_size=24))
-def test_a_plan_made_in_an_answer_has_a_seat_for_every_member(cpus, gangs, order):
+def test_a_plan_made_in_an_answer_has_a_reservation_for_every_member(cpus, gangs, order):
     world = world_of(cpus, gangs)
     world.cycle()
     for number in order:
@@ -254,6 +259,6 @@ def test_a_plan_made_in_an_answer_has_a_seat_for_every_member(cpus, gangs, order
         world.ask()
         snapshot = world.store.snapshot()
         for key, kept in snapshot.placeholders.items():
-            seated = [p for p in snapshot.jobs[key] if p.uid in snapshot.seats]
+            reserved = [p for p in snapshot.jobs[key] if p.uid in snapshot.reservations]
             size = job_views.view(snapshot, key).min_available
-            assert len(seated) + len(kept.seats) >= size
+            assert len(reserved) + len(kept.placeholders) >= size

@@ -135,7 +135,7 @@ def test_shrinking_frees_at_least_what_the_starter_needs_and_no_less_would_do(ca
     if not found:
         return
     (starter,) = {one.starts for one in found}
-    room = snapshot.room
+    room = snapshot.node_table
     assert not fits(case, snapshot, starter, room)
     for one in found:
         here = elastic_job(snapshot, one.job)
@@ -180,7 +180,7 @@ def test_growth_never_delays_a_job_that_could_start_now(case) -> None:
     after = released(case, store.snapshot())
     grown = {one.job for one in found}
     assert after.keys() == before.keys() | grown  # those that grow find room too
-    assert {job: seats for job, seats in after.items() if job not in grown} == before
+    assert {job: reservations for job, reservations in after.items() if job not in grown} == before
     holders = [case.cycle(one).backfill_head for one in (snapshot, store.snapshot())]
     assert len({one and (one.job, one.starts_at, one.waits_for) for one in holders}) == 1
 

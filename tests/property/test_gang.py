@@ -93,7 +93,7 @@ def gangs(draw, most=5):
 
 
 def fits_one_by_one(pods, nodes, room):
-    """Seat pods as kube-scheduler would, one after the other; None if one is refused."""
+    """Place pods as kube-scheduler would, one after the other; None if one is refused."""
     for pod, node in zip(pods, nodes, strict=True):
         if not room.feasible(pod.shape)[node]:
             return None
@@ -111,7 +111,7 @@ def any_way(pods, room):
 
 
 @given(rooms, gangs(), declared, st.sampled_from(["", ZONE]))
-def test_all_pods_get_a_seat_that_the_filters_accept_or_none_does(room, gang, relations, key):
+def test_all_pods_get_a_node_that_the_filters_accept_or_none_does(room, gang, relations, key):
     result = place(gang, room, relations=relations, topology_key=key)
     if isinstance(result, Unschedulable):
         assert result.reason.message
@@ -119,11 +119,11 @@ def test_all_pods_get_a_seat_that_the_filters_accept_or_none_does(room, gang, re
         return
     assert set(result.nodes) == set(result.order) == set(result.spares) == {p.uid for p in gang}
     assert len(result.order) == len(gang)
-    seats = [room.index[result.nodes[pod.uid]] for pod in gang]
-    after = fits_one_by_one(gang, seats, room)
+    nodes = [room.index[result.nodes[pod.uid]] for pod in gang]
+    after = fits_one_by_one(gang, nodes, room)
     assert after is not None
-    assert (after.used == result.room.used).all()
-    assert after.ports == result.room.ports
+    assert (after.used == result.node_table.used).all()
+    assert after.ports == result.node_table.ports
 
 
 @given(rooms, shapes, st.integers(1, 4), declared, st.sampled_from(["", ZONE]))
@@ -202,7 +202,7 @@ def test_every_spare_takes_one_more_pod_after_the_gang(room, gang, relations, ke
     if isinstance(result, Unschedulable):
         return
     for pod in gang:
-        feasible = result.room.feasible(pod.shape)
+        feasible = result.node_table.feasible(pod.shape)
         feasible[room.index[result.nodes[pod.uid]]] = False
         assert len(result.spares[pod.uid]) == min(2, feasible.sum())
         assert all(feasible[room.index[NodeName(name)]] for name in result.spares[pod.uid])

@@ -1,4 +1,4 @@
-"""A single pod gets the seat that the gang rules give it, whatever was asked before."""
+"""A single pod gets the node that the gang rules give it, whatever was asked before."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,8 +26,8 @@ def histories(draw):
 def same(one: Placement, other: Placement) -> None:
     for name in ("nodes", "order", "spares", "rule", "bucket_of", "terms", "domain"):
         assert getattr(one, name) == getattr(other, name), name
-    assert one.room.used.tolist() == other.room.used.tolist()
-    assert one.room.ports == other.room.ports
+    assert one.node_table.used.tolist() == other.node_table.used.tolist()
+    assert one.node_table.ports == other.node_table.ports
 
 
 def elsewhere(room: NodeTable, shape) -> NodeTable:
@@ -54,7 +54,7 @@ def test_a_single_pod_goes_where_the_gang_rules_put_it(history, weights, spares)
         if found is not None:
             assert isinstance(expected, Placement)
             same(found, expected)
-            room = found.room if stays else room
+            room = found.node_table if stays else room
         else:
             assert isinstance(expected, Unschedulable) or shape.host_ports or counts_only(shape)
         room = elsewhere(room, shape) if disturbed else room

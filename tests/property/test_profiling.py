@@ -68,7 +68,7 @@ def check_others(world):
             node = snapshot.bound.get(pod.uid)
             if node is not None and key not in planned:
                 held[node] += dict(pod.shape.requests)["cpu"]
-    for node in snapshot.room.nodes:
+    for node in snapshot.node_table.nodes:
         kept = Fraction(SHARE) * node.allocatable["cpu"] // 1
         assert held[node.name] <= node.allocatable["cpu"] - kept
 

@@ -71,7 +71,7 @@ params = st.fixed_dictionaries(
 
 def after(yard: Yard, plan: ScalingPlan):
     """The room, and the workers of every running job, when the plan is carried out."""
-    room, workers = yard.room, {r.elastic.job: list(r.workers) for r in yard.running}
+    room, workers = yard.node_table, {r.elastic.job: list(r.workers) for r in yard.running}
     shapes = {r.elastic.job: r.elastic.worker for r in yard.running}
     for removal in plan.removals:
         room = freed(room, shapes[removal.job], room.index[removal.worker.node])
@@ -149,7 +149,7 @@ def test_no_job_could_start_that_gave_up_its_room_for_nothing(yard, params):
     (start,) = plan.starts
     shapes = {one.elastic.job: one.elastic.worker for one in yard.running}
     for spared in plan.removals:
-        room = yard.room
+        room = yard.node_table
         later = False
         for removal in plan.removals:
             if removal is not spared:
@@ -183,7 +183,7 @@ def test_while_somebody_could_start_nobody_grows(yard, params):
         for one in yard.waiting:
             least = one.elastic.least if params["start_with_fewer"] else one.wanted
             for count in range(least, one.wanted + 1):
-                assert yard.place(one.elastic.job, count, yard.room) is None
+                assert yard.place(one.elastic.job, count, yard.node_table) is None
 
 
 @given(yards(), params)
@@ -195,20 +195,20 @@ def test_with_a_reserve_growing_leaves_the_first_waiting_job_what_it_could_use(y
         return
     first = min(yard.waiting, key=lambda one: one.elastic.rank)
     room, _ = after(yard, replace(plan, removals=()))
-    slots = _slots(first, yard.room)
+    slots = _slots(first, yard.node_table)
     assert _slots(first, room) >= min(slots, first.wanted + first.elastic.servers)
 
 
 def _slots(one, room) -> int:
     """How many of its pods fit, the server first, wherever they fit."""
-    seated = 0
+    reserved = 0
     job = one.elastic
     for shape in [job.server] * job.servers + [job.worker] * one.wanted:
         fitting = room.feasible(shape).nonzero()[0]
         if fitting.size:
             room = room.with_pods([(shape, int(fitting[0]))])
-            seated += 1
-    return seated
+            reserved += 1
+    return reserved
 
 
 @given(yards())

@@ -56,7 +56,7 @@ def pods(draw):
         scheduler_name=draw(st.sampled_from(["shuntyard", "shuntyard", "default-scheduler"])),
         gated=node is None and draw(st.booleans()),
         node=node,
-        seat=draw(NODES | st.none()),
+        reservation=draw(NODES | st.none()),
         plan_size=draw(st.integers(0, 2)),
         phase=draw(st.sampled_from([None, None, None, "Succeeded", "Failed"])),
         deleting=draw(st.booleans()),
@@ -187,7 +187,7 @@ class Store(RuleBasedStateMachine):
         assert {o.key for o in self._owners()} == stays | {o.key for o in mine}
 
     @rule(data=st.data(), node=NODES, size=st.integers(0, 2))
-    def seat_assumed(self, data, node, size) -> None:
+    def reservation_assumed(self, data, node, size) -> None:
         self.time += 1
         pod = data.draw(
             st.sampled_from([*sorted(self._pods(), key=lambda p: p.key), make_pod("unknown")])
@@ -223,12 +223,16 @@ class Store(RuleBasedStateMachine):
 
     @rule(shape=st.sampled_from(SHAPES))
     def mask_asked_for(self, shape) -> None:
-        self.store.snapshot().room.feasible(shape)
+        self.store.snapshot().node_table.feasible(shape)
 
     @rule()
     def snapshot_kept(self) -> None:
         snapshot = self.store.snapshot()
-        self.earlier = (snapshot, hash(str(snapshot.room.used.tolist())), sorted(snapshot.pods))
+        self.earlier = (
+            snapshot,
+            hash(str(snapshot.node_table.used.tolist())),
+            sorted(snapshot.pods),
+        )
 
     @rule()
     def restarted_from_its_log(self) -> None:
@@ -246,17 +250,20 @@ class Store(RuleBasedStateMachine):
         assert self.store.snapshot() is self.store.snapshot()
         snapshot, used, keys = self.earlier
         if keys:
-            assert (hash(str(snapshot.room.used.tolist())), sorted(snapshot.pods)) == (used, keys)
+            assert (hash(str(snapshot.node_table.used.tolist())), sorted(snapshot.pods)) == (
+                used,
+                keys,
+            )
 
     @invariant()
     def what_is_gone_never_comes_back(self) -> None:
         snapshot = self.store.snapshot()
         assert not self.gone & {pod.uid for pod in snapshot.pods.values()}
-        assert not self.gone & (snapshot.seats.keys() | snapshot.bound.keys())
+        assert not self.gone & (snapshot.reservations.keys() | snapshot.bound.keys())
 
     @invariant()
     def nothing_taken_is_lost_or_counted_twice(self) -> None:
-        room = self.store.snapshot().room
+        room = self.store.snapshot().node_table
         want: Counter[tuple[str, str]] = Counter()
         for pod, place in self._places():
             if place in room.index:
@@ -276,7 +283,7 @@ class Store(RuleBasedStateMachine):
         for one in snapshot.migrations.values():
             for member in one.members if one.phase not in early else ():
                 uid = member.replacement_uid
-                if uid not in snapshot.seats and uid not in snapshot.bound:
+                if uid not in snapshot.reservations and uid not in snapshot.bound:
                     yield member, member.target
 
     def _places_of_pods(self):
@@ -289,8 +296,8 @@ class Store(RuleBasedStateMachine):
                 yield pod, pod.node_name or acts["Bind"]
             elif pod.deleting:
                 continue
-            elif "Seat" in acts:
-                yield pod, acts["Seat"]
+            elif "Reserve" in acts:
+                yield pod, acts["Reserve"]
             elif pod.scheduler_name == "shuntyard" and not pod.gates:
                 yield pod, pod.annotations.get("shuntyard.io/node")
 

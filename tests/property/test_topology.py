@@ -65,7 +65,7 @@ def domain(room, node, level):
 
 
 def by_hand(shape, count, room, level):
-    """Brute force over domains: does one hold so many pods of the shape, seated one by one?"""
+    """Brute force over domains: does one hold so many pods of the shape, reserved one by one?"""
     for wanted in {domain(room, node.name, level) for node in room.nodes} - {None}:
         here, left = room, count
         for index in range(len(room.nodes)):
@@ -135,8 +135,8 @@ def test_what_is_placed_could_be(rows, gang, level, related, required):
         index = room.index[result.nodes[pod.uid]]
         assert after.feasible(pod.shape)[index]
         after = after.with_pods([(pod.shape, index)])
-    assert (after.used == result.room.used).all()
-    assert after.ports == result.room.ports
+    assert (after.used == result.node_table.used).all()
+    assert after.ports == result.node_table.ports
     for pod in gang:
         spares = [room.index[name] for name in result.spares[pod.uid]]
         assert after.feasible(pod.shape)[spares].all()

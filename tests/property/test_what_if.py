@@ -101,14 +101,14 @@ def test_the_job_becomes_what_was_said_and_asking_changes_nothing(
     body = json.dumps({**asked_for, "metadata": {"name": "mine"}}).encode()
     job = manifests.read(body, "default", params.scheduler_name)
     before, snapshot = store.export(), store.snapshot()
-    used = snapshot.room.used.copy()
+    used = snapshot.node_table.used.copy()
 
     asked = explain.isolated(Session(snapshot, NOW, params), cycle)
     said = explain.what_if(asked, job, acting=True)
 
     assert store.snapshot() is snapshot
     assert store.export() == before
-    assert np.array_equal(snapshot.room.used, used)
+    assert np.array_equal(snapshot.node_table.used, used)
 
     submitted(store, job, params.scheduler_name)
     real = queue_pass(store.snapshot(), memory, NOW, params)

@@ -13,6 +13,8 @@ TAGS: Final[Mapping[str, str]] = {
     "OpenSeatsRecord": "KeepPlaceholdersRecord",
     "CloseSeatsRecord": "DropPlaceholdersRecord",
     "TakeSeatRecord": "TakePlaceholderRecord",
+    "RewriteSeat": "RewriteReservation",
+    "ClearSeat": "ClearReservation",
 }
 """Tag of a struct (its class name in the old code): ``"TakeSeatRecord": "TakePlaceholderRecord"``.
 A struct without a tag has no name in the log and needs no row."""
@@ -21,6 +23,8 @@ FIELDS: Final[Mapping[tuple[str, str], str | None]] = {
     ("migrating.Occasion", "outcomes"): "results",
     ("ResizeOccasion", "outcomes"): "results",
     ("Content", "open_seats"): "placeholders",
+    ("OpenSeats", "seats"): "placeholders",
+    ("Pod", "seat_refused"): "reservation_refused",
 }
 """Field of a struct: ``("TakeSeatRecord", "number"): "seat"``; None: it is no longer kept."""
 
@@ -41,7 +45,19 @@ KINDS: Final[Mapping[str, str]] = {
 }
 """Kind of a decision: ``"resize": "cpu-shares"``."""
 
-TEXTS: Final[Mapping[str, str]] = {}
+TEXTS: Final[Mapping[str, str]] = {
+    "shuntyard: the gang has no seats yet": "shuntyard: no nodes are reserved for the gang yet",
+    "shuntyard: no room beside the seats of others": (
+        "shuntyard: the free room is reserved for other jobs"
+    ),
+    "shuntyard: the pod has no seat any more": (
+        "shuntyard: no node is reserved for the pod any more"
+    ),
+    "the job gave its seats back and waits before it tries again": (
+        "the job gave its reservations back and waits before it tries again"
+    ),
+    "seats are taken, the pods are being bound": "nodes are reserved, the pods are being bound",
+}
 """A whole text, wherever it stands; ``{}`` is any part, kept in its order:
 ``"needs {} of {} seats": "{} of {} pods have no node"``. Keys of maps are texts as well."""
 

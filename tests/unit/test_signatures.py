@@ -37,7 +37,7 @@ def signatures(ring=RING):
 
 
 def signed(by, pod, notes=NOTES):
-    found = {**notes, **by.seat(pod.key, pod.uid, notes)}
+    found = {**notes, **by.reservation(pod.key, pod.uid, notes)}
     return replace(pod, annotations=found)
 
 
@@ -45,7 +45,7 @@ def shown(by, pod):
     return by.checked(Upsert(pod)).entity
 
 
-def test_a_signed_seat_reaches_the_core_as_it_is():
+def test_a_signed_reservation_reaches_the_core_as_it_is():
     by = signatures()
     pod = signed(by, make_pod())
     assert shown(by, pod) is pod
@@ -59,14 +59,14 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("changes", OTHERS.values(), ids=OTHERS.keys())
-def test_a_seat_of_another_pod_is_refused(changes):
+def test_a_reservation_of_another_pod_is_refused(changes):
     by = signatures()
     pod = replace(signed(by, make_pod()), **changes)
-    assert shown(by, pod).seat_refused == Fault.WRONG
-    assert by.genuine(pod).seat_refused == Fault.WRONG
+    assert shown(by, pod).reservation_refused == Fault.WRONG
+    assert by.genuine(pod).reservation_refused == Fault.WRONG
 
 
-COVERED = sorted(labels.SEAT - {labels.DECISION})
+COVERED = sorted(labels.RESERVATION - {labels.DECISION})
 
 
 @given(
@@ -74,30 +74,30 @@ COVERED = sorted(labels.SEAT - {labels.DECISION})
         st.sampled_from(COVERED), st.none() | st.text(max_size=4), min_size=1, max_size=5
     )
 )
-def test_whatever_is_changed_of_a_signed_seat_it_is_refused(edits):
+def test_whatever_is_changed_of_a_signed_reservation_it_is_refused(edits):
     by = signatures()
     pod = signed(by, make_pod())
     notes = {k: v for k, v in {**pod.annotations, **edits}.items() if v is not None}
     found = shown(by, replace(pod, annotations=notes))
     covered = {key: notes.get(key) or "" for key in COVERED}
     if covered == {key: pod.annotations.get(key) or "" for key in COVERED}:
-        assert found.seat_refused == ""
+        assert found.reservation_refused == ""
     else:
-        assert labels.SEAT.isdisjoint(found.annotations)
-        assert bool(found.seat_refused) != labels.SEAT.isdisjoint(notes)
+        assert labels.RESERVATION.isdisjoint(found.annotations)
+        assert bool(found.reservation_refused) != labels.RESERVATION.isdisjoint(notes)
 
 
-def test_the_decision_behind_a_seat_may_be_lost():
+def test_the_decision_behind_a_reservation_may_be_lost():
     by = signatures()
     pod = signed(by, make_pod(), {**NOTES, labels.DECISION: "{}"})
     notes = {k: v for k, v in pod.annotations.items() if k != labels.DECISION}
-    assert shown(by, replace(pod, annotations=notes)).seat_refused == ""
+    assert shown(by, replace(pod, annotations=notes)).reservation_refused == ""
 
 
-def test_nothing_else_is_taken_from_a_pod_whose_seat_is_refused():
+def test_nothing_else_is_taken_from_a_pod_whose_reservation_is_refused():
     pod = make_pod(annotations={**NOTES, "example.com/a": "b", labels.MIN_AVAILABLE: "2"})
     found = shown(signatures(), pod)
-    assert found.seat_refused == Fault.UNSIGNED
+    assert found.reservation_refused == Fault.UNSIGNED
     assert found.annotations == {"example.com/a": "b", labels.MIN_AVAILABLE: "2"}
 
 
@@ -106,18 +106,18 @@ def test_of_a_bound_pod_nothing_is_taken():
     assert shown(signatures(), pod) is pod
 
 
-def test_a_seat_that_was_signed_before_the_newest_is_refused():
+def test_a_reservation_that_was_signed_before_the_newest_is_refused():
     by, pod = signatures(), make_pod()
     old, new = signed(by, pod), signed(by, pod, {**NOTES, labels.NODE: "n2"})
-    assert [shown(by, one).seat_refused for one in (old, new, old)] == ["", "", Fault.OLDER]
+    assert [shown(by, one).reservation_refused for one in (old, new, old)] == ["", "", Fault.OLDER]
 
 
-def test_a_seat_that_was_taken_back_does_not_come_again():
+def test_a_reservation_that_was_taken_back_does_not_come_again():
     by, pod = signatures(), make_pod()
-    seated = signed(by, pod)
-    assert shown(by, seated) is seated
+    reserved = signed(by, pod)
+    assert shown(by, reserved) is reserved
     assert shown(by, pod) is pod
-    assert shown(by, seated).seat_refused == Fault.OLDER
+    assert shown(by, reserved).reservation_refused == Fault.OLDER
     again = signed(by, pod)
     assert shown(by, again) is again
 
@@ -133,11 +133,11 @@ def test_a_replica_whose_clock_is_behind_signs_what_is_newer_all_the_same():
 def test_another_cluster_or_an_unknown_key_signs_nothing_that_counts_here():
     pod = make_pod()
     elsewhere = signed(Signatures(Clock(), KeyRing("another", (ONE,))), pod)
-    assert shown(signatures(), elsewhere).seat_refused == Fault.WRONG
+    assert shown(signatures(), elsewhere).reservation_refused == Fault.WRONG
     asked = []
     by = Signatures(Clock(), RING, unknown_key=lambda: asked.append(1))
     stranger = signed(Signatures(Clock(), KeyRing("the-cluster", (TWO,))), pod)
-    assert shown(by, stranger).seat_refused == Fault.UNKNOWN_KEY
+    assert shown(by, stranger).reservation_refused == Fault.UNKNOWN_KEY
     assert asked == [1]
 
 
@@ -146,7 +146,9 @@ def test_two_keys_count_at_once_and_the_first_signs():
     by = signatures(KeyRing("the-cluster", (TWO, ONE)))
     assert shown(by, old) is old
     assert (
-        records_signatures.parse(signed(by, make_pod()).annotations[labels.SEAT_SIGNATURE]).key_id
+        records_signatures.parse(
+            signed(by, make_pod()).annotations[labels.RESERVATION_SIGNATURE]
+        ).key_id
         == TWO.id
     )
 
@@ -155,10 +157,10 @@ def test_after_new_keys_all_is_looked_at_again():
     by = signatures()
     theirs = signed(Signatures(Clock(), KeyRing("the-cluster", (TWO,))), make_pod("a"))
     ours = signed(by, make_pod("b"))
-    assert [bool(shown(by, pod).seat_refused) for pod in (theirs, ours)] == [True, False]
+    assert [bool(shown(by, pod).reservation_refused) for pod in (theirs, ours)] == [True, False]
     again = by.use(KeyRing("the-cluster", (TWO,)))
     assert {pod.name for pod in again} == {"a", "b"}
-    assert [bool(shown(by, pod).seat_refused) for pod in again] == [False, True]
+    assert [bool(shown(by, pod).reservation_refused) for pod in again] == [False, True]
     assert by.use(KeyRing("the-cluster", (TWO,))) == ()
 
 
@@ -167,7 +169,7 @@ def test_of_a_list_what_it_lacks_is_forgotten_and_the_rest_is_checked():
     kept, gone = signed(by, make_pod("a")), signed(by, make_pod("b"))
     forged = make_pod("c", annotations=NOTES)
     listed = by.checked(Replace("Pod", "Pod", (kept, gone, forged)))
-    assert [pod.seat_refused for pod in listed.entities] == ["", "", Fault.UNSIGNED]
+    assert [pod.reservation_refused for pod in listed.entities] == ["", "", Fault.UNSIGNED]
     by.checked(Replace("Pod", "Pod", (kept,)))
     by.checked(Delete("Pod", kept.key))
     assert by.use(KeyRing("the-cluster", (TWO,))) == ()
@@ -220,16 +222,16 @@ def test_a_copy_of_a_migration_that_is_made_later_does_not_count():
 def test_without_keys_everything_counts_and_nothing_is_signed():
     by, pod = Signatures(), make_pod(annotations=NOTES)
     assert shown(by, pod) is pod
-    assert by.seat(pod.key, pod.uid, NOTES) == {}
+    assert by.reservation(pod.key, pod.uid, NOTES) == {}
 
 
 def test_fields_do_not_reach_into_each_other():
-    a = records_signatures.seat("ns", "u", {labels.NODE: "n", labels.PLAN: "p"})
-    b = records_signatures.seat("ns", "u", {labels.NODE: "np", labels.PLAN: ""})
+    a = records_signatures.reservation("ns", "u", {labels.NODE: "n", labels.PLAN: "p"})
+    b = records_signatures.reservation("ns", "u", {labels.NODE: "np", labels.PLAN: ""})
     assert RING.sign(a, 1).digest != RING.sign(b, 1).digest
 
 
-def test_a_pod_without_a_seat_costs_less_than_five_microseconds():
+def test_a_pod_without_a_reservation_costs_less_than_five_microseconds():
     by = signatures()
     notes = {f"example.com/{i}": "x" for i in range(8)}
     delta = Upsert(make_pod(annotations=notes))

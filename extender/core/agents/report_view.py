@@ -65,7 +65,7 @@ class Freshness:
 
 def nodes_by_reporting(snapshot: Snapshot, freshness: Freshness) -> Counter[Reporting]:
     """Return how many nodes there are of each."""
-    names = (node.name for node in snapshot.room.nodes)
+    names = (node.name for node in snapshot.node_table.nodes)
     return Counter(freshness.reporting(snapshot.reports.get(name)) for name in names)
 
 

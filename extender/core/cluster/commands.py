@@ -41,7 +41,7 @@ class ReleaseGang(Struct, frozen=True, tag=True):
     first: int
 
 
-class RewriteSeat(Struct, frozen=True, tag=True):
+class RewriteReservation(Struct, frozen=True, tag=True):
     """Name another of the pinned nodes, for a direct pod any other, as the planned one."""
 
     pod: PodKey
@@ -53,8 +53,8 @@ class RewriteSeat(Struct, frozen=True, tag=True):
     direct: bool = False
 
 
-class ClearSeat(Struct, frozen=True, tag=True):
-    """Take the seat of a direct pod back: the annotations that say it go, if it has them yet."""
+class ClearReservation(Struct, frozen=True, tag=True):
+    """Take back the reservation of a direct pod; remove its annotations if they are written."""
 
     pod: PodKey
     uid: Uid
@@ -64,7 +64,7 @@ class ClearSeat(Struct, frozen=True, tag=True):
 
 
 class OpenGate(Struct, frozen=True, tag=True):
-    """Remove our gate from the pods of a job, and nothing else: they get no seats."""
+    """Remove our gate from the pods of a job, and nothing else: they get no reservations."""
 
     job: str
     pods: tuple[tuple[PodKey, Uid], ...]
@@ -107,5 +107,11 @@ class EmitEvent(Struct, frozen=True, tag=True):
 
 
 Command = (
-    ReleaseGang | RewriteSeat | ClearSeat | OpenGate | DeletePod | SetQueuedCondition | EmitEvent
+    ReleaseGang
+    | RewriteReservation
+    | ClearReservation
+    | OpenGate
+    | DeletePod
+    | SetQueuedCondition
+    | EmitEvent
 )

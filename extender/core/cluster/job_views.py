@@ -91,7 +91,7 @@ def _place(snapshot: Snapshot, pod: Pod) -> tuple[object, ...]:
     owner, uid = pod.controller, pod.uid
     there = owner is not None and snapshot.owners.of(pod.namespace, owner) is not None
     waits = replacements.awaited(snapshot, pod) is not None
-    return (snapshot.bound.get(uid), snapshot.seats.get(uid), there, waits)
+    return (snapshot.bound.get(uid), snapshot.reservations.get(uid), there, waits)
 
 
 def _viewed(
@@ -127,7 +127,7 @@ def _viewed(
         min_available=size,
         problem=_problem(seen, [seen[i] for i in staying]) or size_problem or spec_problem,
         spec=spec,
-        kept=len(kept.seats) if (kept := snapshot.placeholders.get(key)) else 0,
+        kept=len(kept.placeholders) if (kept := snapshot.placeholders.get(key)) else 0,
         deciding_owners=deciding_owners,
         scaled_by=scaled_by,
         warnings=_warnings([(pods[i], over[i], seen[i].membership.role) for i in staying]),
@@ -222,13 +222,13 @@ def _standing(snapshot: Snapshot, pod: Pod) -> tuple[State, NodeName | None]:
         return State.LEAVING, node
     if node:
         return State.BOUND, node
-    seat = snapshot.seats.get(pod.uid)
-    if seat:
-        return State.SEATED, seat.node
-    return State.HELD if replacements.awaited(snapshot, pod) else _unseated(pod), None
+    reservation = snapshot.reservations.get(pod.uid)
+    if reservation:
+        return State.RESERVED, reservation.node
+    return State.HELD if replacements.awaited(snapshot, pod) else _unreserved(pod), None
 
 
-def _unseated(pod: Pod) -> State:
+def _unreserved(pod: Pod) -> State:
     if labels.GATE in pod.gates or (pod.gates and not pod.scheduling_group):
         return State.GATED if len(pod.gates) == 1 and labels.GATE in pod.gates else State.HELD
     if labels.PLAN in pod.annotations:

@@ -26,12 +26,12 @@ class State(StrEnum):
     """Queued: carries our gate."""
     HELD = "held"
     """Has a gate that is not ours, with our gate or without; or copies a pod that is not gone."""
-    SEATED = "seated"
+    RESERVED = "seated"
     """Released with a planned node, not bound."""
     LOOSE = "loose"
     """Released without a pin, not bound."""
     DIRECT = "direct"
-    """No gate, no seat: never had our gate, or its seat is missing or not ours (``unseated``)."""
+    """No gate, no reservation: never gated by us, or lost its reservation (``unreserved``)."""
     IN_TREE = "in_tree"
     """Never had our gate, not bound, of a group that kube-scheduler itself keeps whole."""
     BOUND = "bound"
@@ -41,7 +41,7 @@ class State(StrEnum):
     """Being deleted, or without its owner; its replacement is another pod."""
 
 
-PLANNED_STATES = (State.SEATED, State.LOOSE)
+PLANNED_STATES = (State.RESERVED, State.LOOSE)
 
 
 UNPLANNED_STATES = (State.GATED, State.DIRECT)
@@ -55,7 +55,7 @@ _KNOWN_BY_DEMAND: Final = frozenset(
 
 @dataclass(frozen=True)
 class Member:
-    """One pod of a job; ``node`` is where it is bound or seated.
+    """One pod of a job; ``node`` is where it is bound or reserved.
 
     ``shape`` is what filters have to see of it, its claimed volumes included.
     """
@@ -85,11 +85,11 @@ class Member:
 
     @property
     def direct(self) -> bool:
-        """It never had our gate: a seat of its own is no pin and can be taken back.
+        """It never had our gate: a reservation of its own is no pin and can be taken back.
 
         Annotations alone do not say so, since people may edit them. The pin cannot be edited after
         the release. It is ours if the pod's status says that it was queued, or if the pod had a
-        seat that did not verify.
+        reservation that did not verify.
         """
         pod, notes = self.pod, self.pod.annotations
         pinned = pod_shape.has_pin(pod.shape)
@@ -97,11 +97,11 @@ class Member:
             return False
         if labels.DIRECT in notes:
             return True
-        return labels.SEAT.isdisjoint(notes) and not (pinned and pod.seat_refused)
+        return labels.RESERVATION.isdisjoint(notes) and not (pinned and pod.reservation_refused)
 
     @property
-    def unseated(self) -> bool:
-        """It was released, and its seat is missing or not ours: it is planned again."""
+    def unreserved(self) -> bool:
+        """It was released, and its reservation is missing or not ours: it is planned again."""
         return self.state is State.DIRECT and not self.direct
 
 
@@ -119,7 +119,7 @@ class Job:
         min_available: Gang size; None if known from nowhere.
         problem: What is wrong with the job, the first of it; None if nothing is.
         spec: What the user wrote on it.
-        kept: Seats that are kept for members which do not exist yet.
+        kept: Reservations that are kept for members which do not exist yet.
         deciding_owners: Owners whose annotations lead to writes to them, the nearest first
             (``worker_gang.deciding_owners``).
         scaled_by: The first of them, if it says how many workers there are; else None.

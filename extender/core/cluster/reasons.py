@@ -59,7 +59,7 @@ class Reason(StrEnum):
     )
     BACKING_OFF = ReasonRecord(
         "BackingOff",
-        "the job gave its seats back and waits before it tries again",
+        "the job gave its reservations back and waits before it tries again",
         names_details=False,
         severity=Severity.NORMAL,
         actor=Actor.NOBODY,
@@ -266,7 +266,7 @@ class Reason(StrEnum):
     )
     RELEASING = ReasonRecord(
         "Releasing",
-        "seats are taken, the pods are being bound",
+        "nodes are reserved, the pods are being bound",
         names_details=False,
         severity=Severity.NORMAL,
         actor=Actor.NOBODY,

@@ -3,8 +3,8 @@
 A bare pod has no controller, so nobody but us makes it again. The steps are on the API server, so
 that any life of ours can take them up:
 
-1. The pod is marked with the name of its copy. From then on it is leaving: it keeps no seat, it
-   cannot be bound, and the mark is followed by the next steps until the pod is being deleted.
+1. The pod is marked with the name of its copy. From then on it is leaving: it keeps no
+   reservation and cannot be bound; the next steps follow the mark until the pod is being deleted.
 2. The copy is made, with our gate and the annotation ``shuntyard.io/replaces``.
 3. The pod is deleted.
 4. When its object is gone, the copy is a member of the job like any other.

@@ -52,11 +52,11 @@ class Placeholder(Struct, frozen=True):
     """A place kept for a pod that does not exist yet.
 
     Attributes:
-        number: Its name within its job's open seats.
+        number: Its name within its job's placeholders.
         node: Planned node.
         shape: What may sit there.
         role: Role of the pod it was planned for.
-        decision: As in ``Seat``.
+        decision: As in ``Reservation``.
     """
 
     number: int
@@ -74,14 +74,14 @@ class PlaceholderReservations(Struct, frozen=True):
         plan: Id of the plan they belong to.
         plan_size: How many pods it binds together.
         at: When one was given last, or all were planned; monotonic seconds.
-        seats: Those nobody has yet, in order of number; their room is taken.
+        placeholders: Those that no pod has taken yet, by number; they count as used.
     """
 
     job: JobKey
     plan: str
     plan_size: int
     at: float
-    seats: tuple[Placeholder, ...]
+    placeholders: tuple[Placeholder, ...]
 
 
 @dataclass(frozen=True)
@@ -90,14 +90,14 @@ class Snapshot:
 
     Attributes:
         generation: Grows with every change.
-        room: Nodes; taken are the requests of bound pods of any scheduler that have not finished,
-            and of seats, open ones too; where CPU requests were changed in place, of a node the
-            larger of what its pods were given and what they ask for now.
+        node_table: Nodes. Used amounts are the requests of bound, unfinished pods of any scheduler,
+            of reservations and of placeholders; where CPU requests were changed in place, the
+            larger of what the pods of a node were given and what they request now.
         pods: All pods as observed; one that we deleted, or marked to be
             replaced, is ``deleting`` at once.
         jobs: Pods of our scheduler by job, in order of ``(created_at, name)``.
         waiting: Jobs with a pod that is not bound, finished or deleting.
-        seats: Seats of pods not seen bound, also of those whose Binding we wrote.
+        reservations: Reservations of pods not seen bound, also of those whose Binding we wrote.
         bound: Node of each pod that is bound, observed or assumed; finished ones too.
         marked: Bare pods that we have begun to replace and that nobody is seen to delete yet, by
             uid (``core.cluster.replacements``).
@@ -118,11 +118,11 @@ class Snapshot:
     """
 
     generation: int
-    room: NodeTable
+    node_table: NodeTable
     pods: Mapping[PodKey, Pod]
     jobs: Mapping[JobKey, tuple[Pod, ...]]
     waiting: AbstractSet[JobKey]
-    seats: Mapping[Uid, Reservation]
+    reservations: Mapping[Uid, Reservation]
     bound: Mapping[Uid, NodeName]
     owners: OwnerIndex
     namespaces: Mapping[str, Namespace]

@@ -245,7 +245,7 @@ def _shrinking(
 def _disturbs(one: RequestedChange, job: Job) -> bool:
     """Return True if anybody who leaves has a place, or one on the way."""
     if one.to == 0:
-        return bool(job.having(State.BOUND, State.SEATED))
+        return bool(job.having(State.BOUND, State.RESERVED))
     return len(one.workers.leaving(one.to, one.before)) > one.workers.waiting
 
 

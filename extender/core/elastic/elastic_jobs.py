@@ -23,7 +23,7 @@ from extender.core.queue.weighting import Weight
 from extender.core.records.elastic_workers import elastic_owner
 from shared.model import JobKey, NodeName, Pod, PodShape, Uid
 
-_ON_THE_WAY: Final = (State.SEATED, State.LOOSE)
+_ON_THE_WAY: Final = (State.RESERVED, State.LOOSE)
 _UNPLACED: Final = (*_ON_THE_WAY, State.GATED, State.HELD, State.DIRECT, State.IN_TREE)
 
 
@@ -147,7 +147,7 @@ def split(members: Sequence[Member]) -> tuple[list[Member], list[Member]]:
 
 def weigher(snapshot: Snapshot, params: CoreParameters) -> Callable[[Job], Weight]:
     """Return what gives a job's key in the order ``weighting``, whatever order the queue has."""
-    capacity = order.capacity(snapshot.room)
+    capacity = order.capacity(snapshot.node_table)
 
     def weight(job: Job) -> Weight:
         user, _ = order.user_priority(job.namespace, snapshot, _default(params))
@@ -191,8 +191,8 @@ def _placed_pod(snapshot: Snapshot, pods: Sequence[Pod]) -> tuple[Pod, NodeName]
     for pod in pods:
         if pod.finished or pod.deleting:
             continue
-        seat = snapshot.seats.get(pod.uid)
-        node = snapshot.bound.get(pod.uid) or (seat.node if seat else None)
+        reservation = snapshot.reservations.get(pod.uid)
+        node = snapshot.bound.get(pod.uid) or (reservation.node if reservation else None)
         if node is not None:
             return pod, node
     return None

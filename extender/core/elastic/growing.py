@@ -50,7 +50,7 @@ def in_turns(draft: Draft, jobs: Sequence[JobKey]) -> tuple[tuple[Addition, ...]
     while growing:
         still = []
         for job in growing:
-            node = spot(draft.running[job], draft.room)
+            node = spot(draft.running[job], draft.node_table)
             if node is None:  # room only shrinks here, so it will not fit later either
                 continue
             draft = draft.with_one(job, _newcomer(draft.running[job], node))
@@ -138,14 +138,14 @@ def _newcomer(running: Running, node: NodeName) -> Worker:
 def _step(draft: Draft, job: JobKey, order: int, pauses: float) -> _Step | None:
     running = draft.running[job]
     before = running.seconds_left()
-    node = spot(running, draft.room)
+    node = spot(running, draft.node_table)
     if node is None or before is None:
         return None
     after = running.with_one(_newcomer(running, node)).seconds_left()
     saved = 0.0 if after is None else before - after
     if not saved > pauses * running.elastic.pause_seconds:
         return None
-    return _Step(-saved / dominant_share(running.elastic, draft.room), order, node, saved)
+    return _Step(-saved / dominant_share(running.elastic, draft.node_table), order, node, saved)
 
 
 def dominant_share(job: Elastic, room: NodeTable) -> float:

@@ -34,8 +34,8 @@ class ElasticSession:
 
     Attributes:
         cycle: What the queue would do now.
-        room: What is free for jobs without a utility, less the seats of those who start in that
-            cycle.
+        node_table: What is free for jobs without a utility, less the
+            reservations of jobs that start in that cycle.
         jobs: Jobs whose workers could change.
         paces: What is known of their training.
         weights: Of the jobs that could change, in the order ``weighting``.
@@ -47,7 +47,7 @@ class ElasticSession:
     reading: Reading
     params: CoreParameters
     cycle: QueueOutcome
-    room: NodeTable
+    node_table: NodeTable
     jobs: Mapping[JobKey, ElasticJob]
     paces: Mapping[JobKey, Pace]
     weights: Mapping[JobKey, Weight]
@@ -82,7 +82,7 @@ def elastic_session(
         reading=reading,
         params=params,
         cycle=cycle,
-        room=slot_gate.others(_after(snapshot.room, cycle), snapshot, params),
+        node_table=slot_gate.others(_after(snapshot.node_table, cycle), snapshot, params),
         jobs=jobs,
         paces={k: speeds.pace(snapshot, c.job, known, reading, params) for k, c in jobs.items()},
         weights={key: weight(one.job) for key, one in jobs.items()},

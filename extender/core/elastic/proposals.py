@@ -46,7 +46,7 @@ from extender.core.records.rescale import Cause, Proposal
 from extender.core.records.slot_plan import OwnedPlan, plans_by_job
 from shared.model import JobKey, Uid
 
-_PLACED = (State.BOUND, State.SEATED, State.LOOSE)
+_PLACED = (State.BOUND, State.RESERVED, State.LOOSE)
 
 
 def slot_plan_proposals(
@@ -110,7 +110,7 @@ def proposals(
     return (*planned, *drs_proposals(snapshot, queue, speeds, reading, params))
 
 
-def seated(
+def reserved(
     snapshot: Snapshot,
     wanted: Sequence[tuple[ElasticJob, int]],
     room: NodeTable,
@@ -127,23 +127,23 @@ def seated(
     shares = namespace_shares.shares(snapshot, params)
     found: dict[JobKey, int] = {}
     for one, most in wanted:
-        count, room = _seated(one, most, room, params, shares)
+        count, room = _reserved(one, most, room, params, shares)
         if count:
             found[one.job.key] = count
     return found
 
 
-def _seated(
+def _reserved(
     one: ElasticJob, most: int, room: NodeTable, params: CoreParameters, shares: Shares
 ) -> tuple[int, NodeTable]:
-    """Return how many of the newcomers find seats, and the room with them."""
+    """Return how many of the newcomers find reservations, and the room with them."""
     for count in range(_allowed(one, most, shares), 0, -1):
         come = newcomers(one, count)
         result = planner.place_members(one.job, come, room, params)
         if not isinstance(result, Unschedulable):
-            seats = [(m.shape, room.index[result.nodes[m.pod.uid]]) for m in come]
-            shares.take(one.job, seats)
-            return count, result.room
+            reservations = [(m.shape, room.index[result.nodes[m.pod.uid]]) for m in come]
+            shares.take(one.job, reservations)
+            return count, result.node_table
     return 0, room
 
 
@@ -195,7 +195,7 @@ def drs_proposals(
         queue: What the last cycle remembered: the same cycle says here who waits for room.
         known: Speeds of jobs so far (``speeds.learned``).
         reading: Now.
-        params: All of them: the seats are those of the planner.
+        params: All of them: the reservations are those of the planner.
     """
     session = (
         elastic_session(snapshot, queue, known, reading, params)
@@ -206,7 +206,7 @@ def drs_proposals(
 
 
 def placed(job: Job, workers: int, room: NodeTable, params: CoreParameters) -> Placement | None:
-    """Return the planner's seats for so many workers of a waiting job, and all its other pods."""
+    """Place so many workers of a waiting job, and all its other pods."""
     members = in_order(job.having(*UNPLANNED_STATES))
     of_workers, others = elastic_jobs.split(members)
     result = planner.place_members(job, [*others, *of_workers[:workers]], room, params)
@@ -224,7 +224,7 @@ def _starting(session: ElasticSession) -> tuple[Proposal, ...]:
         )
         for key, one in session.jobs.items()
     ]
-    plan = _decided(session, runs, session.waiting.values(), session.room)
+    plan = _decided(session, runs, session.waiting.values(), session.node_table)
     return _removed(session, [one for one in plan.removals if one.starts is not None])
 
 
@@ -241,7 +241,7 @@ def _settling(session: ElasticSession) -> tuple[Proposal, ...]:
         for key, one in session.jobs.items()
     ]
     head = session.cycle.backfill_head
-    room = session.room if head is None else backfill.open_nodes(head, session.room)
+    room = session.node_table if head is None else backfill.open_nodes(head, session.node_table)
     first = list(session.waiting.values())[:1] if session.params.scaling.reserve else []
     plan = _decided(session, runs, first, room)
     if plan.starts:  # jobs that are to start come first
@@ -307,7 +307,7 @@ def _added(
     """Yield one proposal a job: how many workers it gets of those that find room."""
     counts = Counter(one.job for one in additions)  # in the order in which they were first given
     wanted = [(session.jobs[key], _step(session, key, count)) for key, count in counts.items()]
-    found = seated(session.snapshot, wanted, room, session.params)
+    found = reserved(session.snapshot, wanted, room, session.params)
     for key, count in found.items():
         ones = [one for one in additions if one.job == key][:count]
         to = session.jobs[key].number + count

@@ -18,7 +18,7 @@ from extender.core.elastic.scaling_values import (
     Start,
     Why,
 )
-from extender.core.elastic.shrinking import Seats, Shrunk, kept_free, shrink
+from extender.core.elastic.shrinking import Shrunk, StarterPlacement, kept_free, shrink
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.elastic import ScalingParameters
 from shared.model import JobKey
@@ -47,7 +47,7 @@ def decide(
         running: Jobs that run and may change.
         waiting: Jobs that could start if they had room.
         room: What is free; the workers and servers of ``running`` are taken in it.
-        place: Where a waiting job would go, the function that seats every other gang.
+        place: Where a waiting job would go, the function that places every other gang.
         params: See ``ScalingParameters``.
         most_starts: Who follows after so many starts is not looked for; None: all are.
 
@@ -66,7 +66,7 @@ def decide(
         candidate, start, shrunk = found
         left.remove(candidate)
         draft = Draft(
-            start.placement.room, draft.running if shrunk is None else shrunk.draft.running
+            start.placement.node_table, draft.running if shrunk is None else shrunk.draft.running
         )
         utility = candidate.elastic.weight.utility
         most_important = utility if most_important is None else max(most_important, utility)
@@ -89,40 +89,42 @@ def _next_start(
     params: ScalingParameters,
 ) -> _Found | None:
     """Return the next job that starts, and who leaves for it; None if nobody can."""
-    fit = partial(_seats, place, params)
+    fit = partial(_reservations, place, params)
     outranks = bool(waiting) and (
         most_important is None or waiting[0].elastic.weight.utility > most_important
     )
     for i, candidate in enumerate(waiting):
-        if seats := fit(candidate, draft.room):
-            return _started(candidate, seats, Why.FITS, None)
+        if places := fit(candidate, draft.node_table):
+            return _started(candidate, places, Why.FITS, None)
         if (
             i == 0
             and outranks
             and (shrunk := shrink(candidate, _victims(draft), draft, partial(fit, candidate)))
         ):
-            return _started(candidate, shrunk.seats, Why.MORE_IMPORTANT, shrunk)
+            return _started(candidate, shrunk.places, Why.MORE_IMPORTANT, shrunk)
     for candidate in waiting:
         if params.starvation_seconds is None:
             break
         if candidate.waited_seconds >= params.starvation_seconds and (
             shrunk := shrink(candidate, _victims(draft), draft, partial(fit, candidate))
         ):
-            return _started(candidate, shrunk.seats, Why.STARVING, shrunk)
+            return _started(candidate, shrunk.places, Why.STARVING, shrunk)
     return None
 
 
-def _started(candidate: Candidate, seats: Seats, why: Why, shrunk: Shrunk | None) -> _Found:
-    return candidate, Start(candidate.elastic.job, seats.workers, seats.placement, why), shrunk
+def _started(
+    candidate: Candidate, places: StarterPlacement, why: Why, shrunk: Shrunk | None
+) -> _Found:
+    return candidate, Start(candidate.elastic.job, places.workers, places.placement, why), shrunk
 
 
-def _seats(
+def _reservations(
     place: Place, params: ScalingParameters, candidate: Candidate, room: NodeTable
-) -> Seats | None:
+) -> StarterPlacement | None:
     least = candidate.elastic.least if params.start_with_fewer else candidate.wanted
     for workers in range(candidate.wanted, least - 1, -1):
         if placement := place(candidate.elastic.job, workers, room):
-            return Seats(workers, placement)
+            return StarterPlacement(workers, placement)
     return None
 
 
@@ -141,7 +143,7 @@ def _grow(draft: Draft, waiting: Sequence[Candidate], params: ScalingParameters)
     if params.marginal_gain:
         removals, draft = growing.slowing(draft, jobs, params.least_pauses)
     if params.reserve and waiting:
-        draft = Draft(kept_free(waiting[0], draft.room), draft.running)
+        draft = Draft(kept_free(waiting[0], draft.node_table), draft.running)
     if not params.marginal_gain:
         return ScalingPlan(additions=growing.in_turns(draft, jobs)[0])
     known = [job for job in jobs if draft.running[job].seconds_left() is not None]

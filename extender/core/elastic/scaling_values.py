@@ -11,9 +11,9 @@ from extender.core.queue.weighting import Weight
 from shared.model import JobKey, NodeName, PodShape, Uid
 
 Place = Callable[[JobKey, int, NodeTable], Placement | None]
-"""Seats for all servers and so many workers of a waiting job, all or none.
+"""Reservations for all servers and so many workers of a waiting job, all or none.
 
-It must depend on nothing but what it is given: the same room, the same seats.
+It must depend on nothing but what it is given: the same room, the same reservations.
 """
 
 
@@ -67,7 +67,7 @@ class Elastic:
 
 @dataclass(frozen=True)
 class Worker:
-    """A worker that has a seat."""
+    """A worker that has a reservation."""
 
     uid: Uid
     node: NodeName
@@ -146,7 +146,7 @@ class Why(StrEnum):
 
 @dataclass(frozen=True)
 class Start:
-    """A job that starts, with so many workers, on these seats."""
+    """A job that starts, with so many workers, on these reservations."""
 
     job: JobKey
     workers: int
@@ -188,26 +188,28 @@ class ScalingPlan:
 class Draft:
     """The cluster as the plan under way leaves it."""
 
-    room: NodeTable
+    node_table: NodeTable
     running: Mapping[JobKey, Running] = field(default_factory=dict)
 
     def without(self, job: JobKey, worker: Worker) -> "Draft":
         """Return the draft with one worker gone."""
         found = self.running[job]
-        room = freed(self.room, found.elastic.worker, self.room.index.get(worker.node))
+        room = freed(self.node_table, found.elastic.worker, self.node_table.index.get(worker.node))
         return Draft(room, {**self.running, job: found.without(worker.uid)})
 
     def with_one(self, job: JobKey, worker: Worker) -> "Draft":
         """Return the draft with one worker more."""
         found = self.running[job]
-        room = self.room.with_pods([(found.elastic.worker, self.room.index[worker.node])])
+        room = self.node_table.with_pods(
+            [(found.elastic.worker, self.node_table.index[worker.node])]
+        )
         return Draft(room, {**self.running, job: found.with_one(worker)})
 
     def with_back(self, job: JobKey, worker: Worker) -> "Draft":
         """Return the draft with a worker back that had left; nothing is taken on a node gone."""
-        if worker.node in self.room.index:
+        if worker.node in self.node_table.index:
             return self.with_one(job, worker)
-        return Draft(self.room, {**self.running, job: self.running[job].with_one(worker)})
+        return Draft(self.node_table, {**self.running, job: self.running[job].with_one(worker)})
 
     def in_order(self) -> Sequence[Running]:
         """The running jobs, the most important first."""

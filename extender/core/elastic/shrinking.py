@@ -15,15 +15,15 @@ from shared.model import JobKey
 
 
 @dataclass(frozen=True)
-class Seats:
-    """Seats for all servers and so many workers of the starter."""
+class StarterPlacement:
+    """Places of all servers and so many workers of the starter."""
 
     workers: int
     placement: Placement
 
 
-Fit = Callable[[NodeTable], Seats | None]
-"""Seats for the job that is to start, with as many workers as it may have and as fit."""
+Fit = Callable[[NodeTable], StarterPlacement | None]
+"""Place the job that is to start, with as many workers as it may have and as fit."""
 Release = tuple[JobKey, Worker]
 
 
@@ -32,7 +32,7 @@ class Shrunk:
     """Who leaves, in order, where the starter then goes, and the cluster without those workers."""
 
     releases: tuple[Release, ...]
-    seats: Seats
+    places: StarterPlacement
     draft: Draft
 
 
@@ -61,14 +61,14 @@ def shrink(starter: Candidate, victims: Sequence[JobKey], draft: Draft, fit: Fit
     while True:
         before = len(releases)
         for job in victims:
-            if (worker := _next(after.running[job], after.room, starter)) is None:
+            if (worker := _next(after.running[job], after.node_table, starter)) is None:
                 continue
             after = after.without(job, worker)
             releases.append((job, worker))
-            if _has_slots(starter, starter.elastic.least, after.room) and (
-                seats := fit(after.room)
+            if _has_slots(starter, starter.elastic.least, after.node_table) and (
+                places := fit(after.node_table)
             ):
-                return _spared(starter, Shrunk(tuple(releases), seats, after), fit)
+                return _spared(starter, Shrunk(tuple(releases), places, after), fit)
         if len(releases) == before:
             return None
 
@@ -90,7 +90,7 @@ def kept_free(candidate: Candidate, room: NodeTable) -> NodeTable:
 
 def _never_enough(starter: Candidate, victims: Sequence[JobKey], draft: Draft) -> bool:
     """Return True if all that is free, and all that could be, is less than the starter's least."""
-    room, job = draft.room, starter.elastic
+    room, job = draft.node_table, starter.elastic
     sums = np.maximum(room.free, 0).sum(axis=0)
     spare = 0
     for key in victims:
@@ -154,11 +154,11 @@ def _spared(starter: Candidate, found: Shrunk, fit: Fit) -> Shrunk:
         if job in kept and not found.draft.running[job].any_worker:
             continue
         draft = best.draft.with_back(job, worker)
-        count = best.seats.workers
-        seats = fit(draft.room) if _has_slots(starter, count, draft.room) else None
-        if seats is None or seats.workers < count:
+        count = best.places.workers
+        places = fit(draft.node_table) if _has_slots(starter, count, draft.node_table) else None
+        if places is None or places.workers < count:
             kept.add(job)
             continue
         left = tuple(one for one in best.releases if one != (job, worker))
-        best = Shrunk(left, seats, draft)
+        best = Shrunk(left, places, draft)
     return best

@@ -27,7 +27,7 @@ _Fix = Callable[[Node], Node]
 
 def uncordon(s: Scenario, trials: Trials) -> Iterator[Offer]:
     """Yield the fewest cordoned nodes to uncordon."""
-    nodes = [i for i, node in enumerate(s.room.nodes) if node.unschedulable]
+    nodes = [i for i, node in enumerate(s.node_table.nodes) if node.unschedulable]
     for chosen in _fewest(s, trials, nodes, _schedulable):
         steps = tuple(Step(kind=StepKind.UNCORDON, subject=name) for name in chosen)
         yield Offer(steps, f"uncordon {first_names(chosen)}")
@@ -36,7 +36,7 @@ def uncordon(s: Scenario, trials: Trials) -> Iterator[Offer]:
 def remove_taint(s: Scenario, trials: Trials) -> Iterator[Offer]:
     """Yield, by taint that keeps the pods away, the fewest nodes to remove it from."""
     for text in _blocking_taints(s):
-        nodes = [i for i, n in enumerate(s.room.nodes) if text in map(taint_text, n.taints)]
+        nodes = [i for i, n in enumerate(s.node_table.nodes) if text in map(taint_text, n.taints)]
         for chosen in _fewest(s, trials, nodes, partial(_untainted, text=text)):
             steps = tuple(
                 Step(kind=StepKind.REMOVE_TAINT, subject=name, field=text) for name in chosen
@@ -52,18 +52,20 @@ def free(s: Scenario, trials: Trials) -> Iterator[Offer]:
     if len(groups) != 1 or not 0 < more <= MOST_FREED:
         return
     need = groups[0].need
-    lacks = np.maximum((need.slots[:, None] + 1) * need.request - s.room.free, 0)
+    lacks = np.maximum((need.slots[:, None] + 1) * need.request - s.node_table.free, 0)
     lacks[:, need.request == 0] = 0
-    feasible = need.open & np.all(lacks <= s.room.used, axis=1) & lacks.any(axis=1)
+    feasible = need.open & np.all(lacks <= s.node_table.used, axis=1) & lacks.any(axis=1)
     if need.ports:
         feasible &= need.slots == 0
     shares = np.divide(lacks, need.request, out=np.zeros(lacks.shape), where=need.request > 0)
     rows = np.flatnonzero(feasible)
     chosen = rows[np.argsort(shares.sum(axis=1)[rows], kind="stable")][:more]
-    used = s.room.used.copy()
+    used = s.node_table.used.copy()
     used[chosen] -= lacks[chosen]
-    if len(chosen) == more and trials.runs(s.with_room(hypothetical_nodes.with_used(s.room, used))):
-        yield _freeing(s, {s.room.nodes[i].name: lacks[i] for i in chosen.tolist()})
+    if len(chosen) == more and trials.runs(
+        s.with_room(hypothetical_nodes.with_used(s.node_table, used))
+    ):
+        yield _freeing(s, {s.node_table.nodes[i].name: lacks[i] for i in chosen.tolist()})
 
 
 def add_nodes(s: Scenario, trials: Trials) -> Iterator[Offer]:
@@ -77,7 +79,9 @@ def add_nodes(s: Scenario, trials: Trials) -> Iterator[Offer]:
     node = replace(like, allocatable={**like.allocatable, **raised})
     most = len(s.waiting) + (len(s.ahead.members) if s.ahead else 0)
     count = trials.least(
-        1, most, lambda number: s.with_room(hypothetical_nodes.with_more(s.room, node, number))
+        1,
+        most,
+        lambda number: s.with_room(hypothetical_nodes.with_more(s.node_table, node, number)),
     )
     if count is None:
         return
@@ -103,18 +107,18 @@ def _fewest(
     """Yield the names of the fewest nodes to fix, those that hold most pods first."""
     if not nodes:
         return
-    fixed = {i: fix(s.room.nodes[i]) for i in nodes}
-    all_fixed = s.with_room(hypothetical_nodes.with_nodes(s.room, fixed))
+    fixed = {i: fix(s.node_table.nodes[i]) for i in nodes}
+    all_fixed = s.with_room(hypothetical_nodes.with_nodes(s.node_table, fixed))
     holds = np.sum([np.minimum(g.need.slots, len(g)) for g in all_fixed.groups], axis=0)
     useful = sorted((i for i in nodes if holds[i]), key=lambda i: (-int(holds[i]), i))
 
     def first_fixed(count: int) -> Scenario:
         first = {i: fixed[i] for i in useful[:count]}
-        return s.with_room(hypothetical_nodes.with_nodes(s.room, first))
+        return s.with_room(hypothetical_nodes.with_nodes(s.node_table, first))
 
     count = trials.least(1, len(useful), first_fixed)
     if count is not None:
-        yield tuple(s.room.nodes[i].name for i in useful[:count])
+        yield tuple(s.node_table.nodes[i].name for i in useful[:count])
 
 
 def _schedulable(node: Node) -> Node:
@@ -130,7 +134,7 @@ def _blocking_taints(s: Scenario) -> list[str]:
     return sorted(
         {
             detail
-            for verdict in verdicts.judge(s.groups, s.room)
+            for verdict in verdicts.judge(s.groups, s.node_table)
             for causes in verdict.by_causes
             for token, detail in causes
             if token == "taint"  # noqa: S105 - a cause, no secret
@@ -141,7 +145,7 @@ def _blocking_taints(s: Scenario) -> list[str]:
 def _freeing(s: Scenario, lacks: Mapping[NodeName, IntVector]) -> Offer:
     steps, parts = [], []
     for node, row in lacks.items():
-        for name, amount in zip(s.room.resources, row.tolist(), strict=True):
+        for name, amount in zip(s.node_table.resources, row.tolist(), strict=True):
             if amount:
                 steps.append(Step(kind=StepKind.FREE, subject=node, field=name, amount=amount))
                 text = "the place of a pod" if name == PODS else f"{value(name, amount)} {name}"
@@ -151,12 +155,12 @@ def _freeing(s: Scenario, lacks: Mapping[NodeName, IntVector]) -> Offer:
 
 def _best_kind(s: Scenario) -> Node | None:
     """Return the node of which an empty, healthy copy holds most of the pods that do not fit."""
-    lacking = [verdict for verdict in verdicts.judge(s.groups, s.room) if verdict.missing]
+    lacking = [verdict for verdict in verdicts.judge(s.groups, s.node_table) if verdict.missing]
     groups = [verdict.group for verdict in lacking] or list(s.groups)
     roles = {group.role for group in groups}
     best: tuple[int, Node] | None = None
     for node in _kinds(s):
-        room = hypothetical_nodes.with_more(s.room, node, 1)
+        room = hypothetical_nodes.with_more(s.node_table, node, 1)
         holds = [int(g.need.slots[-1]) for g in s.with_room(room).groups if g.role in roles]
         score = sum(holds) if all(holds) else 0
         if score and (best is None or score > best[0]):
@@ -167,7 +171,7 @@ def _best_kind(s: Scenario) -> Node | None:
 def _kinds(s: Scenario) -> list[Node]:
     """Return one healthy node of each kind, the most common kind first."""
     kinds: dict[tuple[object, ...], list[Node]] = {}
-    for node in s.room.nodes:
+    for node in s.node_table.nodes:
         own = frozenset(pair for pair in node.labels.items() if pair[0] != labels.HOSTNAME_LABEL)
         key = (frozenset(node.allocatable.items()), own, node.taints)
         kinds.setdefault(key, []).append(node)

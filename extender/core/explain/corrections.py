@@ -103,7 +103,7 @@ def _next(s: Scenario, old_pods: tuple[PodKey, ...]) -> Correction | None:
 def _without_absent_level(s: Scenario) -> Correction | None:
     """Return the correction that drops the required topology level if no node has it."""
     request = s.job.spec.topology
-    if request is None or not topology.absent(s.job, s.room, s.params.topology):
+    if request is None or not topology.absent(s.job, s.node_table, s.params.topology):
         return None
     offer = job_changes.without_topology(s, request)
     return Correction("topology", offer.steps, offer.text, s.with_topology(None))

@@ -36,7 +36,7 @@ MOST_AHEAD: Final = 10
 """Jobs before this one that are listed."""
 _UNPLACED: Final = (State.GATED, State.HELD, State.DIRECT)
 _PROGRESS: Final = (
-    *(State.HELD, State.GATED, State.DIRECT, State.IN_TREE, State.LOOSE, State.SEATED),
+    *(State.HELD, State.GATED, State.DIRECT, State.IN_TREE, State.LOOSE, State.RESERVED),
     *(State.LEAVING, State.BOUND, State.FAILED, State.SUCCEEDED),
 )
 """States of members, the least advanced first."""
@@ -89,8 +89,8 @@ def isolated(
         check: See ``ExplainSession``; the core reads no clock, so the caller sets time limits here.
     """
     snapshot = session.snapshot
-    room = hypothetical_nodes.isolated(snapshot.room, check)
-    own = replace(snapshot, room=room, cache=snapshot.cache.beside())
+    room = hypothetical_nodes.isolated(snapshot.node_table, check)
+    own = replace(snapshot, node_table=room, cache=snapshot.cache.beside())
     return ExplainSession(own, session.reading, session.parameters, cycle=cycle, check=check)
 
 
@@ -206,7 +206,7 @@ def _unpinned(job: Job) -> str:
 def _of_nodes(s: Scenario, before: Preconditions, state: QueueState) -> _Findings:
     """Return how the nodes fit the job once it is corrected, and all the changes."""
     corrected = before.corrections[-1].after if before.corrections else s
-    room = corrected.room
+    room = corrected.node_table
     found = verdicts.judge(corrected.groups, room)
     trials, fits = Trials(corrected), corrected.fits
     needs = max(1, planner.missing(corrected.job))
@@ -259,7 +259,7 @@ def _scenario(session: ExplainSession, job: Job) -> Scenario:
     """Return the job with the nodes that the queue would give it."""
     snapshot = session.snapshot
     arrivals = migrations.replacements_by_job(snapshot).get(job.key, migrations.NO_REPLACEMENTS)
-    room = snapshot.room
+    room = snapshot.node_table
     if arrivals.targets:
         room = migrations.without_reservations(room, arrivals.kept)
     if (head := _head(session, job)) is not None:
@@ -273,7 +273,7 @@ def _head(session: ExplainSession, job: Job) -> HeadReservation | None:
     head = session.cycle.backfill_head if session.cycle else None
     if head is None or head.job == job.key:
         return None
-    if [n.name for n in head.after.nodes] != [n.name for n in session.snapshot.room.nodes]:
+    if [n.name for n in head.after.nodes] != [n.name for n in session.snapshot.node_table.nodes]:
         return None  # the nodes have changed: the next pass reserves anew
     lasts = running_jobs.lasts(job, session, session.state)
     return None if backfill.gone_in_time(head, session.now, lasts) else head

@@ -140,5 +140,5 @@ def _assigned(members: Sequence[Member], nodes: Iterator[NodeName]) -> Iterator[
         yield Place(pod=member.pod.name, role=member.role, node=node)
 
 
-def _nodes(seats: Allocation, names: Sequence[NodeName]) -> Iterator[NodeName]:
-    return (names[row] for row, count in sorted(seats.at(1).items()) for _ in range(count))
+def _nodes(allocation: Allocation, names: Sequence[NodeName]) -> Iterator[NodeName]:
+    return (names[row] for row, count in sorted(allocation.at(1).items()) for _ in range(count))

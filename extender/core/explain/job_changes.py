@@ -98,7 +98,7 @@ def tolerate(s: Scenario, trials: Trials) -> Iterator[Offer]:
 def change_port(s: Scenario, trials: Trials) -> Iterator[Offer]:
     """Yield the next host port that is free on every node, by port that conflicts."""
     ports = dict.fromkeys(port for m in s.waiting for port in m.pod.shape.host_ports)
-    taken = [port for ports_of_node in s.room.ports for port in ports_of_node]
+    taken = [port for ports_of_node in s.node_table.ports for port in ports_of_node]
     for port in ports:
         if not conflicts([port], taken):
             continue
@@ -135,12 +135,12 @@ def blocking_taints(s: Scenario) -> list[Taint]:
     taints: dict[str, Taint] = {}
     blocking = {
         detail
-        for verdict in verdicts.judge(s.groups, s.room)
+        for verdict in verdicts.judge(s.groups, s.node_table)
         for causes in verdict.by_causes
         for token, detail in causes
         if token == "taint"  # noqa: S105 - a cause, no secret
     }
-    for node in s.room.nodes:
+    for node in s.node_table.nodes:
         for taint in node.taints:
             if taint_text(taint) in blocking and not taint.key.startswith(_CONDITIONS):
                 taints.setdefault(taint_text(taint), taint)
@@ -264,7 +264,7 @@ def _select(s: Scenario, key: str, old: str, new: str) -> Offer:
 
 def _similar(s: Scenario, key: str, old: str) -> list[str]:
     """Return the most similar values of the label that nodes have."""
-    values = {node.labels[key] for node in s.room.nodes if key in node.labels} - {old}
+    values = {node.labels[key] for node in s.node_table.nodes if key in node.labels} - {old}
     likeness = {new: SequenceMatcher(None, old, new).ratio() for new in values}
     alike = [new for new in values if likeness[new] >= _SIMILAR]
     return sorted(alike, key=lambda new: (-likeness[new], new))[:_MOST_VALUES]

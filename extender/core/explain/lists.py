@@ -127,8 +127,8 @@ def queue(
 def nodes(session: Session, page: Page = WHOLE) -> api.NodesResponse:
     """Return the nodes with their capacity, use and price, and the state of their agents."""
     snapshot, params = session.snapshot, session.parameters
-    room, freshness = snapshot.room, _freshness(session)
-    seats = Counter(seat.node for seat in snapshot.seats.values())
+    room, freshness = snapshot.node_table, _freshness(session)
+    reserved = Counter(reservation.node for reservation in snapshot.reservations.values())
     logs = _log_prices(room, params)
     matching = ((i, node) for i, node in enumerate(room.nodes) if node.name > page.after)
     rows = nsmallest(page.limit + 1, matching, key=lambda pair: pair[1].name)
@@ -140,7 +140,7 @@ def nodes(session: Session, page: Page = WHOLE) -> api.NodesResponse:
             unschedulable=node.unschedulable,
             allocatable=_amounts(room.resources, room.allocatable[i]),
             used=_amounts(room.resources, room.used[i]),
-            seats=seats[node.name],
+            seats=reserved[node.name],
             relative_price=round(float(logs[i]) / math.log(params.pricing.kappa), 6),
             log_price=round(float(logs[i]), 6),
             agent=report_view.agent(snapshot, node.name, freshness),

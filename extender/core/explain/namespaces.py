@@ -41,7 +41,7 @@ def _entry(
     name: str, snapshot: Snapshot, shapes: list[PodShape], *, waiting: int, running: int
 ) -> NamespaceEntry:
     entitled, problem = namespace_shares.entitlement(name, snapshot)
-    room = snapshot.room
+    room = snapshot.node_table
     total = namespace_shares.total(shapes, room)
     return NamespaceEntry(
         namespace=name,

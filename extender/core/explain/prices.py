@@ -22,7 +22,7 @@ NOT_BY_PRICE: Final = "no job is admitted by price: `admission.enabled` is false
 
 def prices(session: Session, *, acting: bool) -> PricesResponse:
     """Return the present prices of every node's resources, without those of slots."""
-    room, params = session.snapshot.room, session.parameters
+    room, params = session.snapshot.node_table, session.parameters
     logs = scoring.log_prices(room, params.pricing)
     log_kappa = math.log(params.pricing.kappa)
     return PricesResponse(

@@ -51,7 +51,7 @@ class Scenario:
 
     session: Session
     job: Job
-    room: NodeTable
+    node_table: NodeTable
     targets: Mapping[Uid, NodeName] = field(default_factory=dict)
     ahead: Job | None = None
 
@@ -72,12 +72,12 @@ class Scenario:
 
     def plan(self) -> Plan | Refusal:
         """Return the planner's answer; the refusal of the job ahead if that one does not fit."""
-        room = self.room
+        room = self.node_table
         if self.ahead is not None:
             first = planner.plan(self.ahead, room, self.params, 0.0, was_whole=False)
             if isinstance(first, Refusal):
                 return first
-            room = first.placement.room
+            room = first.placement.node_table
         return planner.plan(self.job, room, self.params, 0.0, was_whole=False, targets=self.targets)
 
     @cached_property
@@ -99,7 +99,7 @@ class Scenario:
 
     def with_job_ahead(self, ahead: Job) -> "Scenario":
         """Return the scenario on all nodes, with another job placed first."""
-        return replace(self, room=self.snapshot.room, ahead=ahead)
+        return replace(self, node_table=self.snapshot.node_table, ahead=ahead)
 
     def with_least_members(self) -> "Scenario":
         """Return the scenario with no more waiting members than the gang needs."""
@@ -111,7 +111,7 @@ class Scenario:
 
     def with_room(self, room: NodeTable) -> "Scenario":
         """Return the scenario on other nodes."""
-        return replace(self, room=room)
+        return replace(self, node_table=room)
 
     def with_gang_size(self, size: int) -> "Scenario":
         """Return the scenario with another gang size."""
@@ -160,7 +160,7 @@ class Scenario:
             (GangPod(m.pod.uid, m.pod.name, m.role, m.rank, m.shape), counts[key])
             for key, m in sorted(first.items(), key=lambda item: (item[0][0] != "ps", item[0][0]))
         ]
-        needs = allocation.needs([pod for pod, _ in pods], self.room)
+        needs = allocation.needs([pod for pod, _ in pods], self.node_table)
         groups: dict[tuple[str, PodShape], Group] = {}
         for pod, count in pods:  # equal shapes may be several objects
             alike = (pod,) * count
@@ -183,7 +183,7 @@ class Trials:
     """
 
     def __init__(self, first: Scenario) -> None:
-        size = max(1, len(first.waiting) * len(first.room.nodes))
+        size = max(1, len(first.waiting) * len(first.node_table.nodes))
         self.left = min(MOST_PLACEMENTS, max(LEAST_PLACEMENTS, _WORK // size))
 
     def runs(self, scenario: Scenario | None) -> bool:

@@ -54,7 +54,7 @@ class Verdict:
     """
 
     group: Group
-    room: NodeTable
+    node_table: NodeTable
     by_causes: Mapping[tuple[Cause, ...], IntVector]
     lacks: IntMatrix
 
@@ -82,7 +82,7 @@ def tried(verdict: Verdict) -> Tried:
     )
     groups = [_node_group(causes, nodes, verdict) for causes, nodes in by_causes[:MOST_GROUPS]]
     if rest := [nodes for _, nodes in by_causes[MOST_GROUPS:]]:
-        names = _names(np.sort(np.concatenate(rest)), verdict.room)
+        names = _names(np.sort(np.concatenate(rest)), verdict.node_table)
         groups.append(NodeGroup(causes=("other",), says="other causes", nodes=names))
     return Tried(
         role=verdict.group.role,
@@ -185,7 +185,7 @@ def _node_group(causes: tuple[Cause, ...], nodes: IntVector, verdict: Verdict) -
     return NodeGroup(
         causes=tuple(dict.fromkeys(token for token, _ in causes)),
         says=text,
-        nodes=_names(nodes, verdict.room),
+        nodes=_names(nodes, verdict.node_table),
         fits=min(fits, len(verdict.group)),
         short=lack,
     )
@@ -197,15 +197,15 @@ def _text(cause: Cause, lack: Mapping[str, int], nodes: IntVector, verdict: Verd
         return f"{_TEXTS[token]} {detail}".rstrip()
     if token == PORT:
         return f"host port {detail} taken"
-    if token not in verdict.room.resources:
+    if token not in verdict.node_table.resources:
         return f"no {token}"
     shortage = _shortage_text(token, lack[token], nodes, verdict)
     return f"{TOO_SMALL}: {shortage}" if detail and not shortage.startswith("no ") else shortage
 
 
 def _shortage_text(resource: str, least: int, nodes: IntVector, verdict: Verdict) -> str:
-    column = verdict.room.resources.index(resource)
-    capacity = verdict.room.allocatable[nodes, column]
+    column = verdict.node_table.resources.index(resource)
+    capacity = verdict.node_table.allocatable[nodes, column]
     if not capacity.any():
         return f"no {resource}"
     if resource == PODS:
@@ -218,7 +218,7 @@ def _shortage_text(resource: str, least: int, nodes: IntVector, verdict: Verdict
 
 def _least(verdict: Verdict, nodes: IntVector) -> Mapping[str, int]:
     """Return what the node lacks that lacks the smallest share of a pod's request."""
-    room, need = verdict.room, verdict.group.need
+    room, need = verdict.node_table, verdict.group.need
     lacks, request = verdict.lacks[nodes], need.request
     shares = np.divide(lacks, request, out=np.zeros(lacks.shape), where=request > 0).sum(axis=1)
     row = lacks[int(shares.argmin())]
@@ -233,12 +233,12 @@ def _names(nodes: IntVector, room: NodeTable) -> tuple[str, ...]:
 def _limits(verdict: Verdict) -> tuple[Cause, ...]:
     """Return the causes that may keep more pods from a node where some fit: the resources."""
     requested = verdict.group.need.request > 0
-    return tuple(_columns(requested, np.zeros_like(requested), verdict.room))
+    return tuple(_columns(requested, np.zeros_like(requested), verdict.node_table))
 
 
 def _without(cause: Cause, nodes: IntVector, verdict: Verdict) -> IntVector:
     """Return how many pods each node would hold without its only cause."""
-    need, room, token = verdict.group.need, verdict.room, cause[0]
+    need, room, token = verdict.group.need, verdict.node_table, cause[0]
     free = room.free[nodes]
     if token in room.resources:
         column = room.resources.index(token)
@@ -251,7 +251,7 @@ def _without(cause: Cause, nodes: IntVector, verdict: Verdict) -> IntVector:
 
 def _total_shortage(verdicts: Sequence[Verdict]) -> Mapping[str, int]:
     """Return the requests of all groups beyond what is free where any of them may run."""
-    room, total = verdicts[0].room, _total_requests(verdicts)
+    room, total = verdicts[0].node_table, _total_requests(verdicts)
     usable = np.any([verdict.group.need.mask for verdict in verdicts], axis=0)
     if not usable.any():
         return {}
@@ -280,7 +280,7 @@ def scarcest_resource(verdicts: Sequence[Verdict]) -> str:
 
 def _scarcity(verdicts: Sequence[Verdict]) -> Mapping[str, float]:
     """Return the ratio of requests to free amounts by resource."""
-    room, total = verdicts[0].room, _total_requests(verdicts)
+    room, total = verdicts[0].node_table, _total_requests(verdicts)
     free = np.maximum(room.free, 0).sum(axis=0)
     nothing = np.where(total > 0, np.inf, 0.0)
     shares = np.divide(total, free, out=nothing, where=free > 0)

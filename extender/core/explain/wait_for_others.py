@@ -34,7 +34,7 @@ def wait(s: Scenario, trials: Trials, state: QueueState) -> Iterator[Offer]:
     if 1 < len(leaving) <= MOST_REDUCED:
         needed = trials.needed(
             list(range(len(leaving)))[::-1],
-            lambda kept: s.with_room(_without(s.room, [leaving[i] for i in kept])),
+            lambda kept: s.with_room(_without(s.node_table, [leaving[i] for i in kept])),
         )
         leaving = [leaving[i] for i in sorted(needed)]
     steps = tuple(_end_step(job) for job in leaving)
@@ -63,7 +63,7 @@ def wait_for_workers(s: Scenario, trials: Trials) -> Iterator[Offer]:
     """Yield the jobs whose workers leave, if the job runs after that."""
     under_way = (record.rescale for record in rescale.rescale_records(s.snapshot).open)
     leaving = [_leaving(s, change.job) for change in under_way if change.starts == s.job.key]
-    if not leaving or not trials.runs(s.with_room(_without(s.room, leaving))):
+    if not leaving or not trials.runs(s.with_room(_without(s.node_table, leaving))):
         return
     steps = tuple(
         Step(kind=StepKind.WAIT, subject=job.job, field=_WORKERS, amount=len(job.pods))
@@ -80,7 +80,7 @@ def _short_duration(s: Scenario, trials: Trials, head: HeadReservation) -> Itera
     """Yield an expected duration with which the job has ended when the backfill head starts."""
     left = 0.0 if head.starts_at is None else head.starts_at - s.session.now
     seconds = int(left * _SHARE)
-    if seconds and trials.runs(s.with_room(s.snapshot.room)):
+    if seconds and trials.runs(s.with_room(s.snapshot.node_table)):
         key, after = labels.EXPECTED_DURATION, f"{seconds}s"
         step = Step(kind=StepKind.SET_ANNOTATION, subject=s.job.key, field=key, after=after)
         yield Offer((step,), f"if it takes no longer: set the annotation {key} to {after}")
@@ -96,9 +96,9 @@ def _reservation(
             return None
         trials.left -= 1
         plan = s.with_room(room).plan()
-        return plan.placement.room if isinstance(plan, Plan) else None
+        return plan.placement.node_table if isinstance(plan, Plan) else None
 
-    return backfill.reserve(s.job.key, s.room, others, place, s.session.now)
+    return backfill.reserve(s.job.key, s.node_table, others, place, s.session.now)
 
 
 def _end_step(job: RunningJob) -> Step:
@@ -135,7 +135,7 @@ def _leaving(s: Scenario, key: JobKey) -> RunningJob:
     """Return the leaving workers of a job, as a running job of their own."""
     leaving = elastic_workers.leaving_pods(s.snapshot)
     members = job_views.view(s.snapshot, key).members if key in s.snapshot.jobs else ()
-    index = s.room.index
+    index = s.node_table.index
     pods = [
         (m.shape, index[m.node])
         for m in members

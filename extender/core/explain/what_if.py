@@ -147,7 +147,7 @@ def _places(key: JobKey, course: _Course) -> tuple[Place, ...]:
 def _bill(key: JobKey, course: _Course, places: tuple[Place, ...]) -> Bill | None:
     """Return the price of the placement, and the lowest one on an idle cluster."""
     snapshot, params = course.session.snapshot, course.session.parameters.pricing
-    room = snapshot.room
+    room = snapshot.node_table
     pods = {pod.name: pod.shape for pod in snapshot.jobs[key]}
     nodes = {place.pod: NodeName(place.node) for place in places if place.node}
     empty = _Bills(room.replaced(used=np.zeros_like(room.used), ports=room.ports), params)

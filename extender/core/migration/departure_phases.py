@@ -29,7 +29,7 @@ P = MigrationPhase
 
 
 def requested(case: StepInputs) -> Advance:
-    """Take the targets' seats if they are still free."""
+    """Take the targets' reservations if they are still free."""
     if why := _interruption(case):
         return abort(case, why)
     return enter(case, P.TARGET_RESERVED)
@@ -125,7 +125,7 @@ def _interruption(case: StepInputs) -> R | None:
 
 def _target_lost(case: StepInputs) -> bool:
     """Return True if a target refuses its pod, or is full with what is kept there counted."""
-    migration, room = case.migration, case.snapshot.room
+    migration, room = case.migration, case.snapshot.node_table
     if migration.phase not in migrations.KEEPING:
         room = migrations.with_reservations(room, [(m.target, m.shape) for m in migration.members])
     for member in migration.members:

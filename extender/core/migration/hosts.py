@@ -54,13 +54,13 @@ class Hosts:
     """See the module; ``seen`` makes it, ``after`` says how it is with one move more.
 
     Attributes:
-        room: What is free, with the seats kept by open migrations taken.
+        node_table: What is free, with the reservations kept by open migrations taken.
         containers: By uid.
         reports: Of the hosts.
         topology: The levels that jobs may require.
     """
 
-    room: NodeTable
+    node_table: NodeTable
     containers: Mapping[Uid, Container]
     reports: Mapping[NodeName, NodeReport]
     topology: TopologyParameters = field(default_factory=TopologyParameters)
@@ -87,7 +87,7 @@ class Hosts:
         report = self.reports.get(node)
         if report is not None and report.cpu_cores is not None:
             return report.cpu_cores
-        allocatable = self.room.nodes[self.room.index[node]].allocatable
+        allocatable = self.node_table.nodes[self.node_table.index[node]].allocatable
         return allocatable.get(CPU, 0) / 1000.0
 
     def fitting(self, unit: MoveUnit) -> frozenset[NodeName]:
@@ -95,11 +95,11 @@ class Hosts:
 
         Where its job requires a domain of the topology, they are in that of the members that stay.
         """
-        mask = fits_all(self.room, list(unit.shapes.values()))
-        domains = job_topology.required(unit.job, self.room, self.topology)
+        mask = fits_all(self.node_table, list(unit.shapes.values()))
+        domains = job_topology.required(unit.job, self.node_table, self.topology)
         if domains is not None:
-            mask &= job_topology.home(unit.job, unit.shapes.keys(), self.room, domains)
-        names = (self.room.nodes[i].name for i in np.flatnonzero(mask).tolist())
+            mask &= job_topology.home(unit.job, unit.shapes.keys(), self.node_table, domains)
+        names = (self.node_table.nodes[i].name for i in np.flatnonzero(mask).tolist())
         return frozenset(name for name in names if name in self.reports)
 
     def compared(
@@ -152,7 +152,9 @@ class Hosts:
             uid = member.pod.uid
             if uid in moved:
                 moved[uid] = replace(moved[uid], node=target, moved=True)
-        return replace(self, room=with_reservations(self.room, places), containers=moved)
+        return replace(
+            self, node_table=with_reservations(self.node_table, places), containers=moved
+        )
 
     def _share_now(self, uid: Uid, node: NodeName | None) -> tuple[float, float | None]:
         if node is None or node not in self.reports:
@@ -200,8 +202,8 @@ def read_hosts(
         category = progress.category if progress else Category.PROGRESSING
         containers[uid] = Container(pod, job, ahead.get(uid, node), category, uid in moved)
     shapes = {unpinned(container.pod.shape) for container in containers.values()}
-    usable = _usable(snapshot.room, shapes)
-    room = snapshot.room
+    usable = _usable(snapshot.node_table, shapes)
+    room = snapshot.node_table
     hosts = {n: r for n, r in reports.items() if n in room.index and usable[room.index[n]]}
     return Hosts(room, containers, hosts, topology or TopologyParameters())
 

@@ -2,8 +2,9 @@
 
 **Invariant.** A pod is evicted, or its Job suspended, only in the phase Evicting. That is entered
 only from Checkpointed, which is entered only when every member that was asked has acknowledged a
-checkpoint and holds. The targets' seats are kept from TargetReserved until each new pod has a place
-of its own or the migration ends. A new pod stays gated until the object of the old one is gone.
+checkpoint and holds. The targets' reservations are kept from TargetReserved until each new
+pod has a place of its own or the migration ends. A new pod stays gated until the object of the old
+one is gone.
 Every phase ends: by what it waits for, or by its deadline.
 
 The status is written before the phase acts, with the resource version that was read. After a
@@ -12,8 +13,8 @@ crash the same is done again: each action is safe to repeat.
 ===================  ================================  ============================================
 phase                what it does                      what ends it
 ===================  ================================  ============================================
-Requested            nothing                           seats free: TargetReserved
-TargetReserved       keeps the seats                   agents reported: CheckpointRequested
+Requested            nothing                           reservations free: TargetReserved
+TargetReserved       keeps the reservations                   agents reported: CheckpointRequested
 CheckpointRequested  heartbeat answers carry the       all acked: Checkpointed
                      request (``agents.requests``)       a refusal, or the deadline: Aborted
 Checkpointed         nothing                           still held: Evicting; no more: Aborted

@@ -41,7 +41,7 @@ class ClassMasks(Protocol):
 
 @dataclass(frozen=True)
 class NodeTable:
-    """Nodes, their capacity and what is taken on them by bound pods and by seats.
+    """Nodes, their capacity and what is taken on them by bound pods and by reservations.
 
     Attributes:
         nodes: The nodes, sorted by name.
@@ -95,7 +95,7 @@ class NodeTable:
         return mask
 
     def with_pods(self, placed: Iterable[tuple[PodShape, int]]) -> "NodeTable":
-        """Return the room after pods of these shapes took a seat on the nodes of these indices.
+        """Return the table with pods of these shapes added on the nodes of these indices.
 
         Raises:
             ValueError: A shape asks for a resource that no node has.

@@ -45,7 +45,7 @@ class GangPod:
 
 @dataclass(frozen=True)
 class Placed:
-    """A member of the same job that is bound or has a seat."""
+    """A member of the same job that is bound or has a node."""
 
     role: str
     index: int
@@ -86,7 +86,7 @@ class Need:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Pods that are alike, in the order in which they take seats."""
+    """Pods that are alike, in the order in which they take nodes."""
 
     need: Need
     role: str
@@ -175,7 +175,7 @@ class Preference:
         self._totals: dict[Need, FloatVector] = {}
 
     def terms(self, need: Need) -> Terms:
-        """Return the terms of one pod on every node, before any pod of the gang has a seat."""
+        """Return the terms of one pod on every node, before any pod of the gang has a node."""
         if need not in self._terms:
             self._terms[need] = scoring.terms(
                 need.shape,
@@ -202,14 +202,14 @@ class Preference:
         return self._totals[need]
 
 
-class Seating:
-    """A gang's seats on one room, as far as they are given.
+class GangAllocation:
+    """A gang's nodes on one room, as far as they are given.
 
     Attributes:
-        room: The room before the gang.
+        node_table: The room before the gang.
         free: What is left, nodes x resources.
-        members: How many of the job's pods each node holds, those seated here included.
-        seats: Node index of every pod seated here.
+        members: How many of the job's pods each node holds, those placed here included.
+        nodes: Node index of every pod placed here.
         affinity: How good the place of a pod was among those offered to its bucket, 0…1.
     """
 
@@ -221,10 +221,10 @@ class Seating:
         within: BoolVector | None = None,
     ) -> None:
         """Begin without placed pods; nodes outside ``within`` hold none, None: all may."""
-        self.room = room
+        self.node_table = room
         self.free: IntMatrix = room.free
         self.members = members.copy()
-        self.seats: dict[Uid, int] = {}
+        self.nodes: dict[Uid, int] = {}
         self.affinity: dict[Uid, float] = {}
         self._ports: dict[int, frozenset[HostPort]] = {}
         self._open: dict[Need, BoolVector] = {need: need.open.copy() for need in needs}
@@ -254,15 +254,15 @@ class Seating:
             np.minimum(slots, len(group), out=taken[i])
         return taken
 
-    def seat(self, group: Group, nodes: IntVector, counts: IntVector) -> Group:
-        """Give seats on distinct ``nodes``, ``counts`` each, to the first pods of the group.
+    def place(self, group: Group, nodes: IntVector, counts: IntVector) -> Group:
+        """Give nodes on distinct ``nodes``, ``counts`` each, to the first pods of the group.
 
         Returns:
             The pods that are left.
         """
-        seated = int(counts.sum())
-        for pod, node in zip(group.pods[:seated], np.repeat(nodes, counts).tolist(), strict=True):
-            self.seats[pod.uid] = node
+        placed = int(counts.sum())
+        for pod, node in zip(group.pods[:placed], np.repeat(nodes, counts).tolist(), strict=True):
+            self.nodes[pod.uid] = node
         rows, counts = nodes[counts > 0], counts[counts > 0]
         self.free[rows] -= counts[:, None] * group.need.request
         self.members[rows] += counts
@@ -271,12 +271,12 @@ class Seating:
             if group.need.clashes(need):
                 allowed[rows] = False
             self._slots[need][rows] = need.slots_in(self.free[rows], allowed[rows])
-        return group.after(seated)
+        return group.after(placed)
 
-    def seat_on(self, groups: Sequence[Group], taken: IntMatrix, nodes: IntVector) -> list[Group]:
-        """Seat on these nodes what ``fill`` says; return what is left of the groups."""
+    def place_on(self, groups: Sequence[Group], taken: IntMatrix, nodes: IntVector) -> list[Group]:
+        """Place on these nodes what ``fill`` says; return what is left of the groups."""
         left = [
-            self.seat(group, nodes, row[nodes]) if row[nodes].any() else group
+            self.place(group, nodes, row[nodes]) if row[nodes].any() else group
             for group, row in zip(groups, taken, strict=True)
         ]
         return [group for group in left if group.pods]
@@ -297,18 +297,20 @@ class Seating:
         rows = [group.need.request for group in groups]
         requests = np.array(rows, dtype=np.int64).reshape(len(rows), self.free.shape[1])
         asked: BoolVector = np.any(requests > 0, axis=0)
-        asked[self.room.resources.index(PODS)] = False
-        capacity = self.room.allocatable[:, asked]
+        asked[self.node_table.resources.index(PODS)] = False
+        capacity = self.node_table.allocatable[:, asked]
         free = self.free[:, asked] - taken.T @ requests[:, asked]
         share = np.divide(free, capacity, out=np.ones(capacity.shape), where=capacity > 0)
         return share.mean(axis=1).round(9) if asked.any() else np.zeros(len(free))
 
     def after(self) -> NodeTable:
         """Return the room with the gang in it."""
-        ports = list(self.room.ports)
+        ports = list(self.node_table.ports)
         for node, taken in self._ports.items():
             ports[node] |= taken
-        return self.room.replaced(used=self.room.allocatable - self.free, ports=tuple(ports))
+        return self.node_table.replaced(
+            used=self.node_table.allocatable - self.free, ports=tuple(ports)
+        )
 
     def _take_ports(self, need: Need, rows: IntVector) -> None:
         if need.ports:

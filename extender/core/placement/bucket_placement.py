@@ -9,12 +9,12 @@ import numpy as np
 from extender.core.cluster.relations import Relations
 from extender.core.nodes.node_table import BoolVector, FloatVector, IntMatrix, IntVector, NodeTable
 from extender.core.placement.allocation import (
+    GangAllocation,
     GangPod,
     Group,
     Need,
     Placed,
     Preference,
-    Seating,
     groups,
 )
 from extender.core.placement.buckets import (
@@ -32,7 +32,7 @@ from shared.model import NodeName, PodShape, Uid
 
 def buckets_of(
     pods: Sequence[GangPod],
-    placed: Iterable[Placed],
+    members: Iterable[Placed],
     relations: Relations,
     room: NodeTable,
     topology_key: str,
@@ -46,34 +46,34 @@ def buckets_of(
 
     scores = {shape: request_score(shape) for shape in {pod.shape for pod in pods}}
     waiting = [Task(p.uid, p.role, p.index, scores[p.shape]) for p in pods]
-    seated = [
+    placed = [
         Task(f"placed {i}", member.role, member.index, node=place_of(member.node))
-        for i, member in enumerate(placed)
+        for i, member in enumerate(members)
     ]
-    return build([*seated, *waiting], relations)
+    return build([*placed, *waiting], relations)
 
 
 class BucketPlacement:
-    """One try to seat a gang by its buckets."""
+    """One try to place a gang by its buckets."""
 
     def __init__(
         self,
-        seating: Seating,
+        allocation: GangAllocation,
         relations: Relations,
         buckets: Sequence[Bucket],
         places: Places,
         preference: Preference,
     ) -> None:
-        self._seating, self._places, self._preference = seating, places, preference
+        self._allocation, self._places, self._preference = allocation, places, preference
         self._relations, self._buckets = relations, buckets
         self._largest = max((bucket.size for bucket in buckets), default=1)
         self._in_role: defaultdict[str, IntVector] = defaultdict(self._nowhere)
 
-    def seat(self, pods: Sequence[GangPod], by_shape: Mapping[PodShape, Need]) -> list[Group]:
-        """Seat all pods, bucket by bucket, those without a bucket last by the fewest-nodes rule.
+    def place(self, pods: Sequence[GangPod], by_shape: Mapping[PodShape, Need]) -> list[Group]:
+        """Place all pods, bucket by bucket, those without a bucket last by the fewest-nodes rule.
 
         Returns:
-            The groups that got no seat; empty if all did.
+            The groups that got no node; empty if all did.
         """
         for bucket in self._buckets:
             for task in bucket.bound:
@@ -81,25 +81,25 @@ class BucketPlacement:
         by_uid = {pod.uid: pod for pod in pods}
         for bucket in placing_order(self._buckets):
             members = [by_uid.pop(Uid(task.id)) for task in bucket.tasks]
-            left = self._seat_bucket(bucket, groups(members, by_shape))
+            left = self._place_bucket(bucket, groups(members, by_shape))
             if left:
                 return left
         others = groups(list(by_uid.values()), by_shape)
-        return fewest_nodes(self._seating, others, self._preference)
+        return fewest_nodes(self._allocation, others, self._preference)
 
-    def _seat_bucket(self, bucket: Bucket, left: list[Group]) -> list[Group]:
-        """Seat as many pods as fit at the best place, then the rest at the next, and so on."""
+    def _place_bucket(self, bucket: Bucket, left: list[Group]) -> list[Group]:
+        """Place as many pods as fit at the best place, then the rest at the next, and so on."""
         here = self._nowhere()
         for task in bucket.bound:
             self._count(task, here)
         while left:
-            taken = self._seating.fill(left)
+            taken = self._allocation.fill(left)
             scores, offered = self._scores(left, taken, here)
             if not offered.any():
                 break
             place = self._best(scores, offered, left)
             together, later = _together(left, self._relations)
-            rest = self._seat_at(place, together, taken)
+            rest = self._place_at(place, together, taken)
             self._note(place, together, here, _share_of_best(scores[offered], scores[place]))
             left = [*rest, *later]
         return left
@@ -119,26 +119,26 @@ class BucketPlacement:
 
     def _best(self, scores: FloatVector, offered: BoolVector, left: Sequence[Group]) -> int:
         """Return the place with the highest score; then highest weighted sum; then first name."""
-        usable = self._seating.slots(left[0].need) > 0
+        usable = self._allocation.slots(left[0].need) > 0
         wish = self._places.best(self._preference.total(left), usable)
         candidates = np.flatnonzero(offered)
         keys = (-wish[candidates], -scores[candidates])
         return int(candidates[np.lexsort(keys)[0]])
 
-    def _seat_at(self, place: int, groups: Sequence[Group], taken: IntMatrix) -> list[Group]:
-        """Seat at the place as many of the pods as fit; return the rest."""
+    def _place_at(self, place: int, groups: Sequence[Group], taken: IntMatrix) -> list[Group]:
+        """Place there as many of the pods as fit; return the rest."""
         if self._places.are_nodes:
             counts = np.minimum(taken[: len(groups)], [[len(group)] for group in groups])
-            return self._seating.seat_on(groups, counts, np.array([place]))
+            return self._allocation.place_on(groups, counts, np.array([place]))
         within = self._places.of_node == place
-        return fewest_nodes(self._seating, groups, self._preference, within=within)
+        return fewest_nodes(self._allocation, groups, self._preference, within=within)
 
     def _note(self, place: int, groups: Iterable[Group], here: IntVector, affinity: float) -> None:
-        """Count the pods that got a seat at the place."""
+        """Count the pods that are placed there."""
         for group in groups:
             for pod in group.pods:
-                if pod.uid in self._seating.seats:
-                    self._seating.affinity[pod.uid] = affinity
+                if pod.uid in self._allocation.nodes:
+                    self._allocation.affinity[pod.uid] = affinity
                     self._in_role[group.role][place] += 1
                     here[place] += 1
 
@@ -153,9 +153,9 @@ class BucketPlacement:
 
 
 def _together(groups: list[Group], relations: Relations) -> tuple[list[Group], list[Group]]:
-    """Split off the pods that one score holds for: seating them does not change it.
+    """Split off the pods that one score holds for: placing them does not change it.
 
-    It would for pods that are repelled by pods seated with them, so these go one by one.
+    It would for pods that are repelled by pods placed with them, so these go one by one.
     """
     head = groups[0]
     if relations.repelled_by(head.role) and len(head) > 1:

@@ -43,7 +43,7 @@ class Task:
         role: Volcano's task name.
         index: Number within the role.
         request_score: See ``request_score``.
-        node: Where it already is (or the place of that node); None if it has no seat.
+        node: Where it already is (or the place of that node); None if it has no node.
     """
 
     id: str
@@ -59,7 +59,7 @@ class Bucket:
 
     Attributes:
         index: Order of creation.
-        tasks: Members without a seat, in the order in which they should be placed.
+        tasks: Members without a node, in the order in which they should be placed.
         bound: Members that have one.
     """
 
@@ -69,7 +69,7 @@ class Bucket:
 
     @property
     def size(self) -> int:
-        """How many pods it has, with or without a seat."""
+        """How many pods it has, with or without a node."""
         return len(self.tasks) + len(self.bound)
 
 
@@ -91,11 +91,11 @@ def request_score(shape: PodShape) -> int:
 def build(tasks: Sequence[Task], relations: Relations) -> tuple[Bucket, ...]:
     """Put every task of a related role into one bucket.
 
-    1. Tasks with a seat first, then by the user's order of roles, then heavier role first, then by
+    1. Tasks with a node first, then by the user's order of roles, then heavier role first, then by
        role, index and id (Volcano: the pod's name, which is made of these).
-    2. A task with a seat joins the bucket of its node.
+    2. A task with a node joins the bucket of its node.
     3. Any other joins the bucket with most affinity minus anti-affinity to what is in it; among
-       equals the one whose tasks without a seat ask for less; then the older one.
+       equals the one whose tasks without a node ask for less; then the older one.
     4. Where there is no bucket, or that number is below 0, it opens one.
 
     Returns:
@@ -114,7 +114,7 @@ def build(tasks: Sequence[Task], relations: Relations) -> tuple[Bucket, ...]:
 
 
 def placing_order(buckets: Sequence[Bucket]) -> tuple[Bucket, ...]:
-    """Return the buckets in the order of placement: more tasks without a seat first, then older."""
+    """Return the buckets in the order of placement: more tasks without a node first, then older."""
     return tuple(sorted(buckets, key=lambda b: (-len(b.tasks), b.index)))
 
 
@@ -143,7 +143,7 @@ def node_score(
     Args:
         bucket_pods: Pods of the bucket that are already there.
         anti_affinity: Minus the pods there from which the pod's role should be apart.
-        fitting: How many pods of the bucket without a seat fit there together, this one included;
+        fitting: How many pods of the bucket without a node fit there together, this one included;
             0 where this one does not fit.
         largest_bucket: Pods in the job's largest bucket, at least 1.
         weight: Volcano's ``task-topology.weight``.

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from extender.core.nodes.node_table import BoolVector, FloatVector, IntMatrix, IntVector, NodeTable
 from extender.core.parameters.placement import Level
-from extender.core.placement.allocation import Group, Need, Preference, Seating
+from extender.core.placement.allocation import GangAllocation, Group, Need, Preference
 from shared.model import PODS, Node, NodeName
 
 
@@ -191,38 +191,38 @@ class DomainFit:
 
 
 def domain_fit(
-    found: Domains, groups: Sequence[Group], seating: Seating, preference: Preference
+    found: Domains, groups: Sequence[Group], allocation: GangAllocation, preference: Preference
 ) -> DomainFit:
-    """Compare the domains as the seating leaves them."""
+    """Compare the domains as the allocation leaves them."""
     pods: Counter[Need] = Counter()
     for group in groups:
         pods[group.need] += len(group)
     wanted = np.array(list(pods.values()), dtype=np.int64)[:, None]
-    slots = found.sums(np.array([seating.slots(need) for need in pods], dtype=np.int64))
-    enough, left_over = _amounts(found, pods, seating)
-    usable = np.any([seating.slots(need) > 0 for need in pods], axis=0)
+    slots = found.sums(np.array([allocation.slots(need) for need in pods], dtype=np.int64))
+    enough, left_over = _amounts(found, pods, allocation)
+    usable = np.any([allocation.slots(need) > 0 for need in pods], axis=0)
     wish = found.places.best(preference.total(groups), usable)[: len(found.all)]
     return DomainFit(
         holds=np.minimum(slots, wanted).sum(axis=0),
         holds_all=np.all(slots >= wanted, axis=0) & enough,
         left_over=left_over,
         wish=wish,
-        members=found.sums(seating.members[None, :])[0],
+        members=found.sums(allocation.members[None, :])[0],
     )
 
 
 def _amounts(
-    found: Domains, pods: Counter[Need], seating: Seating
+    found: Domains, pods: Counter[Need], allocation: GangAllocation
 ) -> tuple[BoolVector, FloatVector]:
     """Return where the pods ask for no more than is free in total, and what they would leave."""
     demand = np.sum([need.request * count for need, count in pods.items()], axis=0)
     asked = np.flatnonzero(demand)
     usable = np.any([need.mask for need in pods], axis=0)
-    by_node: IntMatrix = np.where(usable, np.maximum(seating.free[:, asked].T, 0), 0)
+    by_node: IntMatrix = np.where(usable, np.maximum(allocation.free[:, asked].T, 0), 0)
     left = found.sums(by_node) - demand[asked][:, None]
     enough: BoolVector = np.all(left >= 0, axis=0)
-    counted = asked != seating.room.resources.index(PODS)
-    capacity = np.maximum(seating.room.allocatable[:, asked].sum(axis=0), 1)[:, None]
+    counted = asked != allocation.node_table.resources.index(PODS)
+    capacity = np.maximum(allocation.node_table.allocatable[:, asked].sum(axis=0), 1)[:, None]
     shares = (left / capacity)[counted]
     return enough, shares.mean(axis=0).round(_DIGITS) if len(shares) else np.zeros(len(found.all))
 

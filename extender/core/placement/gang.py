@@ -15,12 +15,12 @@ from extender.core.parameters.placement import (
     TopologyParameters,
 )
 from extender.core.placement.allocation import (
+    GangAllocation,
     GangPod,
     Group,
     Need,
     Placed,
     Preference,
-    Seating,
     groups,
     in_order,
     members_on_node,
@@ -66,14 +66,14 @@ FEWEST_NODES: Final = "fewest-nodes"
 BEST_FIT: Final = "best-fit"
 
 
-_Try = Callable[[Seating, Sequence[Group], Preference], list[Group]]
+_Try = Callable[[GangAllocation, Sequence[Group], Preference], list[Group]]
 
 
-_Rule = Callable[[Seating], list[Group]]
+_Rule = Callable[[GangAllocation], list[Group]]
 
 
-_Failures = dict[str, tuple[Sequence[Group], Seating]]
-"""What a rule, by its name, left without a seat."""
+_Failures = dict[str, tuple[Sequence[Group], GangAllocation]]
+"""What a rule, by its name, left without a node."""
 
 
 _Rules = Callable[[], Iterator[tuple[str, _Rule]]]
@@ -92,7 +92,7 @@ def place(
     weights: ScoringWeights,
     pricing: NodePriceParameters,
 ) -> Placement | Unschedulable:
-    """Place all pods of a gang on one room, or none, by the first rule that seats them all.
+    """Place all pods of a gang on one room, or none, by the first rule that places them all.
 
     1. *buckets*, if a pod's role has declared relations: each bucket to its best place.
     2. *one-node*, if a node holds all: most members of the job there, then least free after.
@@ -103,7 +103,7 @@ def place(
     With a ``topology`` the rules are tried in one part of the room after the other (``Search``).
 
     Args:
-        pods: Members without a seat.
+        pods: Members without a node.
         placed: Members of the job that have one; ``room`` already counts them.
         room: What is free.
         relations: What the job declares; None for nothing.
@@ -139,7 +139,7 @@ def place(
         wanted=topology,
         params=levels or TopologyParameters(),
         groups=job.groups,
-        seating=job.seating,
+        allocation=job.allocation,
         preference=job.preference,
         in_buckets=any(bucket.tasks for bucket in buckets),
     )
@@ -148,13 +148,13 @@ def place(
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    """What every rule needs to know; a rule gets a fresh ``Seating`` to try itself on."""
+    """What every rule needs to know; a rule gets a fresh ``GangAllocation`` to try itself on."""
 
     pods: tuple[GangPod, ...]
     by_shape: Mapping[PodShape, Need]
     groups: Sequence[Group]
     members: IntVector
-    room: NodeTable
+    node_table: NodeTable
     places: Places
     preference: Preference
 
@@ -162,10 +162,12 @@ class _Job:
         """Return why no rule can succeed, where that is easily seen."""
         if all(_alone_enough(need, self.groups) for need in self.by_shape.values()):
             return None
-        return no_such_node(self.groups, self.room) or gang_does_not_fit(self.groups, self.room)
+        return no_such_node(self.groups, self.node_table) or gang_does_not_fit(
+            self.groups, self.node_table
+        )
 
-    def seating(self, within: BoolVector | None = None) -> Seating:
-        return Seating(self.room, self.by_shape.values(), self.members, within)
+    def allocation(self, within: BoolVector | None = None) -> GangAllocation:
+        return GangAllocation(self.node_table, self.by_shape.values(), self.members, within)
 
     def place(
         self,
@@ -176,14 +178,14 @@ class _Job:
     ) -> Placement | _Failures:
         failures: _Failures = {}
         for name, rule in rules:
-            seating = self.seating(area.within)
-            left = rule(seating)
+            allocation = self.allocation(area.within)
+            left = rule(allocation)
             if not left:
                 if area.near is not None:
-                    seating.widen()
+                    allocation.widen()
                 return placement_of(
                     name,
-                    seating,
+                    allocation,
                     self.groups,
                     buckets,
                     preference=self.preference,
@@ -191,7 +193,7 @@ class _Job:
                     spare_count=spare_count,
                     domain=area.domain,
                 )
-            failures.setdefault(name, (left, seating))
+            failures.setdefault(name, (left, allocation))
         return failures
 
     def place_in_areas(
@@ -205,17 +207,17 @@ class _Job:
                 return result
             failures = result
         if search.wanted.required:
-            return gang_does_not_fit(self.groups, self.room) or search.refusal()
+            return gang_does_not_fit(self.groups, self.node_table) or search.refusal()
         return self.refusal(failures)
 
     def refusal(self, failures: _Failures) -> Unschedulable:
-        """Return why there is no placement, from what the rules left without a seat anywhere."""
-        short = gang_does_not_fit(self.groups, self.room)
+        """Return why there is no placement, from what the rules left without a node anywhere."""
+        short = gang_does_not_fit(self.groups, self.node_table)
         return short or fragmented(*failures[FEWEST_NODES])
 
     def _over(self, found: Domains) -> tuple[str, _Rule]:
-        def rule(seating: Seating) -> list[Group]:
-            return fewest_domains(seating, self.groups, self.preference, found)
+        def rule(allocation: GangAllocation) -> list[Group]:
+            return fewest_domains(allocation, self.groups, self.preference, found)
 
         return FEWEST_DOMAINS, rule
 
@@ -227,14 +229,14 @@ class _Job:
             yield name, self._plain(rule)
 
     def _plain(self, rule: _Try) -> _Rule:
-        return lambda seating: rule(seating, self.groups, self.preference)
+        return lambda allocation: rule(allocation, self.groups, self.preference)
 
     def bucket_rules(
         self, relations: Relations, buckets: Sequence[Bucket]
     ) -> Iterator[tuple[str, _Rule]]:
-        def by_buckets(seating: Seating) -> list[Group]:
-            rule = BucketPlacement(seating, relations, buckets, self.places, self.preference)
-            return rule.seat(self.pods, self.by_shape)
+        def by_buckets(allocation: GangAllocation) -> list[Group]:
+            rule = BucketPlacement(allocation, relations, buckets, self.places, self.preference)
+            return rule.place(self.pods, self.by_shape)
 
         if any(bucket.tasks for bucket in buckets):
             yield BUCKETS, by_buckets
@@ -255,7 +257,7 @@ def _job(
         by_shape=by_shape,
         groups=groups(ordered, by_shape),
         members=members,
-        room=room,
+        node_table=room,
         places=places(room, topology_key),
         preference=prefer(room, members, domains=domains),
     )

@@ -14,7 +14,7 @@ import numpy as np
 
 from extender.core.cluster.reasons import Reason
 from extender.core.nodes.node_table import BoolVector, IntVector, NodeTable
-from extender.core.placement.allocation import GangPod, Group, Need, Preference, Seating
+from extender.core.placement.allocation import GangAllocation, GangPod, Group, Need, Preference
 from extender.core.placement.buckets import Bucket, task_order_key
 from extender.core.placement.domains import Domain, Places
 from shared.model import NodeName, Uid
@@ -22,21 +22,21 @@ from shared.model import NodeName, Uid
 
 def spares(
     groups: Sequence[Group],
-    seating: Seating,
+    allocation: GangAllocation,
     preference: Preference,
     places: Places,
     count: int,
 ) -> Mapping[Uid, tuple[NodeName, ...]]:
-    """Return up to ``count`` nodes for every seated pod on which one more pod like it fits.
+    """Return up to ``count`` nodes for every placed pod on which one more pod like it fits.
 
     Nodes of the pod's own place first (where a place is more than a node), then the highest
-    weighted sum, then the first name. Pods may share a spare: it is for one that lost its seat.
+    weighted sum, then the first name. Pods may share a spare: it is for one that lost its node.
     """
-    nodes = seating.room.nodes
+    nodes = allocation.node_table.nodes
 
     @cache
     def best(group: Group, place: int) -> list[int]:
-        free = np.flatnonzero(seating.slots(group.need))
+        free = np.flatnonzero(allocation.slots(group.need))
         keys = (-preference.total([group])[free], places.of_node[free] != place)
         ranked: list[int] = free[np.lexsort(keys)][: count + 1].tolist()
         return ranked
@@ -47,7 +47,7 @@ def spares(
         return tuple(nodes[i].name for i in best(group, place) if i != node)[:count]
 
     return {
-        pod.uid: nearest(group, seating.seats[pod.uid]) for group in groups for pod in group.pods
+        pod.uid: nearest(group, allocation.nodes[pod.uid]) for group in groups for pod in group.pods
     }
 
 
@@ -61,7 +61,7 @@ class Placement:
         spares: Other nodes where the pod would fit with the whole gang placed, best first.
         rule: ``buckets``, ``one-node``, ``fewest-nodes`` or ``best-fit`` (docs/policies/gang.md),
             or ``fewest-domains`` (docs/policies/topology.md).
-        room: The room with the gang in it.
+        node_table: The room with the gang in it.
         bucket_of: Bucket of every pod that has one.
         terms: The terms of each pod's node as they were before the gang was placed.
         domain: The domain of the topology that holds all; None if none was asked for, or found.
@@ -71,7 +71,7 @@ class Placement:
     order: tuple[Uid, ...]
     spares: Mapping[Uid, tuple[NodeName, ...]]
     rule: str
-    room: NodeTable
+    node_table: NodeTable
     bucket_of: Mapping[Uid, int]
     terms: Mapping[Uid, Mapping[str, float]]
     domain: Domain | None = None
@@ -79,7 +79,7 @@ class Placement:
 
 def placement_of(
     rule: str,
-    seating: Seating,
+    allocation: GangAllocation,
     groups: Sequence[Group],
     buckets: Sequence[Bucket],
     *,
@@ -88,18 +88,18 @@ def placement_of(
     spare_count: int,
     domain: Domain | None = None,
 ) -> Placement:
-    """Return what a full seating says."""
-    nodes = seating.room.nodes
+    """Return what a full allocation says."""
+    nodes = allocation.node_table.nodes
     bucket_of = {Uid(task.id): bucket.index for bucket in buckets for task in bucket.tasks}
     pods = [pod for group in groups for pod in group.pods]
     return Placement(
-        nodes={pod.uid: nodes[seating.seats[pod.uid]].name for pod in pods},
+        nodes={pod.uid: nodes[allocation.nodes[pod.uid]].name for pod in pods},
         order=_bind_order(pods, bucket_of, len(buckets)),
-        spares=spares(groups, seating, preference, places, spare_count),
+        spares=spares(groups, allocation, preference, places, spare_count),
         rule=rule,
-        room=seating.after(),
+        node_table=allocation.after(),
         bucket_of=bucket_of,
-        terms=_terms(groups, seating, preference),
+        terms=_terms(groups, allocation, preference),
         domain=domain,
     )
 
@@ -117,14 +117,14 @@ def _bind_order(
 
 
 def _terms(
-    groups: Sequence[Group], seating: Seating, preference: Preference
+    groups: Sequence[Group], allocation: GangAllocation, preference: Preference
 ) -> Mapping[Uid, Mapping[str, float]]:
     found: dict[Uid, Mapping[str, float]] = {}
     for group in groups:
         terms = preference.terms(group.need)
         for pod in group.pods:
-            affinity = seating.affinity.get(pod.uid, 0.0)
-            found[pod.uid] = {**terms.explain(seating.seats[pod.uid]), "affinity": affinity}
+            affinity = allocation.affinity.get(pod.uid, 0.0)
+            found[pod.uid] = {**terms.explain(allocation.nodes[pod.uid]), "affinity": affinity}
     return found
 
 
@@ -183,14 +183,14 @@ def gang_does_not_fit(groups: Sequence[Group], room: NodeTable) -> Unschedulable
     return Unschedulable(Reason.GANG_DOES_NOT_FIT, worst[1]) if worst[1] else None
 
 
-def fragmented(left: Sequence[Group], seating: Seating) -> Unschedulable:
-    """Return Fragmented for the pods that the first try left without a seat."""
+def fragmented(left: Sequence[Group], allocation: GangAllocation) -> Unschedulable:
+    """Return Fragmented for the pods that the first try left without a node."""
     group = left[0]
-    need, free = group.need, seating.free[group.need.mask]
+    need, free = group.need, allocation.free[group.need.mask]
     asked = np.flatnonzero(need.request)
     enough = [int(np.count_nonzero(free[:, column] >= need.request[column])) for column in asked]
     column = int(asked[np.argmin(enough)])
-    resource = seating.room.resources[column]
+    resource = allocation.node_table.resources[column]
     most = max(int(free[:, column].max()), 0)
     wanted = int(need.request[column])
     short = (

@@ -219,7 +219,7 @@ def _place(
     pods = [GangPod(m.pod.uid, m.pod.name, m.role, m.rank, m.shape) for m in members]
     placed = [
         Placed(m.role, m.rank, m.node)
-        for m in job.having(State.BOUND, State.SEATED)
+        for m in job.having(State.BOUND, State.RESERVED)
         if m.node is not None and m.node in table.index
     ]
     return gang.place(
@@ -296,7 +296,7 @@ def place_on_targets(
             for m in members
         },
         rule=rule,
-        room=after,
+        node_table=after,
         bucket_of={},
         terms={},
     )

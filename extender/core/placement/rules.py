@@ -9,67 +9,69 @@ from collections.abc import Sequence
 import numpy as np
 
 from extender.core.nodes.node_table import BoolVector, FloatVector, IntMatrix, IntVector
-from extender.core.placement.allocation import Group, Preference, Seating
+from extender.core.placement.allocation import GangAllocation, Group, Preference
 from extender.core.placement.domains import Domains, domain_fit
 
 
-def one_node(seating: Seating, groups: Sequence[Group], preference: Preference) -> list[Group]:
-    """Seat all pods on the best node that holds them all; seat none if there is no such node.
+def one_node(
+    allocation: GangAllocation, groups: Sequence[Group], preference: Preference
+) -> list[Group]:
+    """Place all pods on the best node that holds them all; place none if there is no such node.
 
     Best: most members of the job already there; then the least share free after (best fit); then
     the highest weighted sum; then the first name.
 
     Returns:
-        The groups without a seat: none or all.
+        The groups without a node: none or all.
 
     Source:
         DRS, algorithm 2, in the corrected form.
     """
-    taken = seating.fill(groups)
-    node = best_whole(seating, groups, taken, preference.total(groups))
+    taken = allocation.fill(groups)
+    node = best_whole(allocation, groups, taken, preference.total(groups))
     if node is None:
         return list(groups)
-    return seating.seat_on(groups, taken, np.array([node]))
+    return allocation.place_on(groups, taken, np.array([node]))
 
 
 def best_whole(
-    seating: Seating, groups: Sequence[Group], taken: IntMatrix, preference: FloatVector
+    allocation: GangAllocation, groups: Sequence[Group], taken: IntMatrix, preference: FloatVector
 ) -> int | None:
     """Return the best node among those that would take every pod of the groups."""
     wanted = sum(len(group) for group in groups)
     whole = np.flatnonzero(taken.sum(axis=0) == wanted)
     if not whole.size:
         return None
-    free_after = seating.left_over(groups, taken)[whole]
-    keys = (whole, -preference[whole], free_after, -seating.members[whole])
+    free_after = allocation.left_over(groups, taken)[whole]
+    keys = (whole, -preference[whole], free_after, -allocation.members[whole])
     return int(whole[np.lexsort(keys)[0]])
 
 
 def fewest_nodes(
-    seating: Seating,
+    allocation: GangAllocation,
     groups: Sequence[Group],
     preference: Preference,
     *,
     within: BoolVector | None = None,
 ) -> list[Group]:
-    """Seat pods on as few further nodes as a greedy choice finds, as many pods as fit.
+    """Place pods on as few further nodes as a greedy choice finds, as many pods as fit.
 
     1. If a node holds all pods that are left, the one-node rule says which.
     2. Otherwise the node with most members of the job; then the one that holds most of the pods
        that are left; then the highest weighted sum; then the first name. It takes what it holds,
        the first group first. Then again from 1.
 
-    For pods that are alike as many get a seat as any placement could give, and a job that has no
+    For pods that are alike as many get a node as any placement could give, and a job that has no
     members yet gets the fewest nodes possible.
 
     Args:
-        seating: What is free; changed.
+        allocation: What is free; changed.
         groups: The pods, in the order in which they take a node's room.
         preference: Which of equal nodes.
         within: Nodes that may be used; all if None.
 
     Returns:
-        The groups that got no seat.
+        The groups that got no node.
 
     Source:
         DRS, algorithm 2, in the corrected form.
@@ -77,21 +79,21 @@ def fewest_nodes(
     left = list(groups)
     total = preference.total(groups)
     while left:
-        taken = seating.fill(left)
+        taken = allocation.fill(left)
         if within is not None:
             taken[:, ~within] = 0
-        whole = best_whole(seating, left, taken, total)
+        whole = best_whole(allocation, left, taken, total)
         if whole is not None:
-            return seating.seat_on(left, taken, np.array([whole]))
-        run = _run(seating, left, taken, total)
+            return allocation.place_on(left, taken, np.array([whole]))
+        run = _run(allocation, left, taken, total)
         if not run.size:
             break
-        left = seating.seat_on(left, taken, run)
+        left = allocation.place_on(left, taken, run)
     return left
 
 
 def _run(
-    seating: Seating, groups: Sequence[Group], taken: IntMatrix, total: FloatVector
+    allocation: GangAllocation, groups: Sequence[Group], taken: IntMatrix, total: FloatVector
 ) -> IntVector:
     """Return the nodes that rule 2 takes one after the other before anything else can change.
 
@@ -100,76 +102,80 @@ def _run(
     """
     holds = taken.sum(axis=0)
     used = np.flatnonzero(holds)
-    order = used[np.lexsort((-total[used], -holds[used], -seating.members[used]))]
+    order = used[np.lexsort((-total[used], -holds[used], -allocation.members[used]))]
     sizes = np.array([len(group) for group in groups])
-    seated = taken[:, order].cumsum(axis=1)
-    most = sum(np.minimum(seating.slots(g.need)[order], len(g)) for g in groups)
+    placed = taken[:, order].cumsum(axis=1)
+    most = sum(np.minimum(allocation.slots(g.need)[order], len(g)) for g in groups)
     most_from_here = np.maximum.accumulate(np.asarray(most)[::-1])[::-1]
-    left_before = sizes.sum() - seated.sum(axis=0) + holds[order]
-    goes_on = (seated <= sizes[:, None]).all(axis=0) & (left_before > most_from_here)
+    left_before = sizes.sum() - placed.sum(axis=0) + holds[order]
+    goes_on = (placed <= sizes[:, None]).all(axis=0) & (left_before > most_from_here)
     goes_on[:1] = True
     stop = int(goes_on.argmin()) if not goes_on.all() else len(order)
     return order[:stop]
 
 
-def largest_first(seating: Seating, groups: Sequence[Group], preference: Preference) -> list[Group]:
-    """Seat the largest pods first, each on the node where least stays free (best fit decreasing).
+def largest_first(
+    allocation: GangAllocation, groups: Sequence[Group], preference: Preference
+) -> list[Group]:
+    """Place the largest pods first, each on the node where least stays free (best fit decreasing).
 
     Returns:
-        The groups that got no seat.
+        The groups that got no node.
 
     Source:
         Johnson et al., Worst-case performance bounds for simple one-dimensional packing
         algorithms, SIAM J. Comput. 1974: best fit decreasing.
     """
-    return _best_fit(seating, sorted(groups, key=lambda g: -_size(seating, g)), preference)
+    return _best_fit(allocation, sorted(groups, key=lambda g: -_size(allocation, g)), preference)
 
 
 def most_constrained_first(
-    seating: Seating, groups: Sequence[Group], preference: Preference
+    allocation: GangAllocation, groups: Sequence[Group], preference: Preference
 ) -> list[Group]:
-    """Seat the pods that can use the fewest nodes first, larger ones first, each by best fit.
+    """Place the pods that can use the fewest nodes first, larger ones first, each by best fit.
 
     Returns:
-        The groups that got no seat.
+        The groups that got no node.
     """
 
     def key(group: Group) -> tuple[int, float]:
-        return int(np.count_nonzero(seating.slots(group.need))), -_size(seating, group)
+        return int(np.count_nonzero(allocation.slots(group.need))), -_size(allocation, group)
 
-    return _best_fit(seating, sorted(groups, key=key), preference)
+    return _best_fit(allocation, sorted(groups, key=key), preference)
 
 
-def _best_fit(seating: Seating, groups: Sequence[Group], preference: Preference) -> list[Group]:
+def _best_fit(
+    allocation: GangAllocation, groups: Sequence[Group], preference: Preference
+) -> list[Group]:
     left = []
     for group in groups:
-        nodes = _by_fit(seating, group, preference)
-        slots = seating.slots(group.need)[nodes]
+        nodes = _by_fit(allocation, group, preference)
+        slots = allocation.slots(group.need)[nodes]
         before = slots.cumsum() - slots
-        rest = seating.seat(group, nodes, np.clip(len(group) - before, 0, slots))
+        rest = allocation.place(group, nodes, np.clip(len(group) - before, 0, slots))
         if rest.pods:
             left.append(rest)
     return left
 
 
-def _by_fit(seating: Seating, group: Group, preference: Preference) -> IntVector:
+def _by_fit(allocation: GangAllocation, group: Group, preference: Preference) -> IntVector:
     """Return the nodes that hold a pod of the group, least free after one pod first."""
-    slots = seating.slots(group.need)
+    slots = allocation.slots(group.need)
     nodes = np.flatnonzero(slots)
-    free_after = seating.left_over([group], np.minimum(slots, 1)[None, :])[nodes]
+    free_after = allocation.left_over([group], np.minimum(slots, 1)[None, :])[nodes]
     return nodes[np.lexsort((-preference.total([group])[nodes], free_after))]
 
 
-def _size(seating: Seating, group: Group) -> float:
+def _size(allocation: GangAllocation, group: Group) -> float:
     """Return a pod's request as a share of the cluster, summed over resources."""
-    capacity = np.maximum(seating.room.allocatable.sum(axis=0), 1)
+    capacity = np.maximum(allocation.node_table.allocatable.sum(axis=0), 1)
     return float((group.need.request / capacity).sum())
 
 
 def fewest_domains(
-    seating: Seating, groups: Sequence[Group], preference: Preference, found: Domains
+    allocation: GangAllocation, groups: Sequence[Group], preference: Preference, found: Domains
 ) -> list[Group]:
-    """Seat pods in as few domains as a greedy choice finds, as many pods as fit.
+    """Place pods in as few domains as a greedy choice finds, as many pods as fit.
 
     1. If a domain holds all pods that are left: the one with most members of the job, then the one
        with least left over.
@@ -180,18 +186,18 @@ def fewest_domains(
     For pods that are alike, in a job without members, no choice has fewer domains.
 
     Returns:
-        The groups that got no seat.
+        The groups that got no node.
     """
     left, full = list(groups), set[int]()
     alike = len({group.need for group in groups}) == 1
     while left:
-        fit = domain_fit(found, left, seating, preference)
+        fit = domain_fit(found, left, allocation, preference)
         for index in (*fit.best_fits(), *fit.fullest_first()):
             if index not in full:
-                left = fewest_nodes(seating, left, preference, within=found.within(index))
+                left = fewest_nodes(allocation, left, preference, within=found.within(index))
                 full.add(index)
                 if not alike or sum(map(len, left)) <= fit.holds.max():
                     break  # for pods that are alike the comparison holds until few are left
         else:
             break
-    return fewest_nodes(seating, left, preference)
+    return fewest_nodes(allocation, left, preference)

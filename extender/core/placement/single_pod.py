@@ -25,7 +25,7 @@ MOST_SHAPES: Final = 32
 
 
 class SinglePodPlacements:
-    """Seats of pods without others, by shape. A cache: what it says depends on no earlier call."""
+    """Nodes of pods without others, by shape. A cache: what it says depends on no earlier call."""
 
     def __init__(self) -> None:
         self._rankings: dict[PodShape, _Ranking] = {}
@@ -138,7 +138,7 @@ class _Ranking:
             order=(pod.uid,),
             spares={pod.uid: spares},
             rule=ONE_NODE,
-            room=self._room,
+            node_table=self._room,
             bucket_of={},
             terms={pod.uid: terms.explain(node)},
         )

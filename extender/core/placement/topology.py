@@ -14,7 +14,7 @@ from extender.core.cluster.reasons import Reason
 from extender.core.kinds.problem import Problem
 from extender.core.nodes.node_table import BoolVector, NodeTable
 from extender.core.parameters.placement import TopologyParameters
-from extender.core.placement.allocation import Group, Preference, Seating
+from extender.core.placement.allocation import GangAllocation, Group, Preference
 from extender.core.placement.domains import Domain, Domains, domain_fit, domains
 from extender.core.placement.placement import Unschedulable
 from extender.core.placement.rules import fewest_domains, fewest_nodes
@@ -38,7 +38,7 @@ class Wanted:
 
 
 def wanted(job: Job, room: NodeTable, params: TopologyParameters) -> Wanted | None:
-    """Return by what the members are to be placed that have no seat yet; None for nothing.
+    """Return by what the members are to be placed that have no node yet; None for nothing.
 
     Raises:
         InputError: The annotation names no level.
@@ -102,7 +102,7 @@ def home(job: Job, leaving: Collection[Uid], room: NodeTable, found: Domains) ->
         room: The nodes.
         found: The domains of which one must hold the job.
     """
-    staying = [m for m in job.having(State.BOUND, State.SEATED) if m.pod.uid not in leaving]
+    staying = [m for m in job.having(State.BOUND, State.RESERVED) if m.pod.uid not in leaving]
     nodes = [room.index[m.node] for m in staying if m.node is not None and m.node in room.index]
     mask: BoolVector = found.of_node >= 0
     for node in nodes:
@@ -146,7 +146,7 @@ class Search:
         wanted: What it asks for.
         params: See ``TopologyParameters``.
         groups: Its pods.
-        seating: Makes an empty seating of these nodes.
+        allocation: Makes an empty allocation of these nodes.
         preference: Which of equal domains.
         in_buckets: Whether its pods go in buckets.
     """
@@ -154,7 +154,7 @@ class Search:
     wanted: Wanted
     params: TopologyParameters
     groups: Sequence[Group]
-    seating: Callable[[BoolVector | None], Seating]
+    allocation: Callable[[BoolVector | None], GangAllocation]
     preference: Preference
     in_buckets: bool
 
@@ -179,22 +179,22 @@ class Search:
 
     def of_level(self, level: int) -> Domains:
         """Return the domains of a level."""
-        return domains(self.seating(None).room, self.params.levels[: level + 1])
+        return domains(self.allocation(None).node_table, self.params.levels[: level + 1])
 
     def refusal(self) -> Unschedulable:
         """Return why no domain of the level holds the gang: how many of its pods the best holds."""
-        found, seating = self.of_level(self.wanted.level), self.seating(None)
-        level, home = found.level, self._home(found, seating)
+        found, allocation = self.of_level(self.wanted.level), self.allocation(None)
+        level, home = found.level, self._home(found, allocation)
         if -1 in home or len(home) > 1:
             return _failed(f"its other members are not in one {level.name}{_named(found, home)}")
-        fit = domain_fit(found, self.groups, seating, self.preference)
+        fit = domain_fit(found, self.groups, allocation, self.preference)
         best = [*home] or fit.roomiest()
         if not best:
             return _failed(f"no node has the label {level.label}, which makes a {level.name}")
-        inside = self.seating(found.within(best[0]))
+        inside = self.allocation(found.within(best[0]))
         fewest_nodes(inside, self.groups, self.preference)
         total = sum(len(group) for group in self.groups)
-        held = f"{len(inside.seats)} of {total} pods fit in {found.all[best[0]].name}"
+        held = f"{len(inside.nodes)} of {total} pods fit in {found.all[best[0]].name}"
         if home:
             return _failed(f"{held}, where its other members are")
         alike = len({group.need for group in self.groups}) == 1
@@ -206,27 +206,27 @@ class Search:
 
         Where members are placed, only their domain. The roomiest is always tried.
         """
-        seating = self.seating(None)
-        fit = domain_fit(found, self.groups, seating, self.preference)
+        allocation = self.allocation(None)
+        fit = domain_fit(found, self.groups, allocation, self.preference)
         best = fit.best_fits()
-        if home := self._home(found, seating):
+        if home := self._home(found, allocation):
             best = [index for index in best if home == {index}]
         most = self.params.most_tries
         if len(best) > most:
             best = list(dict.fromkeys([*best[: most - 1], *fit.roomiest()]))
         return [Area(found.within(index), found.all[index]) for index in best]
 
-    def _home(self, found: Domains, seating: Seating) -> set[int]:
+    def _home(self, found: Domains, allocation: GangAllocation) -> set[int]:
         """Return the domains of members that have a place; -1 for nodes without the label."""
-        nodes = [*np.flatnonzero(seating.members).tolist(), *self.wanted.anchors]
+        nodes = [*np.flatnonzero(allocation.members).tolist(), *self.wanted.anchors]
         return set(found.of_node[nodes].tolist()) if nodes else set()
 
     def _spread(self, area: Area, own: Domains) -> Iterator[Area]:
         """Yield the area; before it, for a gang in buckets, the domains that a spread uses."""
         if self.in_buckets:
-            seating = self.seating(area.within)
-            fewest_domains(seating, self.groups, self.preference, own)
-            used = np.unique(own.of_node[list(seating.seats.values())])
+            allocation = self.allocation(area.within)
+            fewest_domains(allocation, self.groups, self.preference, own)
+            used = np.unique(own.of_node[list(allocation.nodes.values())])
             yield Area(np.isin(own.of_node, used), area.domain, near=own)
         yield Area(area.within, area.domain, over=own, near=own)
 

@@ -85,7 +85,7 @@ def find_candidates(
         job = job_views.view(snapshot, key)
         if not slot_requests.wants_admission(job) or job.problem or not slot_requests.is_whole(job):
             continue
-        if job.having(State.BOUND, State.SEATED, State.LOOSE):
+        if job.having(State.BOUND, State.RESERVED, State.LOOSE):
             continue  # it began before it could be asked
         try:
             _sort(job, snapshot, steps_of(job, runs.get(key), history), params, found)

@@ -32,7 +32,7 @@ class RoleAssignment:
         free: What is left, (R, T, M); the same array for both kinds if the machines are common.
         usable: On which machines they may run.
         prices: What one costs, (T, M).
-        likes: Seats that were found cheapest; taken first where they can be kept.
+        likes: The cheapest allocation; its machines come first where possible.
         here: Machines of those that run already, by index: they stay in the run that goes on.
     """
 
@@ -45,7 +45,7 @@ class RoleAssignment:
     here: Sequence[int] = ()
     taken: dict[tuple[int, int], int] = field(default_factory=dict)
 
-    def seats(self) -> Allocation:
+    def allocation(self) -> Allocation:
         """Return where they sit."""
         rows = sorted((slot, machine, n) for (slot, machine), n in self.taken.items() if n)
         if not rows:
@@ -57,9 +57,9 @@ class RoleAssignment:
 
 
 def assign_machines(kinds: Sequence[RoleAssignment], now: int) -> bool:
-    """Seat all pods of all kinds; say whether that could be done.
+    """Place all pods of all kinds; return True if that could be done.
 
-    Those that run in slot ``now`` already are seated first, then kind by kind, those that stay
+    Those that run in slot ``now`` already are placed first, then kind by kind, those that stay
     longest first.
     """
     for kind in kinds:
@@ -100,7 +100,7 @@ def _end(counts: Counts, now: int, index: int) -> int:
 
 
 def _place(kind: RoleAssignment, first: int, last: int, wanted: int) -> bool:
-    """Seat so many pods from slot to slot, each on one machine."""
+    """Place so many pods from slot to slot, each on one machine."""
     if not wanted:
         return True
     room = _rooms(kind, first, last, wanted)

@@ -28,7 +28,7 @@ class Machines:
     """See the module.
 
     Attributes:
-        room: The nodes, for their labels and taints.
+        node_table: The nodes, for their labels and taints.
         names: Nodes that hold workers, by row.
         server_names: Nodes that hold parameter servers, by row; the same ones unless a label tells
             them apart.
@@ -38,7 +38,7 @@ class Machines:
         mark: Another text for other machines.
     """
 
-    room: NodeTable
+    node_table: NodeTable
     names: tuple[NodeName, ...]
     server_names: tuple[NodeName, ...]
     resources: tuple[str, ...]
@@ -66,12 +66,12 @@ class Machines:
 
     def usable(self, shape: PodShape, *, server: bool = False) -> BoolVector:
         """Return on which rows such a pod may run, by labels, taints and affinity."""
-        found: BoolVector = self.room.classes.mask(shape)[self._columns[server]]
+        found: BoolVector = self.node_table.classes.mask(shape)[self._columns[server]]
         return found
 
     @cached_property
     def _columns(self) -> tuple[IntVector, IntVector]:
-        index = self.room.index
+        index = self.node_table.index
         return (
             np.array([index[name] for name in self.names], dtype=np.int64),
             np.array([index[name] for name in self.server_names], dtype=np.int64),
@@ -80,7 +80,7 @@ class Machines:
 
 def read_machines(snapshot: Snapshot, params: SlotTimeParameters) -> Machines | None:
     """Return the machines; None if no node can hold a worker."""
-    room = snapshot.room
+    room = snapshot.node_table
     theirs = priced_share(snapshot, params.share)
     columns = [i for i, name in enumerate(room.resources) if name != PODS]
     label = params.server_label
@@ -95,7 +95,7 @@ def read_machines(snapshot: Snapshot, params: SlotTimeParameters) -> Machines | 
     names = tuple(room.nodes[i].name for i in working)
     server_names = names if common else tuple(room.nodes[i].name for i in serving)
     return Machines(
-        room=room,
+        node_table=room,
         names=names,
         server_names=server_names,
         resources=tuple(room.resources[i] for i in columns),

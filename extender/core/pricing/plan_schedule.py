@@ -45,8 +45,8 @@ def schedule_of(plan: SlotPlan, machines: Machines, first: int) -> Schedule | Un
         utility=plan.utility,
         bill=plan.bill,
         completion_slot=plan.completion - first + 1,
-        workers=_seats(workers, machines.rows, first, horizon),
-        servers=_seats(servers, machines.server_rows, first, horizon),
+        workers=_allocation(workers, machines.rows, first, horizon),
+        servers=_allocation(servers, machines.server_rows, first, horizon),
     )
 
 
@@ -70,17 +70,17 @@ def fits(job: TrainingJob, schedule: Schedule, promised: Commitments) -> bool:
     """Return True if a schedule fits beside what is promised, which is the same afterwards."""
     promised.take(job, schedule)  # in place: a copy of all slots for each plan would cost too much
     kinds = ((promised.workers, schedule.workers), (promised.servers, schedule.servers))
-    held = all(_holds(pool, seats) for pool, seats in kinds)
+    held = all(_holds(pool, allocation) for pool, allocation in kinds)
     promised.give_back(job, schedule)
     return held
 
 
-def _holds(pool: Pool, seats: Allocation) -> bool:
-    used = pool.used[:, seats.slots - 1, seats.machines]
-    return bool((used <= pool.capacity[:, seats.machines] + ROUNDING).all())
+def _holds(pool: Pool, allocation: Allocation) -> bool:
+    used = pool.used[:, allocation.slots - 1, allocation.machines]
+    return bool((used <= pool.capacity[:, allocation.machines] + ROUNDING).all())
 
 
-def _seats(
+def _allocation(
     spans: Sequence[tuple[int, int, Mapping[NodeName, int]]],
     rows: Mapping[NodeName, int],
     first: int,
@@ -99,9 +99,14 @@ def _seats(
     return Allocation(slots, machines, counts)
 
 
-def _by_slot(seats: Allocation, names: Sequence[NodeName]) -> dict[int, dict[NodeName, int]]:
+def _by_slot(allocation: Allocation, names: Sequence[NodeName]) -> dict[int, dict[NodeName, int]]:
     found: dict[int, dict[NodeName, int]] = {}
-    rows = zip(seats.slots.tolist(), seats.machines.tolist(), seats.counts.tolist(), strict=True)
+    rows = zip(
+        allocation.slots.tolist(),
+        allocation.machines.tolist(),
+        allocation.counts.tolist(),
+        strict=True,
+    )
     for slot, machine, count in rows:
         found.setdefault(slot, {})[names[machine]] = count
     return found

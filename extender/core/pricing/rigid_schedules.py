@@ -18,14 +18,14 @@ from extender.core.pricing.training_job import TrainingJob
 
 @dataclass(frozen=True, eq=False)
 class RigidSchedule:
-    """A schedule before anybody is seated.
+    """A schedule before its pods have machines.
 
     Attributes:
         first: Its first slot.
         last: Its last one.
         workers: How many run in each.
-        payoff: At the cheapest seats of each slot.
-        likes: Those seats.
+        payoff: At the cheapest machines of each slot.
+        likes: Those machines.
     """
 
     first: int

@@ -29,7 +29,7 @@ class Offers:
     counts: IntMatrix
     costs: FloatMatrix
 
-    def seats(self, row: int, wanted: int) -> tuple[IntVector, IntVector]:
+    def allocation(self, row: int, wanted: int) -> tuple[IntVector, IntVector]:
         """Return machines and counts of the ``wanted`` cheapest in the slot of ``row``."""
         counts = self.counts[row]
         before = counts.cumsum() - counts
@@ -101,7 +101,7 @@ def arranged(first: int, price: FloatMatrix, room: FloatMatrix, most: int) -> Of
     order = price.argsort(axis=1, kind="stable")
     at = order + np.arange(0, slots * machines, max(1, machines))[:slots, None]
     upto = np.minimum(room.take(at).cumsum(axis=1), most)
-    # Each seat costs its machine's price: first nothing, in the end what there is no seat for.
+    # A pod costs its machine's price: first nothing, in the end infinity where none fits.
     each = np.empty((slots, machines + 2))
     each[:, 0], each[:, 1:-1], each[:, -1] = 0.0, price.take(at), np.inf
     times = np.ones(each.shape, dtype=np.int64)
@@ -112,13 +112,13 @@ def arranged(first: int, price: FloatMatrix, room: FloatMatrix, most: int) -> Of
 
 
 def cheapest_allocation(offers: list[Offers], wanted: IntVector) -> Allocation:
-    """Return the cheapest seats, ``wanted`` of them in each slot from the first offer's on."""
+    """Return the cheapest allocation of ``wanted`` pods in each slot from the first offer's on."""
     slots, machines, each = [_NONE], [_NONE], [_NONE]
     left = iter(wanted.tolist())
     for offer in offers:
         for row, count in zip(range(len(offer.costs)), left, strict=False):
             if count:
-                there, taken = offer.seats(row, count)
+                there, taken = offer.allocation(row, count)
                 slots.append(np.full(len(there), offer.first + row, dtype=np.int64))
                 machines.append(there)
                 each.append(taken)

@@ -149,12 +149,12 @@ class Pool:
         resources, machines = self.capacity.shape
         self.used: FloatCube = np.zeros((resources, horizon, machines))
 
-    def take(self, seats: Allocation, demand: tuple[float, ...], sign: float = 1.0) -> None:
-        """Promise ``demand`` for each of the seats; ``sign`` -1 gives it back."""
+    def take(self, allocation: Allocation, demand: tuple[float, ...], sign: float = 1.0) -> None:
+        """Promise ``demand`` for each pod of the allocation; ``sign`` -1 gives it back."""
         for resource, amount in enumerate(demand):
             if amount:
                 used = self.used[resource]
-                used[seats.slots - 1, seats.machines] += sign * amount * seats.counts
+                used[allocation.slots - 1, allocation.machines] += sign * amount * allocation.counts
                 if sign < 0:
                     np.maximum(used, 0.0, out=used)
 

@@ -1,9 +1,9 @@
 """The best schedule that can be followed: nobody moves from slot to slot, no node is taken twice.
 
-The paper's schedule (``admission``) may put a job on other machines in every slot. First its
-workers are seated so that each stays where it is (``seating``). If that cannot be done, the job is
+The paper's schedule (``admission``) may put a job on other machines in every slot. First each
+worker gets a machine on which it stays (``machine_assignment``). If that cannot be done, the job is
 offered only what every machine has left in all slots of a stretch: there everybody can stay. At
-last it is offered the same number of workers in slots in a row, wherever those find seats.
+last it is offered the same number of workers in slots in a row, wherever machines are free.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ that long anyway."""
 _MOST_TRIES: Final = 32
 _MOST_WIDTHS: Final = 16
 _NOWHERE: Final = np.zeros(0, dtype=np.int64)
-_NO_SEATS: Final = Allocation(_NOWHERE, _NOWHERE, _NOWHERE)
+_NO_ALLOCATION: Final = Allocation(_NOWHERE, _NOWHERE, _NOWHERE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,7 @@ def _unchanging(
         starts, widths = (1, 1), [min(max(len(wanted.here), job.least_workers), job.chunks)]
     tries = rigid_schedules.by_payoff(job, open_state, widths, starts, least_payoff)
     for _, one in zip(range(_MOST_TRIES), tries, strict=False):
-        likes = (one.likes, _NO_SEATS)
+        likes = (one.likes, _NO_ALLOCATION)
         if settled := _settled(wanted, state, one.counts, likes, least_payoff):
             return settled
     return None
@@ -156,12 +156,12 @@ def _level(
     first = int(found.workers.slots[0])
     for last in _lasts(first, found.completion_slot, state.cluster.horizon):
         flat = _flat(open_state, first, last)
-        likes, job = _NO_SEATS, wanted.job
+        likes, job = _NO_ALLOCATION, wanted.job
         if state.cluster.common and job.fixed_servers:
-            seated = _servers(wanted, flat, first, last)
-            if seated is None:
+            reserved = _servers(wanted, flat, first, last)
+            if reserved is None:
                 continue
-            likes = seated
+            likes = reserved
             flat.promised.workers.take(likes, job.server)
             job = replace(job, fixed_servers=0)
         again = admission.offer(job, flat, params, start=first, least_payoff=least_payoff).schedule
@@ -192,8 +192,8 @@ def _flat(state: SlotState, first: int, last: int) -> SlotState:
 
 def _servers(wanted: ScheduleRequest, state: SlotState, first: int, last: int) -> Allocation | None:
     counts = dict.fromkeys(range(first, last + 1), wanted.job.fixed_servers or 0)
-    kind = _kind(wanted, state, counts, _NO_SEATS, _free(state.promised.servers), servers=True)
-    return kind.seats() if machine_assignment.assign_machines([kind], 1) else None
+    kind = _kind(wanted, state, counts, _NO_ALLOCATION, _free(state.promised.servers), servers=True)
+    return kind.allocation() if machine_assignment.assign_machines([kind], 1) else None
 
 
 def _settled(
@@ -203,7 +203,7 @@ def _settled(
     likes: tuple[Allocation, Allocation],
     least_payoff: float,
 ) -> Schedule | None:
-    """Return the schedule with so many workers in each slot, everybody seated, at its true bill."""
+    """Return the schedule with so many workers in each slot, all placed, at its true bill."""
     job, promised = wanted.job, state.promised
     served = {slot: job.servers_for(count) for slot, count in counts.items()}
     free = _free(promised.workers)
@@ -217,8 +217,8 @@ def _settled(
     utility = job.utility.of(end - job.arrival)
     if utility - bill <= least_payoff:
         return None
-    seats = workers.seats(), servers.seats()
-    return Schedule(utility - bill, utility, bill, end, *seats)
+    allocation = workers.allocation(), servers.allocation()
+    return Schedule(utility - bill, utility, bill, end, *allocation)
 
 
 def _bill(kind: RoleAssignment) -> float:

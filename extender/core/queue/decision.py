@@ -84,7 +84,7 @@ class _QueuePass:
     def __init__(self, session: Session, state: QueueState) -> None:
         self.session, self.state = session, state
         self.snapshot, self.params = session.snapshot, session.parameters
-        self.table = self.snapshot.room
+        self.table = self.snapshot.node_table
         self.commands: list[Command] = []
         self.backoff = {k: b for k, b in state.backoff.items() if k in self.snapshot.jobs}
         self.lost_since: dict[Uid, float] = {}
@@ -266,7 +266,9 @@ class _QueuePass:
             lost_since=self.lost_since,
             partial_since=self.partial_since,
             most_bound=self.most_bound,
-            refused={u: n for u, n in self.state.refused.items() if u in self.snapshot.seats},
+            refused={
+                u: n for u, n in self.state.refused.items() if u in self.snapshot.reservations
+            },
             told=told,
             running=running,
             runs=runs,

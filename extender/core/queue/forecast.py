@@ -207,7 +207,7 @@ MOST_JOBS: Final = 100
 """Jobs of which the start is computed, the first of the queue."""
 
 
-ON_ITS_WAY: Final = "seats are taken"
+ON_ITS_WAY: Final = "nodes are reserved"
 
 
 FITS_NOW: Final = "fits now"
@@ -292,7 +292,7 @@ def _projected(
         runs=state.runs,
         stuck=stuck,
         now=session.now,
-        table=session.snapshot.room,
+        table=session.snapshot.node_table,
         pending={key: job_views.view(session.snapshot, key) for key in keys},
     )
     projection.run(running_jobs.running(session, state))

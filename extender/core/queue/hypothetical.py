@@ -76,16 +76,16 @@ def with_job(snapshot: Snapshot, supposed: HypotheticalJob, scheduler: str, now:
 
 
 def carried_out(snapshot: Snapshot, cycle: QueueOutcome) -> Snapshot:
-    """Return the cluster when the pods that a cycle released have their seats."""
+    """Return the cluster when the pods that a cycle released have their reservations."""
     released = _released(snapshot, cycle)
-    seats = {
+    reservations = {
         pod.uid: Reservation(node, one.plan, one.plan_size, assumed=True, decision=one.decision)
         for pod, one, node in released
     }
     return replace(
         snapshot,
-        room=_taken(snapshot.room, released),
-        seats={**snapshot.seats, **seats},
+        node_table=_taken(snapshot.node_table, released),
+        reservations={**snapshot.reservations, **reservations},
     )
 
 
@@ -96,7 +96,7 @@ def found_by(key: JobKey, snapshot: Snapshot, cycle: QueueOutcome) -> NodeTable:
         if registry.job_key(pod) == key:
             break
         ahead.append((pod, one, node))
-    return _taken(snapshot.room, ahead)
+    return _taken(snapshot.node_table, ahead)
 
 
 def _queued(pod: Pod, scheduler: str, now: float, classes: Mapping[str, PriorityClass]) -> Pod:
@@ -113,12 +113,14 @@ def _queued(pod: Pod, scheduler: str, now: float, classes: Mapping[str, Priority
         node_name=None,
         phase="Pending",
         deleting=False,
-        annotations={key: text for key, text in pod.annotations.items() if key not in labels.SEAT},
+        annotations={
+            key: text for key, text in pod.annotations.items() if key not in labels.RESERVATION
+        },
     )
 
 
 def _released(snapshot: Snapshot, cycle: QueueOutcome) -> list[tuple[Pod, ReleasePod, NodeName]]:
-    """Return the pods that were given a seat, in the order in which they were."""
+    """Return the pods that were given a reservation, in the order in which they were."""
     gangs = [command for command in cycle.commands if isinstance(command, ReleaseGang)]
     return [
         (snapshot.pods[PodKey(one.pod)], one, one.node)

@@ -88,7 +88,7 @@ def by_job(snapshot: Snapshot, namespace: str = "") -> Iterator[tuple[JobKey, li
             continue
         shapes = [pod.shape for pod in pods if _counts(pod, snapshot)]
         if (kept := snapshot.placeholders.get(key)) is not None:
-            shapes += [seat.shape for seat in kept.seats]
+            shapes += [placeholder.shape for placeholder in kept.placeholders]
         if shapes:
             yield key, shapes
 
@@ -120,7 +120,7 @@ def _counts(pod: Pod, snapshot: Snapshot) -> bool:
     """Return True if a pod is bound, or released and not bound yet."""
     if pod.finished:
         return False
-    if pod.uid in snapshot.bound or pod.uid in snapshot.seats:
+    if pod.uid in snapshot.bound or pod.uid in snapshot.reservations:
         return True
     loose = labels.PLAN in pod.annotations and not pod.gates
     return loose and not pod.deleting
@@ -153,8 +153,8 @@ class Shares:
 
     def __init__(self, held: Held, snapshot: Snapshot, params: CoreParameters) -> None:
         self._snapshot, self._params = snapshot, params.fair_share
-        self._capacity: IntVector = snapshot.room.allocatable.sum(axis=0)
-        self._demands = Demands(snapshot.room)
+        self._capacity: IntVector = snapshot.node_table.allocatable.sum(axis=0)
+        self._demands = Demands(snapshot.node_table)
         self._entitled: dict[str, Entitlement] = {}
         self._held: dict[str, IntVector] = {}
         self._kept_for: dict[str, JobKey] = {}
@@ -180,7 +180,7 @@ class Shares:
     def leave(self, running: RunningJob) -> None:
         """Count no more what a job held that has ended."""
         namespace = running.job.partition("/")[0]
-        gone = total((shape for shape, _ in running.pods), self._snapshot.room)
+        gone = total((shape for shape, _ in running.pods), self._snapshot.node_table)
         self._held[namespace] = self._holds(namespace) - gone
 
     def keep_for(self, job: Job, refusal: Refusal) -> None:
@@ -263,8 +263,8 @@ def may_hold(snapshot: Snapshot, pod: Pod, params: CoreParameters) -> bool:
         return True
     entitled, _ = entitlement(pod.namespace, snapshot)
     mine = (shape for key, shapes in by_job(snapshot, pod.namespace) for shape in shapes)
-    capacity: IntVector = snapshot.room.allocatable.sum(axis=0)
-    return fair_share.allows(entitled, total((*mine, pod.shape), snapshot.room), capacity)
+    capacity: IntVector = snapshot.node_table.allocatable.sum(axis=0)
+    return fair_share.allows(entitled, total((*mine, pod.shape), snapshot.node_table), capacity)
 
 
 def shares(snapshot: Snapshot, params: CoreParameters) -> Shares:
@@ -287,7 +287,7 @@ def of_running(
 
 
 def _has_members(job: Job) -> bool:
-    return bool(job.having(State.BOUND, State.SEATED, State.LOOSE))
+    return bool(job.having(State.BOUND, State.RESERVED, State.LOOSE))
 
 
 def _refused(reason: Reason) -> Refusal:

@@ -244,7 +244,7 @@ def ordered(jobs: tuple[Job, ...], session: Session) -> tuple[Ranked, ...]:
     if params.order is Order.CREATION:
         ranked.sort(key=lambda place: (place.job.created_at, place.job.about.uid))
     if params.order is Order.WEIGHTING:
-        return _by_weight(ranked, snapshot.room, params)
+        return _by_weight(ranked, snapshot.node_table, params)
     return tuple(ranked)
 
 

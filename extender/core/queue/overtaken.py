@@ -33,7 +33,7 @@ def _remaining(commands: Sequence[Command], before: Snapshot, now: Snapshot) -> 
     for command in commands:
         if isinstance(command, ReleaseGang):
             taken = _taken(command, now, planned)
-            if taken is None or _crowded(taken, before.room, now.room):
+            if taken is None or _crowded(taken, before.node_table, now.node_table):
                 continue
             planned = taken
         yield command
@@ -50,9 +50,9 @@ def _taken(
             return None
         if release.node is None:
             continue
-        if release.node not in now.room.index:
+        if release.node not in now.node_table.index:
             return None
-        demand = now.room.demand(pod.shape)
+        demand = now.node_table.demand(pod.shape)
         taken[release.node] = taken.get(release.node, np.zeros_like(demand)) + demand
     return taken
 

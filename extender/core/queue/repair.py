@@ -26,7 +26,7 @@ import numpy as np
 
 from extender.core.cluster import pod_shape
 from extender.core.cluster.cache import Kept, Slot
-from extender.core.cluster.commands import ClearSeat, Command, DeletePod, RewriteSeat
+from extender.core.cluster.commands import ClearReservation, Command, DeletePod, RewriteReservation
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.nodes import feasibility
@@ -35,7 +35,7 @@ from extender.core.queue.state import QueueState
 from shared import labels
 from shared.model import NodeName, Pod, PodShape, Uid
 
-PARTIAL_STATES = (State.BOUND, State.SEATED, State.LOOSE)
+PARTIAL_STATES = (State.BOUND, State.RESERVED, State.LOOSE)
 
 
 @dataclass(frozen=True)
@@ -56,19 +56,19 @@ def lost_reservations(snapshot: Snapshot, state: QueueState) -> frozenset[Uid]:
     On an overcommitted node the reservations are counted again in order of creation and name, on
     top of what is bound; those that do not fit any more are lost.
     """
-    seated = _seated(snapshot)
-    snapshot.cache.of(_ACCEPTED).trim(snapshot.seats.keys())
+    reserved = _reserved(snapshot)
+    snapshot.cache.of(_ACCEPTED).trim(snapshot.reservations.keys())
     by_node: dict[NodeName, list[Pod]] = {}
     lost: set[Uid] = set()
-    for pod, node in seated:
+    for pod, node in reserved:
         if _refuses(snapshot, pod, node) or node in state.refused.get(pod.uid, ()):
             lost.add(pod.uid)
         else:
             by_node.setdefault(node, []).append(pod)
-    crowded = set(np.flatnonzero((snapshot.room.free < 0).any(axis=1)).tolist())
+    crowded = set(np.flatnonzero((snapshot.node_table.free < 0).any(axis=1)).tolist())
     for node, pods in by_node.items():
-        if snapshot.room.index[node] in crowded:
-            lost.update(_squeezed_out(snapshot.room, node, pods, seated))
+        if snapshot.node_table.index[node] in crowded:
+            lost.update(_squeezed_out(snapshot.node_table, node, pods, reserved))
     return frozenset(lost)
 
 
@@ -77,7 +77,7 @@ def moves(
 ) -> tuple[list[Move], NodeTable]:
     """Return where the lost reservations of a job go, and the nodes after that."""
     found: list[Move] = []
-    for member in job.having(State.SEATED):
+    for member in job.having(State.RESERVED):
         if member.pod.uid not in lost:
             continue
         room = without(room, member)
@@ -89,14 +89,14 @@ def moves(
 
 
 def without_a_node(job: Job, room: NodeTable, state: QueueState) -> tuple[Member, ...]:
-    """Return the released members whose seat is missing and that fit on no pinned node now.
+    """Return the released members whose reservation is missing and that fit on no pinned node now.
 
     The others of them are planned again with their gang. One of which only the node was removed
-    goes on without a seat, and is among them when none of its nodes takes it any more.
+    goes on without a reservation, and is among them when none of its nodes takes it any more.
     """
     found = [m for m in job.having(State.LOOSE) if _has_lost_its_pin(m, room)]
     for member in job.having(State.DIRECT):
-        if not member.unseated:
+        if not member.unreserved:
             continue
         target = _other_node(member, room, state.refused.get(member.pod.uid, frozenset()))
         if target is None:
@@ -106,33 +106,33 @@ def without_a_node(job: Job, room: NodeTable, state: QueueState) -> tuple[Member
     return tuple(found)
 
 
-def rewrite(member: Member, node: NodeName, snapshot: Snapshot) -> RewriteSeat:
+def rewrite(member: Member, node: NodeName, snapshot: Snapshot) -> RewriteReservation:
     """Return the command that names another planned node."""
-    seat, pod = snapshot.seats[member.pod.uid], member.pod
-    return RewriteSeat(
+    reservation, pod = snapshot.reservations[member.pod.uid], member.pod
+    return RewriteReservation(
         pod=pod.key,
         uid=pod.uid,
         resource_version=pod.resource_version,
         node=node,
-        plan=seat.plan,
-        plan_size=seat.plan_size,
+        plan=reservation.plan,
+        plan_size=reservation.plan_size,
         direct=member.direct,
     )
 
 
 def dissolve(job: Job, cause: str) -> tuple[Command, ...]:
-    """Return the commands that give back every seat and every bound member of a job."""
+    """Return the commands that give back every reservation and every bound member of a job."""
     holding = job.having(*PARTIAL_STATES)
-    unseated = tuple(m for m in job.having(State.DIRECT) if m.unseated)
-    return tuple(give_back(m, cause) for m in (*holding, *unseated))
+    unreserved = tuple(m for m in job.having(State.DIRECT) if m.unreserved)
+    return tuple(give_back(m, cause) for m in (*holding, *unreserved))
 
 
-def give_back(member: Member, cause: str) -> DeletePod | ClearSeat:
+def give_back(member: Member, cause: str) -> DeletePod | ClearReservation:
     """Return the command after which the member has no place any more, and may get a new one."""
     pod = member.pod
     if member.direct and member.state is not State.BOUND:
-        annotated = not labels.SEAT.isdisjoint(pod.annotations)
-        return ClearSeat(pod.key, pod.uid, pod.resource_version, cause, annotated)
+        annotated = not labels.RESERVATION.isdisjoint(pod.annotations)
+        return ClearReservation(pod.key, pod.uid, pod.resource_version, cause, annotated)
     return DeletePod(pod.key, pod.uid, cause, bare=pod.controller is None)
 
 
@@ -166,7 +166,7 @@ def was_whole(job: Job, state: QueueState) -> bool:
     if _left_behind(job):
         return False
     bound = {m.plan for m in job.having(State.BOUND, State.SUCCEEDED)}
-    waiting = {m.plan for m in job.having(State.SEATED, State.LOOSE)}
+    waiting = {m.plan for m in job.having(State.RESERVED, State.LOOSE)}
     return bool(bound) and not bound & waiting
 
 
@@ -197,21 +197,21 @@ def _refused_by_kubelet(job: Job) -> bool:
     return len(refused) > len(later)
 
 
-def _seated(snapshot: Snapshot) -> list[tuple[Pod, NodeName]]:
-    seats: list[tuple[Pod, NodeName]] = []
+def _reserved(snapshot: Snapshot) -> list[tuple[Pod, NodeName]]:
+    reservations: list[tuple[Pod, NodeName]] = []
     for key in snapshot.waiting:
         for pod in snapshot.jobs[key]:
-            seat = snapshot.seats.get(pod.uid)
-            if seat and not (pod.deleting or pod.finished or pod.uid in snapshot.bound):
-                seats.append((pod, seat.node))
-    return seats
+            reservation = snapshot.reservations.get(pod.uid)
+            if reservation and not (pod.deleting or pod.finished or pod.uid in snapshot.bound):
+                reservations.append((pod, reservation.node))
+    return reservations
 
 
 def _refuses(snapshot: Snapshot, pod: Pod, node: NodeName) -> bool:
-    index = snapshot.room.index.get(node)
+    index = snapshot.node_table.index.get(node)
     if index is None:
         return True
-    source = (pod.shape, snapshot.room.nodes[index])
+    source = (pod.shape, snapshot.node_table.nodes[index])
     kept = snapshot.cache.of(_ACCEPTED)
     accepted = kept.get(pod.uid, source)
     if accepted is None:
@@ -221,10 +221,10 @@ def _refuses(snapshot: Snapshot, pod: Pod, node: NodeName) -> bool:
 
 
 def _squeezed_out(
-    room: NodeTable, node: NodeName, pods: Iterable[Pod], seated: Iterable[tuple[Pod, NodeName]]
+    room: NodeTable, node: NodeName, pods: Iterable[Pod], reserved: Iterable[tuple[Pod, NodeName]]
 ) -> set[Uid]:
     index = room.index[node]
-    here: Mapping[Uid, PodShape] = {p.uid: p.shape for p, n in seated if n == node}
+    here: Mapping[Uid, PodShape] = {p.uid: p.shape for p, n in reserved if n == node}
     used = room.used[index] - sum(room.demand(shape) for shape in here.values())
     lost = set()
     for pod in sorted(pods, key=lambda p: (p.created_at, p.namespace, p.name)):

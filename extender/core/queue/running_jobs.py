@@ -249,9 +249,9 @@ def _running_job(
 def _placeholders(snapshot: Snapshot, key: JobKey) -> list[tuple[PodShape, int]]:
     """Return what is kept for members of a direct gang that do not exist yet."""
     kept = snapshot.placeholders.get(key)
-    seats = () if kept is None else kept.seats
-    index = snapshot.room.index
-    return [(seat.shape, index[seat.node]) for seat in seats if seat.node in index]
+    placeholders = () if kept is None else kept.placeholders
+    index = snapshot.node_table.index
+    return [(one.shape, index[one.node]) for one in placeholders if one.node in index]
 
 
 def _placed_pods(
@@ -264,9 +264,9 @@ def _placed_pods(
         if pod.finished:
             continue
         node = snapshot.bound.get(pod.uid)
-        if node is None and pod.uid in snapshot.seats:
-            node = snapshot.seats[pod.uid].node
-        index = None if node is None else snapshot.room.index.get(node)
+        if node is None and pod.uid in snapshot.reservations:
+            node = snapshot.reservations[pod.uid].node
+        index = None if node is None else snapshot.node_table.index.get(node)
         if index is not None:
             leaves = pod.deleting or pod.uid in surplus
             (leaving if leaves else staying).append((pod.shape, index))

@@ -203,7 +203,7 @@ class SchedulingPass:
             self._tries += 1
             if beside := backfill.beside(head, pods, self._place_head(self._head)):
                 self.backfill_head = beside
-                self._take(place.job, pods, result.placement.room)
+                self._take(place.job, pods, result.placement.node_table)
                 return result
         return Refusal.of(Reason.BEHIND_RESERVATION)
 
@@ -217,7 +217,7 @@ class SchedulingPass:
         result = self.attempts.plan(place.job, place.value.v, table)
         if isinstance(result, Plan):
             pods = placed_pods(place.job, result, table)
-            self._take(place.job, pods, result.placement.room)
+            self._take(place.job, pods, result.placement.node_table)
         return result
 
     def _take(self, job: Job, pods: PlacedPods, table: NodeTable) -> None:
@@ -249,7 +249,7 @@ def place_head(job: Job, value: float, attempt: Attempt) -> backfill.PlaceHead:
 
     def place(table: NodeTable) -> NodeTable | None:
         result = attempt(needed, value, table)
-        return result.placement.room if isinstance(result, Plan) else None
+        return result.placement.node_table if isinstance(result, Plan) else None
 
     return place
 
@@ -285,7 +285,7 @@ def _can_wait(job: Job) -> bool:
 
 def _lacks_members(job: Job) -> bool:
     """Return True if a gang that has members lacks some of those it needs."""
-    return planner.missing(job) > 0 and bool(job.having(State.BOUND, State.SEATED, State.LOOSE))
+    return planner.missing(job) > 0 and bool(job.having(State.BOUND, State.RESERVED, State.LOOSE))
 
 
 def _needed(job: Job) -> Job:
@@ -316,7 +316,7 @@ def waits_in_queue(job: Job, state: QueueState, now_seconds: float) -> bool:
     members = job.having(State.DIRECT)
     if not members or job.kept:
         return False
-    if any(m.unseated for m in members):
+    if any(m.unreserved for m in members):
         return True
     if job.key in state.turned_away:
         return True

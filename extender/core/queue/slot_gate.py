@@ -45,7 +45,7 @@ def priced_share(snapshot: Snapshot, share: float) -> IntMatrix:
 
     Rounded down, so that the others' part is never less than theirs.
     """
-    room = snapshot.room
+    room = snapshot.node_table
     left = np.maximum(room.allocatable - _daemons(snapshot), 0)
     part = Fraction(share).limit_denominator(_DENOMINATOR)
     whole, rest = np.divmod(left, part.denominator)  # in integers: bytes are too many for floats
@@ -54,7 +54,7 @@ def priced_share(snapshot: Snapshot, share: float) -> IntMatrix:
 
 
 def _daemons(snapshot: Snapshot) -> IntMatrix:
-    room = snapshot.room
+    room = snapshot.node_table
     used = np.zeros_like(room.allocatable)
     for pod in snapshot.pods.values():
         node = snapshot.bound.get(pod.uid)
@@ -121,7 +121,7 @@ def _there(span: Span, node: NodeName) -> int:
 Nodes = Mapping[Uid, NodeName]
 
 
-_PLACED: Final = (State.BOUND, State.SEATED, State.LOOSE)
+_PLACED: Final = (State.BOUND, State.RESERVED, State.LOOSE)
 
 
 _GONE: Final = frozenset({State.SUCCEEDED, State.FAILED, State.LEAVING})
@@ -188,7 +188,7 @@ class Gate:
     def count(self, part: Part, plan: Plan, table: NodeTable) -> None:
         """Count what a plan ``on_all_nodes`` takes of the part of jobs with a utility."""
         if part.priced:
-            self._placed[part.job.key] = plan.placement.room.used - table.used
+            self._placed[part.job.key] = plan.placement.node_table.used - table.used
 
     def _slot_plan(self, job: Job) -> SlotPlan | Refusal | None:
         """Return the plan of a job with a utility, None for one of the others, or why it waits."""
@@ -263,9 +263,9 @@ def others(room: NodeTable, snapshot: Snapshot, params: CoreParameters) -> NodeT
     if known is None:
         theirs = priced_share(snapshot, params.slot_time.share)
         unused = np.maximum(theirs - _used(snapshot, plans_by_job(snapshot)), 0)
-        known = (_filled(snapshot.room, unused), unused)
+        known = (_filled(snapshot.node_table, unused), unused)
         kept.put(_OTHERS, source, known)
-    return known[0] if room is snapshot.room else _filled(room, known[1])
+    return known[0] if room is snapshot.node_table else _filled(room, known[1])
 
 
 def _filled(room: NodeTable, unused: IntMatrix) -> NodeTable:
@@ -293,12 +293,14 @@ def gate(session: Session, state: QueueState) -> Gate | None:
 
 def _used(snapshot: Snapshot, plans: Mapping[JobKey, OwnedPlan]) -> IntMatrix:
     """Return what pods of admitted jobs use, those on their way counted."""
-    room = snapshot.room
+    room = snapshot.node_table
     used = np.zeros_like(room.allocatable)
     for key in plans:
         for pod in snapshot.jobs.get(key, ()):
-            seat = snapshot.seats.get(pod.uid)
-            node = snapshot.bound.get(pod.uid) or (seat.node if seat is not None else None)
+            reservation = snapshot.reservations.get(pod.uid)
+            node = snapshot.bound.get(pod.uid) or (
+                reservation.node if reservation is not None else None
+            )
             if node is not None and node in room.index and not pod.finished:
                 used[room.index[node]] += room.demand(pod.shape)
     return used
@@ -317,11 +319,13 @@ def _members(job: Job, plan: SlotPlan, slot: int) -> tuple[Job, Nodes]:
     known = {m.pod.uid for m in workers}
     serving = [m for m in live if m.pod.uid not in known]
     held = {m.pod.uid for m in workers[len(nodes) :]}
-    found = _seats(workers[: len(nodes)], nodes) | _seats(serving, server_nodes(plan, slot))
+    found = _reservations(workers[: len(nodes)], nodes) | _reservations(
+        serving, server_nodes(plan, slot)
+    )
     return migrations.with_held(job, held), found
 
 
-def _seats(members: list[Member], nodes: tuple[NodeName, ...]) -> dict[Uid, NodeName]:
+def _reservations(members: list[Member], nodes: tuple[NodeName, ...]) -> dict[Uid, NodeName]:
     placed = tuple(m.node for m in members if m.node is not None)
     waiting = [m for m in members if m.node is None]
     free = left(nodes, placed)
@@ -330,10 +334,10 @@ def _seats(members: list[Member], nodes: tuple[NodeName, ...]) -> dict[Uid, Node
 
 def on_all_nodes(plan: Plan, part: NodeTable, room: NodeTable) -> Plan:
     """Return a plan made on a part of the nodes, with all nodes after it."""
-    after = plan.placement.room
+    after = plan.placement.node_table
     used = after.used - part.used + room.used
     used.setflags(write=False)
     return replace(
         plan,
-        placement=replace(plan.placement, room=after.replaced(used=used, ports=after.ports)),
+        placement=replace(plan.placement, node_table=after.replaced(used=used, ports=after.ports)),
     )

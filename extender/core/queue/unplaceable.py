@@ -32,7 +32,7 @@ MESSAGE: Final = (
     "the nodes could not hold the job even if all were empty: it waits without the gate, so that "
     "an autoscaler may add nodes"
 )
-_NOT_NEW: Final = (State.HELD, State.BOUND, State.SEATED, State.LOOSE)
+_NOT_NEW: Final = (State.HELD, State.BOUND, State.RESERVED, State.LOOSE)
 
 
 def shown(entries: Iterable[QueueEntry], session: Session) -> Iterator[Command]:
@@ -74,7 +74,7 @@ _EMPTIED: Final[Slot[Kept[str, NodeTable]]] = Slot(Kept)
 
 def _empty(snapshot: Snapshot) -> NodeTable:
     """Return the nodes without pods: the same object until a node changes."""
-    room, known = snapshot.room, snapshot.cache.of(_EMPTIED)
+    room, known = snapshot.node_table, snapshot.cache.of(_EMPTIED)
     source = (room.nodes, room.resources)
     found = known.get("", source)
     if found is None:

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from extender.core.cluster.commands import ReleasePod, RewriteSeat
+from extender.core.cluster.commands import ReleasePod, RewriteReservation
 from shared import labels
 from shared.errors import InputError
 from shared.model import JobKey, Owner, Uid
@@ -59,17 +59,19 @@ def read(owner: Owner, key: str, decoder: "msgspec.json.Decoder[RecordT]") -> Re
 def release_annotations(command: ReleasePod) -> Mapping[str, str | None]:
     """Return what a release writes; None takes an annotation away."""
     return {
-        **_seat(command.node, command.plan, command.plan_size, direct=command.direct),
+        **_reservation(command.node, command.plan, command.plan_size, direct=command.direct),
         labels.DECISION: command.decision,
     }
 
 
-def rewrite_annotations(command: RewriteSeat) -> Mapping[str, str | None]:
-    """Return what names another node; a promised seat becomes a written one thereby."""
-    return _seat(command.node, command.plan, command.plan_size, direct=command.direct)
+def rewrite_annotations(command: RewriteReservation) -> Mapping[str, str | None]:
+    """Return what names another node; a promised reservation becomes a written one thereby."""
+    return _reservation(command.node, command.plan, command.plan_size, direct=command.direct)
 
 
-def _seat(node: str | None, plan: str, plan_size: int, *, direct: bool) -> Mapping[str, str | None]:
+def _reservation(
+    node: str | None, plan: str, plan_size: int, *, direct: bool
+) -> Mapping[str, str | None]:
     return {
         labels.NODE: node,
         labels.PLAN: plan or None,

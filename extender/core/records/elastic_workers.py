@@ -125,7 +125,9 @@ def _is_ranged(snapshot: Snapshot, pods: Sequence[Pod], owners: Collection[Uid])
 ENDED: Final = frozenset({State.SUCCEEDED, State.FAILED})
 
 
-_SEATLESS: Final = frozenset({State.GATED, State.HELD, State.LOOSE, State.DIRECT, State.IN_TREE})
+_WITHOUT_NODE: Final = frozenset(
+    {State.GATED, State.HELD, State.LOOSE, State.DIRECT, State.IN_TREE}
+)
 
 
 _PLACED: Final = frozenset({State.BOUND, State.SUCCEEDED})
@@ -167,7 +169,7 @@ class OwnerWorkers:
     @property
     def waiting(self) -> int:
         """How many of the first to leave have no node yet, nor are on their way to one."""
-        placed = (i for i, member in enumerate(self.live) if member.state not in _SEATLESS)
+        placed = (i for i, member in enumerate(self.live) if member.state not in _WITHOUT_NODE)
         return next(placed, len(self.live))
 
 

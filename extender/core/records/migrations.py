@@ -73,9 +73,11 @@ def recorded_replacement(
 
 
 def node_of(snapshot: Snapshot, pod: Pod) -> NodeName | None:
-    """Return the node a pod is bound to or has a seat on."""
-    seat = snapshot.seats.get(pod.uid)
-    return snapshot.bound.get(pod.uid) or pod.node_name or (seat.node if seat else None)
+    """Return the node a pod is bound to or has a reservation on."""
+    reservation = snapshot.reservations.get(pod.uid)
+    return (
+        snapshot.bound.get(pod.uid) or pod.node_name or (reservation.node if reservation else None)
+    )
 
 
 def current_replacements(snapshot: Snapshot, migration: Migration) -> Mapping[Uid, Pod]:
@@ -159,7 +161,7 @@ def reservations(
 
     Args:
         migration: Any.
-        arrived: Mappings by uid of the pods that have a seat or a node.
+        arrived: Mappings by uid of the pods that have a reservation or a node.
     """
     if migration.phase not in KEEPING:
         return ()
@@ -259,7 +261,7 @@ def _of(snapshot: Snapshot, migration: Migration) -> Replacements:
             held.add(pod.uid)
         else:
             targets[pod.uid] = member.target
-    places = reservations(migration, (snapshot.seats, snapshot.bound))
+    places = reservations(migration, (snapshot.reservations, snapshot.bound))
     return Replacements(frozenset(held), targets, places)
 
 

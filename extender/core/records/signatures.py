@@ -115,25 +115,25 @@ def parse(text: str) -> Signature | None:
     return Signature(key_id, int(generation), digest) if number and digest.isascii() else None
 
 
-_SEAT: Final = (labels.NODE, labels.PLAN, labels.PLAN_SIZE)
+_RESERVATION: Final = (labels.NODE, labels.PLAN, labels.PLAN_SIZE)
 
 
 class Signed(StrEnum):
     """What is signed."""
 
-    SEAT = "seat"
+    RESERVATION = "seat"
     RESCALE = "rescale"
     SLOT_PLAN = "slot-plan"
     PROFILE = "profile"
     MIGRATION = "migration"
 
 
-def seat(namespace: str, uid: str, notes: Mapping[str, str | None]) -> tuple[str, ...]:
-    """Return what is said of a pod's seat: whose, where, of which plan, and whether it is pinned.
+def reservation(namespace: str, uid: str, notes: Mapping[str, str | None]) -> tuple[str, ...]:
+    """Return the signed statement of a pod's reservation: pod, node, plan and whether it is pinned.
 
     The decision behind it is for people and not covered.
     """
-    said = (notes.get(key) or "" for key in (*_SEAT, labels.DIRECT))
+    said = (notes.get(key) or "" for key in (*_RESERVATION, labels.DIRECT))
     return ("seat", namespace, uid, *said)
 
 

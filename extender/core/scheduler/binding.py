@@ -31,7 +31,7 @@ POD_LEAVING: Final = CallError("shuntyard: the pod is being deleted")
 BOUND_ELSEWHERE: Final = CallError("shuntyard: the pod is bound to another node")
 NODE_GONE: Final = CallError("shuntyard: the node is gone")
 PLAN_CHANGED: Final = CallError("shuntyard: the pod is planned on another node")
-NO_RESERVATION: Final = CallError("shuntyard: the pod has no seat any more")
+NO_RESERVATION: Final = CallError("shuntyard: no node is reserved for the pod any more")
 GANG_NOT_THERE: Final = CallError("shuntyard: the rest of the gang did not arrive in time")
 NO_NEED_TO_WAIT: Final = CallError(
     "shuntyard: the pod is bound with its gang; too many calls wait for this one to wait too"
@@ -67,7 +67,7 @@ def objection(
     bound = snapshot.bound.get(uid)
     if bound is not None and bound != node:
         return BOUND_ELSEWHERE
-    if node not in snapshot.room.index:
+    if node not in snapshot.node_table.index:
         return NODE_GONE
     if pod.scheduler_name != params.scheduler_name:
         return None
@@ -77,8 +77,10 @@ def objection(
 def _against_the_plan(snapshot: Snapshot, pod: Pod, node: NodeName) -> CallError | None:
     planned = planned_node(snapshot, pod)
     if planned is None:
-        unreserved = pod.uid not in snapshot.bound and pod.uid not in snapshot.seats
-        return NO_RESERVATION if unreserved and direct_gangs.needs_seat(snapshot, pod) else None
+        unreserved = pod.uid not in snapshot.bound and pod.uid not in snapshot.reservations
+        return (
+            NO_RESERVATION if unreserved and direct_gangs.needs_reservation(snapshot, pod) else None
+        )
     return PLAN_CHANGED if planned != node else None
 
 
@@ -105,8 +107,10 @@ def burst(
         others = (p for p in snapshot.jobs[key] if p.uid in arrived and _is_left_alone(p))
         return Burst((), tuple(p.uid for p in others))
     job = job_views.view(snapshot, key)
-    here = [m for m in job.having(State.SEATED, State.LOOSE, State.DIRECT) if m.pod.uid in arrived]
-    due = {m.pod.uid for m in job.having(State.SEATED, State.LOOSE)}
+    here = [
+        m for m in job.having(State.RESERVED, State.LOOSE, State.DIRECT) if m.pod.uid in arrived
+    ]
+    due = {m.pod.uid for m in job.having(State.RESERVED, State.LOOSE)}
     size = job.min_available or 1
     if job.placed < size and (due.difference(arrived) or job.placed + len(here) < size):
         return None
@@ -119,16 +123,16 @@ def annotations(snapshot: Snapshot, pod: Pod) -> Mapping[str, str]:
     The decision, and for a reservation made by an answer to filter everything that a release would
     have written: from then on the pod itself names its plan.
     """
-    notes, seat = pod.annotations, snapshot.seats.get(pod.uid)
-    decision = notes.get(labels.DECISION) or (seat.decision if seat else "")
+    notes, reservation = pod.annotations, snapshot.reservations.get(pod.uid)
+    decision = notes.get(labels.DECISION) or (reservation.decision if reservation else "")
     found = {labels.DECISION: decision} if decision else {}
-    if seat is None or labels.PLAN in notes or labels.GATE in pod.gates:
+    if reservation is None or labels.PLAN in notes or labels.GATE in pod.gates:
         return found
     return {
         **found,
-        labels.NODE: seat.node,
-        labels.PLAN: seat.plan,
-        labels.PLAN_SIZE: str(seat.plan_size),
+        labels.NODE: reservation.node,
+        labels.PLAN: reservation.plan,
+        labels.PLAN_SIZE: str(reservation.plan_size),
         labels.DIRECT: "true",
     }
 
@@ -154,8 +158,8 @@ def planned_node(snapshot: Snapshot, pod: Pod) -> NodeName | None:
     """
     if pod_shape.unmodelled(snapshot, pod):
         return None
-    if seat := snapshot.seats.get(pod.uid):
-        return seat.node
+    if reservation := snapshot.reservations.get(pod.uid):
+        return reservation.node
     known = snapshot.pods.get(pod.key)
     annotated = pod.annotations.get(labels.NODE)
     if annotated is None or (known is not None and known.uid == pod.uid):

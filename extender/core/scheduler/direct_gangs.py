@@ -50,7 +50,7 @@ NEVER = QueueView(may_plan=False, monotonic=0.0)
 
 
 class GivenCpu(Struct, frozen=True):
-    """The seat of a member that is there."""
+    """The reservation of a member that is there."""
 
     uid: Uid
     node: NodeName
@@ -64,8 +64,8 @@ class Grant:
     Attributes:
         job: The gang.
         node: Where the pod goes that was asked about.
-        taken: Number of the open seat that it takes; 0 if the gang was planned just now.
-        given: Seats of the members that are there, the pod itself among them, if it was.
+        taken: Number of the placeholder that it takes; 0 if the gang was planned just now.
+        given: Reservations of the members that are there, the pod itself among them, if it was.
         placeholders: The plan, and what it keeps for the members that are not there; with ``taken``
             None.
     """
@@ -77,7 +77,7 @@ class Grant:
     placeholders: PlaceholderReservations | None = None
 
 
-def needs_seat(snapshot: Snapshot, pod: Pod) -> bool:
+def needs_reservation(snapshot: Snapshot, pod: Pod) -> bool:
     """Return True if the pod is a member of a gang that the extender alone keeps whole."""
     notes = pod.annotations
     if labels.PLAN in notes or pod.scheduling_group or labels.GATE in pod.gates:
@@ -114,12 +114,12 @@ def grant(
     occasion: QueueView,
     params: CoreParameters,
 ) -> Grant | None:
-    """Return the seat of a pod that ``needs_seat`` and has none; None if it gets none now.
+    """Return a reservation for a pod that ``needs_reservation``; None if it gets none now.
 
     Args:
         snapshot: The cluster; a pod that is not in it gets nothing.
         pod: The pod that kube-scheduler asks about.
-        names: The nodes it offers; an open seat on one of them is preferred.
+        names: The nodes it offers; a placeholder on one of them is preferred.
         occasion: Whether a gang may be planned now.
         params: The engine's parameters.
     """
@@ -128,8 +128,8 @@ def grant(
         return None
     key = registry.job_key(known)
     kept = snapshot.placeholders.get(key)
-    if kept is not None and (seat := _fitting(kept, known, names, snapshot)):
-        return Grant(key, seat.node, taken=seat.number)
+    if kept is not None and (placeholder := _fitting(kept, known, names, snapshot)):
+        return Grant(key, placeholder.node, taken=placeholder.number)
     return _planned(snapshot, known, key, occasion, params) if occasion.may_plan else None
 
 
@@ -149,7 +149,7 @@ def unjudged(snapshot: Snapshot, known: Collection[JobKey]) -> bool:
 
 
 def overdue(snapshot: Snapshot, monotonic: float, params: CoreParameters) -> tuple[JobKey, ...]:
-    """Return the jobs whose members did not come: their open seats are to be given back."""
+    """Return the jobs whose members did not come: their placeholders are to be given back."""
     return tuple(
         key
         for key, kept in sorted(snapshot.placeholders.items())
@@ -160,23 +160,27 @@ def overdue(snapshot: Snapshot, monotonic: float, params: CoreParameters) -> tup
 def _fitting(
     kept: PlaceholderReservations, pod: Pod, names: Sequence[str], snapshot: Snapshot
 ) -> Placeholder | None:
-    """Return the first seat for such a pod, looking at no more seats than it needs to."""
-    shape, room = pod_shape.shape(snapshot, pod), snapshot.room
+    """Return the first placeholder for such a pod; stop at the first that fits."""
+    shape, room = pod_shape.shape(snapshot, pod), snapshot.node_table
     static = NodeFilter(shape)
     role = registry.membership(pod, above(snapshot, pod)).role
 
     def usable() -> Iterator[Placeholder]:
-        return (seat for seat in kept.seats if seat.shape == shape and _stands(seat, static, room))
+        return (
+            placeholder
+            for placeholder in kept.placeholders
+            if placeholder.shape == shape and _stands(placeholder, static, room)
+        )
 
-    first = next((seat for seat in usable() if seat.role == role), None) or next(usable(), None)
+    first = next((one for one in usable() if one.role == role), None) or next(usable(), None)
     if first is None or first.node in names:
         return first
     offered, like = frozenset(names), first.role
     return next((s for s in usable() if s.role == like and s.node in offered), first)
 
 
-def _stands(seat: Placeholder, static: NodeFilter, room: NodeTable) -> bool:
-    index = room.index.get(seat.node)
+def _stands(placeholder: Placeholder, static: NodeFilter, room: NodeTable) -> bool:
+    index = room.index.get(placeholder.node)
     return index is not None and static.accepts(room.nodes[index])
 
 
@@ -205,22 +209,24 @@ def _planned(
             plan=plan,
             plan_size=size,
             at=occasion.monotonic,
-            seats=tuple(_open(i, member, placement) for i, member in enumerate(to_come, start=1)),
+            placeholders=tuple(
+                _open(i, member, placement) for i, member in enumerate(to_come, start=1)
+            ),
         ),
     )
 
 
 def _plannable(job: Job, here: Sequence[Member]) -> bool:
     known = job.min_available is not None and not job.problem
-    queued = job.having(State.GATED, State.HELD) or any(m.unseated for m in here)
+    queued = job.having(State.GATED, State.HELD) or any(m.unreserved for m in here)
     return known and not queued and not any(m.shape.unmodelled for m in here)
 
 
 def _without_open(snapshot: Snapshot, key: JobKey) -> NodeTable:
     kept = snapshot.placeholders.get(key)
-    seats = kept.seats if kept else ()
+    placeholders = kept.placeholders if kept else ()
     return migrations.without_reservations(
-        snapshot.room, [(seat.node, seat.shape) for seat in seats]
+        snapshot.node_table, [(one.node, one.shape) for one in placeholders]
     )
 
 

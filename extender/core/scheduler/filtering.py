@@ -40,10 +40,10 @@ from shared.model import NodeName, Pod, PodShape
 PLANNED_NOT_OFFERED: Final = "shuntyard: the planned node was not offered"
 
 
-NO_ROOM_BESIDE_SEATS: Final = "shuntyard: no room beside the seats of others"
+NO_ROOM_BESIDE_RESERVATIONS: Final = "shuntyard: the free room is reserved for other jobs"
 
 
-NO_SEATS: Final = "shuntyard: the gang has no seats yet"
+NO_RESERVATIONS: Final = "shuntyard: no nodes are reserved for the gang yet"
 
 
 NO_QUOTA: Final = "shuntyard: the namespace may not hold more"
@@ -60,7 +60,7 @@ class FilterVerdict:
         nowhere: Constant message; every offered node is refused so, as ``unresolvable``.
         error: Why the whole call fails; None if it does not.
         not_offered: The planned node, if kube-scheduler's own filters had refused it.
-        grant: Seats that this answer gives away; None if it gives none.
+        grant: Reservations that this answer gives away; None if it gives none.
         settled: It was the planned node's, and it was offered: what else was decides nothing.
     """
 
@@ -74,7 +74,7 @@ class FilterVerdict:
     settled: bool = False
 
 
-WITHOUT_SEATS: Final = FilterVerdict(nowhere=NO_SEATS)
+WITHOUT_RESERVATIONS: Final = FilterVerdict(nowhere=NO_RESERVATIONS)
 """The answer for a member of a gang that waits in the queue."""
 
 
@@ -93,15 +93,15 @@ def filter_nodes(
     planned = planned_node(snapshot, pod)
     if planned is not None:
         return _planned(planned, names)
-    if not direct_gangs.needs_seat(snapshot, pod):
+    if not direct_gangs.needs_reservation(snapshot, pod):
         if not namespace_shares.may_hold(snapshot, pod, params):
             return FilterVerdict(nowhere=NO_QUOTA)
-        room = slot_gate.others(snapshot.room, snapshot, params)
+        room = slot_gate.others(snapshot.node_table, snapshot, params)
         return _best(snapshot, pod, names, params) or _with_room(
             room, pod_shape.without_devices(snapshot, pod.shape), names
         )
     granted = direct_gangs.grant(snapshot, pod, names, occasion, params)
-    return WITHOUT_SEATS if granted is None else _planned(granted.node, names, granted)
+    return WITHOUT_RESERVATIONS if granted is None else _planned(granted.node, names, granted)
 
 
 def _planned(
@@ -122,7 +122,7 @@ def _best(
     """Let a single pod pass on its best offered node alone; None where all with room are named."""
     if not direct_gangs.is_single(snapshot, pod):
         return None
-    room = slot_gate.others(snapshot.room, snapshot, params)
+    room = slot_gate.others(snapshot.node_table, snapshot, params)
     node = snapshot.cache.of(SINGLE_PODS).node(
         pod.shape,
         room,
@@ -144,4 +144,6 @@ def _offered(names: Sequence[str], room: NodeTable) -> BoolVector | None:
 def _with_room(room: NodeTable, shape: PodShape, names: Sequence[str]) -> FilterVerdict:
     usable = frozenset(compress(room.index, room.feasible(shape).tolist()))
     passed = tuple(filter(usable.__contains__, names))  # thousands of names: no loop of ours
-    return FilterVerdict(passed, {} if passed else dict.fromkeys(names, NO_ROOM_BESIDE_SEATS))
+    return FilterVerdict(
+        passed, {} if passed else dict.fromkeys(names, NO_ROOM_BESIDE_RESERVATIONS)
+    )

@@ -25,7 +25,7 @@ def scores(
         return tuple((name, 0) for name in names)
     total = terms(snapshot, pod, names, params).total(params.weights)
     points = scoring.prioritize_scores(total)
-    index = snapshot.room.index
+    index = snapshot.node_table.index
     return tuple(
         (name, 0 if (i := index.get(NodeName(name))) is None else int(points[i])) for name in names
     )
@@ -33,7 +33,7 @@ def scores(
 
 def terms(snapshot: Snapshot, pod: Pod, names: Sequence[str], params: CoreParameters) -> Terms:
     """Return the named terms of the pod on every node; only ``names`` are candidates."""
-    room = snapshot.room
+    room = snapshot.node_table
     candidates = np.zeros(len(room.nodes), dtype=np.bool_)
     candidates[[room.index[NodeName(n)] for n in names if n in room.index]] = True
     return scoring.terms(
@@ -50,25 +50,25 @@ def explain(
     snapshot: Snapshot, pod: Pod, params: CoreParameters
 ) -> Mapping[NodeName, Mapping[str, float]]:
     """Return every term and the total by node, for the nodes that can take the pod now."""
-    feasible = snapshot.room.feasible(pod_shape.without_devices(snapshot, pod.shape))
-    nodes = snapshot.room.nodes
+    feasible = snapshot.node_table.feasible(pod_shape.without_devices(snapshot, pod.shape))
+    nodes = snapshot.node_table.nodes
     names = [nodes[i].name for i in np.flatnonzero(feasible).tolist()]
     found = terms(snapshot, pod, names, params)
     total = found.total(params.weights)
-    index = snapshot.room.index
+    index = snapshot.node_table.index
     return {
         name: {**found.explain(index[name]), "total": float(total[index[name]])} for name in names
     }
 
 
 def _members_on_node(snapshot: Snapshot, pod: Pod) -> IntVector:
-    counts = np.zeros(len(snapshot.room.nodes), dtype=np.int64)
+    counts = np.zeros(len(snapshot.node_table.nodes), dtype=np.int64)
     for member in snapshot.jobs.get(registry.job_key(pod), ()):
         if member.finished or member.deleting or member.uid == pod.uid:
             continue
-        seat = snapshot.seats.get(member.uid)
-        node = snapshot.bound.get(member.uid) or (seat.node if seat else None)
-        index = None if node is None else snapshot.room.index.get(node)
+        reservation = snapshot.reservations.get(member.uid)
+        node = snapshot.bound.get(member.uid) or (reservation.node if reservation else None)
+        index = None if node is None else snapshot.node_table.index.get(node)
         if index is not None:
             counts[index] += 1
     return counts

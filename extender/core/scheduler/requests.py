@@ -84,12 +84,12 @@ class FilterDecision(Decision[NoState, RequestTrigger, FilterOutcome]):
         """Keep the nodes that the answer may depend on."""
         verdict = outcome.answer
         decisive = verdict.passed if verdict.settled else trigger.nodes
-        nodes = abridged(decisive, snapshot.room.index)
+        nodes = abridged(decisive, snapshot.node_table.index)
         return replace(trigger, nodes=nodes, count=len(decisive))
 
     @override
     def expanded(self, snapshot: Snapshot, trigger: RequestTrigger) -> RequestTrigger:
-        return replace(trigger, nodes=in_full(trigger.nodes, snapshot.room.index))
+        return replace(trigger, nodes=in_full(trigger.nodes, snapshot.node_table.index))
 
     @override
     def summary(
@@ -97,7 +97,7 @@ class FilterDecision(Decision[NoState, RequestTrigger, FilterOutcome]):
     ) -> dict[str, Any]:
         verdict, nodes = outcome.answer, tuple(trigger.nodes)
         kept: dict[str, Any] = {
-            **abridged_verdict(verdict, snapshot.room.index, nodes, trigger.count),
+            **abridged_verdict(verdict, snapshot.node_table.index, nodes, trigger.count),
             "nowhere": verdict.nowhere,
             "not_offered": verdict.not_offered,
         }
@@ -131,11 +131,11 @@ class PrioritizeDecision(Decision[NoState, RequestTrigger, PrioritizeOutcome]):
     def shortened(
         self, snapshot: Snapshot, trigger: RequestTrigger, outcome: PrioritizeOutcome
     ) -> RequestTrigger:
-        return replace(trigger, nodes=abridged(trigger.nodes, snapshot.room.index))
+        return replace(trigger, nodes=abridged(trigger.nodes, snapshot.node_table.index))
 
     @override
     def expanded(self, snapshot: Snapshot, trigger: RequestTrigger) -> RequestTrigger:
-        return replace(trigger, nodes=in_full(trigger.nodes, snapshot.room.index))
+        return replace(trigger, nodes=in_full(trigger.nodes, snapshot.node_table.index))
 
     @override
     def summary(

@@ -101,7 +101,7 @@ class AgentAnswers:
         if not self.synced():
             return AgentRefusal(Cause.NOT_SYNCED, "this replica does not know the cluster yet")
         snapshot = self.store.snapshot()
-        if node not in snapshot.room.index:
+        if node not in snapshot.node_table.index:
             text = f"node: there is no node {node} in the cluster"
             return AgentRefusal(Cause.NO_SUCH_NODE, text)
         return snapshot

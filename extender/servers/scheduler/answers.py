@@ -8,14 +8,14 @@ from extender.controllers.base import DecisionContext
 from extender.core.cluster.decision import Decision, OutcomeT
 from extender.core.scheduler.binding import STANDBY, CallError
 from extender.core.scheduler.direct_gangs import QueueView
-from extender.core.scheduler.filtering import WITHOUT_SEATS, FilterVerdict
+from extender.core.scheduler.filtering import WITHOUT_RESERVATIONS, FilterVerdict
 from extender.core.scheduler.requests import FILTER, PRIORITIZE, NoState, RequestTrigger
 from extender.metrics.extender import Passed
 from shared.model import Pod
 
 
 class Desk(Protocol):
-    """Knows the queue, and keeps the seats that filter gives to direct gangs."""
+    """Knows the queue, and keeps the reservations that filter gives to direct gangs."""
 
     def waits(self, pod: Pod) -> bool:
         """Say whether the pod was refused before, and nothing has changed for it since."""
@@ -55,7 +55,7 @@ class SchedulerAnswers:
         if pod.scheduler_name != self.context.parameters.scheduler_name:
             self.context.metrics.passed.labels(verb=Passed.FILTER.value).inc()
         if self.desk.waits(pod):
-            return WITHOUT_SEATS
+            return WITHOUT_RESERVATIONS
         trigger = RequestTrigger(pod, node_names, self.desk.occasion(pod))
         verdict = self._decided(FILTER, trigger).answer
         self.desk.take_over(pod, verdict)

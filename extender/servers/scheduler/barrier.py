@@ -113,9 +113,9 @@ class BindBarrier:
         if arrival is None:
             outcome = asyncio.get_running_loop().create_future()
             gang[pod.uid] = arrival = Arrival(pod, node, outcome)
-        seat = snapshot.seats.get(pod.uid)
+        reservation = snapshot.reservations.get(pod.uid)
         # A gang's last arrival opens the barrier at once; the ones before it need no look.
-        if seat is None or len(gang) >= seat.plan_size:
+        if reservation is None or len(gang) >= reservation.plan_size:
             self._ready.add(job)
             self._wake.set()
         return arrival

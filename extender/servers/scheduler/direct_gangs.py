@@ -1,4 +1,4 @@
-"""The desk of direct gangs: when filter may plan one, and what becomes of the seats it gives."""
+"""Direct gangs: when filter may plan one, and what becomes of the reservations it gives."""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ class DirectDesk:
         Waiting pods are asked about again and again, thousands of them whenever anything happens to
         a bound pod: so this looks at nothing but the pod and two tables.
         """
-        if not _is_ours_to_seat(pod, self.schedule.context.parameters.scheduler_name):
+        if not _is_ours_to_place(pod, self.schedule.context.parameters.scheduler_name):
             return False
         waiting = self.schedule.is_in_line(registry.job_key(pod))
         return waiting and not self.recorder.store.has_place(pod.uid)
@@ -54,12 +54,12 @@ class DirectDesk:
             self._turn_away(registry.job_key(pod))
 
     def _turn_away(self, job: JobKey) -> None:
-        """Its seats for others are given back: without this member they are of no use."""
+        """Its reservations for others are given back: without this member they are of no use."""
         if job in self.recorder.store.snapshot().placeholders:
             self.recorder.drop_placeholders(job)
         self.schedule.turn_away(job)
 
 
-def _is_ours_to_seat(pod: Pod, scheduler_name: str) -> bool:
+def _is_ours_to_place(pod: Pod, scheduler_name: str) -> bool:
     released = labels.PLAN in pod.annotations
     return pod.scheduler_name == scheduler_name and not released and not pod.scheduling_group

@@ -1,23 +1,23 @@
 """What we write on objects of others is signed, and checked where objects come in.
 
-Anybody who may edit a pod may write our annotations on it. So each seat, each record on an owner
-and the spec of each Migration is signed, and what does not verify never reaches the store:
+Anybody who may edit a pod may write our annotations on it. So each reservation, each record on
+an owner and the spec of each Migration is signed, and what does not verify never reaches the store:
 
 =====================  ============================================================================
 object                 what the core sees where the signature is missing, wrong or old
 =====================  ============================================================================
-pod without a node     the pod without the annotations of its seat; ``seat_refused`` says why
-pod with a node        the pod as it is: nothing is decided by its seat any more
+pod without a node     the pod without its reservation; ``reservation_refused`` has the reason
+pod with a node        the pod as it is: nothing is decided by its reservation any more
 owner                  the owner without the record
 Migration              nothing: it does not exist
 =====================  ============================================================================
 
 The decision log holds what the core saw, so it replays without keys.
 
-A seat that was signed for the same pod earlier is refused: the newest generation of each pod is
-remembered as long as the pod lives. A restart forgets it, and learns it anew from what stands on
-the pod then. So while no replica watches, an editor of a pod may put an older seat of that very pod
-in place of its newest; its pin, which nobody can edit, still keeps it on the nodes of its release.
+A reservation that was signed for the same pod earlier is refused: the newest generation of each pod
+is remembered as long as the pod lives. A restart forgets it and reads it again from the pod. So
+while no replica watches, an editor of a pod may replace its newest reservation by an older one of
+the same pod; its pin, which cannot be edited, still keeps it on the nodes of its release.
 """
 
 import logging
@@ -35,7 +35,7 @@ SIGNED_SECONDS = 600.0
 """A Migration is made at once after it was signed. One that is younger than its signature by more
 than this was copied from another one; clocks may differ by less."""
 
-_SEAT = tuple(sorted(labels.SEAT - {labels.DECISION}))
+_RESERVATION = tuple(sorted(labels.RESERVATION - {labels.DECISION}))
 
 
 _RECORDS = {
@@ -108,25 +108,25 @@ class Signatures:
     def genuine(self, pod: Pod) -> Pod:
         """Return a pod that somebody else has shown us, as the core may see it.
 
-        It may be older than what we have seen ourselves: the watch says which seat is the newest.
+        It may be older than what we observed: the watch decides which reservation is the newest.
         """
-        if self.ring is None or labels.SEAT.isdisjoint(pod.annotations) or pod.node_name:
+        if self.ring is None or labels.RESERVATION.isdisjoint(pod.annotations) or pod.node_name:
             return pod
         held = self._held.get(f"{Pod.__name__} {pod.key}")
-        if held is not None and held.uid == pod.uid and held.values == _seat_values(pod):
-            fault = held.faults.get(Signed.SEAT)
+        if held is not None and held.uid == pod.uid and held.values == _reservation_values(pod):
+            fault = held.faults.get(Signed.RESERVATION)
         else:
-            found = self._fault_of_seat(pod)
+            found = self._fault_of_reservation(pod)
             fault = found if isinstance(found, Fault) else None
-        return pod if fault is None else _without_seat(pod, fault)
+        return pod if fault is None else _without_reservation(pod, fault)
 
-    def seat(self, key: PodKey, uid: Uid, notes: Mapping[str, str | None]) -> dict[str, str]:
-        """Return the annotation that goes with the annotations of a seat."""
+    def reservation(self, key: PodKey, uid: Uid, notes: Mapping[str, str | None]) -> dict[str, str]:
+        """Return the annotation that goes with the annotations of a reservation."""
         if self.ring is None:
             return {}
-        statement = signatures.seat(key.partition("/")[0], uid, notes)
-        above = self._newest(f"{Pod.__name__} {key}", Signed.SEAT)
-        return {labels.SEAT_SIGNATURE: self._signed(statement, above)}
+        statement = signatures.reservation(key.partition("/")[0], uid, notes)
+        above = self._newest(f"{Pod.__name__} {key}", Signed.RESERVATION)
+        return {labels.RESERVATION_SIGNATURE: self._signed(statement, above)}
 
     def records(self, owner: Owner, notes: Mapping[str, str | None]) -> Mapping[str, str | None]:
         """Return the annotations that go with records on an owner; None takes one away."""
@@ -187,30 +187,30 @@ class Signatures:
 
     def _pod(self, pod: Pod) -> Pod:
         name = f"{Pod.__name__} {pod.key}"
-        if labels.SEAT.isdisjoint(pod.annotations):
+        if labels.RESERVATION.isdisjoint(pod.annotations):
             if name in self._held:
-                self._forget_seat(name, pod)
+                self._forget_reservation(name, pod)
             return pod
         if pod.node_name is not None or pod.finished:
             self._held.pop(name, None)
             return pod
         held = self._of(name, pod)
         held.shown = pod
-        values = _seat_values(pod)
+        values = _reservation_values(pod)
         if values != held.values:
             held.values = values
-            self._judge(held, pod.key, {Signed.SEAT: self._fault_of_seat(pod)})
-        fault = held.faults.get(Signed.SEAT)
-        return pod if fault is None else _without_seat(pod, fault)
+            self._judge(held, pod.key, {Signed.RESERVATION: self._fault_of_reservation(pod)})
+        fault = held.faults.get(Signed.RESERVATION)
+        return pod if fault is None else _without_reservation(pod, fault)
 
-    def _fault_of_seat(self, pod: Pod) -> Fault | int:
+    def _fault_of_reservation(self, pod: Pod) -> Fault | int:
         assert self.ring is not None  # noqa: S101 - callers have looked
         notes = pod.annotations
-        statement = signatures.seat(pod.namespace, pod.uid, notes)
-        return self.ring.fault(statement, notes.get(labels.SEAT_SIGNATURE))
+        statement = signatures.reservation(pod.namespace, pod.uid, notes)
+        return self.ring.fault(statement, notes.get(labels.RESERVATION_SIGNATURE))
 
-    def _forget_seat(self, name: str, pod: Pod) -> None:
-        """The seat was taken away: what it was signed with counts no more."""
+    def _forget_reservation(self, name: str, pod: Pod) -> None:
+        """The reservation was taken away: what it was signed with counts no more."""
         held = self._of(name, pod)
         held.shown, held.values, held.faults = None, (), {}
         held.newest = {key: newest + 1 for key, newest in held.newest.items()}
@@ -281,13 +281,13 @@ class Signatures:
                 self.unknown_key()
 
 
-def _seat_values(pod: Pod) -> tuple[str | None, ...]:
-    return tuple(map(pod.annotations.get, _SEAT))
+def _reservation_values(pod: Pod) -> tuple[str | None, ...]:
+    return tuple(map(pod.annotations.get, _RESERVATION))
 
 
-def _without_seat(pod: Pod, fault: Fault) -> Pod:
-    notes = {key: text for key, text in pod.annotations.items() if key not in labels.SEAT}
-    return replace(pod, annotations=notes, seat_refused=fault.value)
+def _without_reservation(pod: Pod, fault: Fault) -> Pod:
+    notes = {key: text for key, text in pod.annotations.items() if key not in labels.RESERVATION}
+    return replace(pod, annotations=notes, reservation_refused=fault.value)
 
 
 def _source(entity: Entity) -> str:

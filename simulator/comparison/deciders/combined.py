@@ -151,7 +151,7 @@ class Combined:
         fillers = [job for job in order if job.name not in chosen]
         pays = GainParameters(minimum_ratio=self.parameters.least_pauses)
         placer = Gathering(self.estimates, view.machines, pays)
-        return reconcile(FreeNodes(view.snapshot.room), running, targets, fillers, placer)
+        return reconcile(FreeNodes(view.snapshot.node_table), running, targets, fillers, placer)
 
     def _service(self, job: JobView, workers: int, pool: Pool, view: View) -> float:
         """Return the remaining service of a job, as seconds of the whole cluster."""

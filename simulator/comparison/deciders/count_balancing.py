@@ -43,7 +43,7 @@ class Hosts:
     @classmethod
     def of_view(cls, view: View, before: Iterable[Action] = ()) -> "Hosts":
         """Return the running and just started containers, after the actions ``before``."""
-        free = FreeNodes(view.snapshot.room)
+        free = FreeNodes(view.snapshot.node_table)
         jobs = {job.name: job for job in view.running if shares_cpu(job)}
         on = {name: placement_of(job).workers[0] for name, job in jobs.items()}
         for action in before:
@@ -68,9 +68,9 @@ class Hosts:
 
     def fits(self, uid: Uid, node: NodeName) -> bool:
         """Return True if a container fits on a host."""
-        index = self.free.room.index.get(node)
+        index = self.free.node_table.index.get(node)
         shape = shape_of(self.jobs[uid].spec, WORKER)
-        return index is not None and bool(self.free.room.feasible(shape)[index])
+        return index is not None and bool(self.free.node_table.feasible(shape)[index])
 
     def moves(self, plan: Sequence[Planned]) -> list[Move]:
         """Return the moves of a plan that fit, one after the other."""
@@ -135,7 +135,7 @@ class CountBalancing:
 
     def decide(self, view: View) -> Sequence[Action]:
         """Start what fits, then balance."""
-        starts = start_all(FreeNodes(view.snapshot.room), view.waiting)
+        starts = start_all(FreeNodes(view.snapshot.node_table), view.waiting)
         return [*starts, *self.balancer.moves(view, Hosts.of_view(view, starts))]
 
     def wakes_at(self, now: float) -> float | None:

@@ -13,7 +13,7 @@ from extender.core.elastic.speed import Measured, Mode, Speed
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.elastic import ScalingParameters, SpeedParameters
-from extender.core.placement.placement import Placement as Seated
+from extender.core.placement.placement import Placement as Placed
 from extender.core.queue import weighting
 from extender.core.queue.weighting import Capacity, Waiting, Weight
 from shared.model import JobKey, Uid
@@ -47,7 +47,7 @@ class Drs:
 
     def decide(self, view: View) -> Sequence[Action]:
         """Return starts, shrinks that make room for them, and growth."""
-        free = FreeNodes(view.snapshot.room, self.engine)
+        free = FreeNodes(view.snapshot.node_table, self.engine)
         starts = start_all(free, [job for job in view.waiting if is_single_cpu_pod(job.spec)])
         every = (*view.running, *view.waiting)
         jobs = {JobKey(job.name): job for job in every if not is_single_cpu_pod(job.spec)}
@@ -64,10 +64,10 @@ class Drs:
             if JobKey(job.name) in jobs
         ]
 
-        def place(key: JobKey, workers: int, room: NodeTable) -> Seated | None:
+        def place(key: JobKey, workers: int, room: NodeTable) -> Placed | None:
             return FreeNodes(room, self.engine).place_gang(jobs[key].spec, workers)
 
-        plan = scaling.decide(running, waiting, free.room, place, self.parameters)
+        plan = scaling.decide(running, waiting, free.node_table, place, self.parameters)
         return [*starts, *_actions(plan, jobs)]
 
     def wakes_at(self, now: float) -> float | None:

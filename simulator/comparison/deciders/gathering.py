@@ -81,7 +81,7 @@ class Gathering:
 
     def _beside(self, free: FreeNodes, target: Target) -> Iterator[Placement]:
         """Yield the placement with one worker more, two more, and so on while they fit."""
-        job, placement, before = target.job, placement_of(target.job), free.room
+        job, placement, before = target.job, placement_of(target.job), free.node_table
         while len(placement.workers) < target.workers:
             node = free.node_for_one_more(job.spec, placement)
             if node is None:
@@ -89,7 +89,7 @@ class Gathering:
             free.take(job.spec, Placement((node,)))
             placement = Placement((*placement.workers, node), placement.servers)
             yield placement
-        free.room = before
+        free.node_table = before
 
     def _found(self, free: FreeNodes, job: JobView, counts: Iterable[int]) -> Iterator[Placement]:
         """Yield a placement for each count, until one is on as few nodes as possible."""

@@ -163,7 +163,7 @@ class Oasis:
         early = [
             job for _, job in sorted(admitted, key=lambda entry: (entry[0], entry[1].spec.number))
         ]
-        free = FreeNodes(view.snapshot.room)
+        free = FreeNodes(view.snapshot.node_table)
         return reconcile(free, view.running, [*late, *planned], [*early, *others])
 
     def wakes_at(self, now: float) -> float | None:

@@ -123,7 +123,7 @@ class SpeCon:
 
     def decide(self, view: View) -> Sequence[Action]:
         """Start what fits, then move."""
-        starts = start_all(FreeNodes(view.snapshot.room), view.waiting)
+        starts = start_all(FreeNodes(view.snapshot.node_table), view.waiting)
         return [*starts, *self.speculation.moves(view, Hosts.of_view(view, starts))]
 
     def wakes_at(self, now: float) -> float | None:

@@ -111,10 +111,12 @@ def placements(
     }
 
 
-def _by_slot(seats: Allocation, machines: int) -> dict[int, IntVector]:
+def _by_slot(allocation: Allocation, machines: int) -> dict[int, IntVector]:
     """Return slot → count on each machine, for the slots in use."""
     by_slot: dict[int, IntVector] = {}
-    for slot, machine, count in zip(seats.slots, seats.machines, seats.counts, strict=True):
+    for slot, machine, count in zip(
+        allocation.slots, allocation.machines, allocation.counts, strict=True
+    ):
         at = by_slot.setdefault(int(slot), np.zeros(machines, dtype=np.int64))
         at[machine] += count
     return by_slot

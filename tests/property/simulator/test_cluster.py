@@ -106,7 +106,7 @@ class Chaos:
 def check(view):
     """No machine is over its capacity, no gang is partial, and the store says the same."""
     assert all(amount >= 0 for free in view.free.values() for amount in free.values())
-    room = view.snapshot.room
+    room = view.snapshot.node_table
     assert (room.free >= 0).all()
     for node in room.nodes:
         row = dict(zip(room.resources, room.free[room.index[node.name]].tolist(), strict=True))

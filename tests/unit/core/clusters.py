@@ -39,11 +39,13 @@ def queued_job(name: str, size: int, *, created_at: float = 0.0, **pod: object) 
 def released_job(
     name: str, nodes: list[str], *, bound: int = 0, plan: str = "p1", size: int | None = None, **pod
 ) -> list[Entity]:
-    """A Job whose pods have seats on ``nodes``; the first ``bound`` are bound."""
+    """A Job whose pods have reservations on ``nodes``; the first ``bound`` are bound."""
     owner = make_owner(name, size=size or len(nodes), template=_annotations(pod))
     common = {"owner": owner, "plan": plan, "plan_size": len(nodes), **pod}
     pods: list[Pod] = [
-        make_pod(f"{name}-{i}", index=i, seat=node, node=node if i < bound else None, **common)
+        make_pod(
+            f"{name}-{i}", index=i, reservation=node, node=node if i < bound else None, **common
+        )
         for i, node in enumerate(nodes)
     ]
     return [owner, *pods]

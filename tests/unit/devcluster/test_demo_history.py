@@ -200,7 +200,7 @@ CHOICE_CASES: dict[str, tuple[list[Recorded], dict[str, dict[str, float]], Judge
         {"team/big": BIG_FIRST, "team/small": BIG_FIRST},
         [("team/big", 9.0, (), ()), ("team/small", 1.0, (), ())],
     ),
-    "seats of a released gang are taken before its pods are bound": (
+    "reservations of a released gang are taken before its pods are bound": (
         [
             node("n1", 500),
             *BOTH[1:],

@@ -75,7 +75,7 @@ def test_annotations_are_read_by_keys_that_are_declared() -> None:
     """A key that the two modules do not name would be read from nothing."""
     sources = python_files("extender", "shared", "agent", "simulator")
     assert [p for p in sources if LITERAL.search((ROOT / p).read_text())] == []
-    assert kept_keys.READ >= labels.SEAT
+    assert kept_keys.READ >= labels.RESERVATION
     assert set(kept_keys.READ) >= {key for keys in foreign_labels.SAME_AS.values() for key in keys}
 
 

@@ -17,7 +17,7 @@ def measured(store, now=100.0):
     registry = CollectorRegistry()
     yard = ClusterMetrics(Series(registry))
     snapshot = store.snapshot()
-    yard.observe_nodes(snapshot.room, NodePriceParameters())
+    yard.observe_nodes(snapshot.node_table, NodePriceParameters())
     yard.observe_reports(snapshot, now)
     return yard, lambda name, **labels: registry.get_sample_value(f"shuntyard_{name}", labels)
 

@@ -34,7 +34,7 @@ def test_the_operator_binds_a_part_of_a_job_and_starts_it_later():
     assert running(site) == {"b": (("n1",), ("n1", "n1"))}
 
 
-# free CPU of the nodes, job, seats
+# free CPU of the nodes, job, reservations
 PLACEMENTS = {
     "the first node that holds all": ([2000, 3000, 3000], job(), (("n2",), ("n2", "n2"))),
     "node by node, the server with most workers": (
@@ -46,12 +46,12 @@ PLACEMENTS = {
 }
 
 
-@pytest.mark.parametrize(("free", "one", "seats"), PLACEMENTS.values(), ids=PLACEMENTS.keys())
-def test_dragon_places(free, one, seats):
+@pytest.mark.parametrize(("free", "one", "nodes"), PLACEMENTS.values(), ids=PLACEMENTS.keys())
+def test_dragon_places(free, one, nodes):
     site = site_of(free, one)
     Dragon().act(site, 0.0)
     result = running(site)
-    assert result == ({"a": seats} if seats else {})
+    assert result == ({"a": nodes} if nodes else {})
 
 
 def test_dragon_starts_one_job_a_sync():

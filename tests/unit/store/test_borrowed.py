@@ -16,12 +16,12 @@ def resized(name: str, more: int, **fields: Any) -> Pod:
 
 
 def used(store: ClusterStore, node: str = "node-0") -> int:
-    room = store.snapshot().room
+    room = store.snapshot().node_table
     return int(room.used[room.index[node], room.resources.index("cpu")])
 
 
 CASES: dict[str, tuple[list[Pod], int]] = {
-    "lowered: its seat is kept": ([resized("a", -700)], 1000),
+    "lowered: its reservation is kept": ([resized("a", -700)], 1000),
     "raised by what another has less": ([resized("a", 700), resized("b", -700)], 2000),
     "raised by less than others have less": ([resized("a", 500), resized("b", -700)], 2000),
     "raised, and who had less is gone": ([resized("a", 700)], 1700),
@@ -57,7 +57,7 @@ def test_room_follows_a_resize_up_and_back(store: ClusterStore) -> None:
         store.apply(Upsert(resized("a", more)))
         assert used(store) == want
     before = store.snapshot()
-    assert before.room.used.flags.writeable is False
+    assert before.node_table.used.flags.writeable is False
 
 
 def test_room_survives_the_way_through_the_log(store: ClusterStore) -> None:

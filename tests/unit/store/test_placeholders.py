@@ -1,4 +1,4 @@
-"""Seats kept for members that do not exist yet, and promised ones, in the store."""
+"""Reservations kept for members that do not exist yet, and promised ones, in the store."""
 
 import pytest
 
@@ -15,13 +15,13 @@ NODE = NodeName("a")
 
 
 def kept(*numbers, at=1.0):
-    seats = tuple(Placeholder(n, NODE, make_shape(), "worker", "{}") for n in numbers)
-    return PlaceholderReservations(JOB, "p", 3, at, seats)
+    reservations = tuple(Placeholder(n, NODE, make_shape(), "worker", "{}") for n in numbers)
+    return PlaceholderReservations(JOB, "p", 3, at, reservations)
 
 
 @pytest.fixture
 def store():
-    """A node of 4 CPU, a pod of the gang, seats for two others."""
+    """A node of 4 CPU, a pod of the gang, reservations for two others."""
     found = ClusterStore(labels.SCHEDULER_NAME)
     for entity in (make_node(NODE, cpu="4"), make_pod("j-0", job="j")):
         found.apply(Upsert(entity))
@@ -31,10 +31,10 @@ def store():
 
 def cpu_taken(store):
     store.check_invariants()
-    return int(store.snapshot().room.used[0][0])
+    return int(store.snapshot().node_table.used[0][0])
 
 
-def test_open_seats_take_room_and_give_it_back(store):
+def test_open_reservations_take_room_and_give_it_back(store):
     assert cpu_taken(store) == 2000
     store.keep_placeholders(kept(7))
     assert cpu_taken(store) == 1000
@@ -43,11 +43,16 @@ def test_open_seats_take_room_and_give_it_back(store):
     assert store.snapshot().placeholders == {}
 
 
-def test_a_seat_that_is_taken_is_the_pod_s_and_counts_once(store):
+def test_a_reservation_that_is_taken_is_the_pod_s_and_counts_once(store):
     store.take_placeholder(JOB, 1, Uid("default-j-0"), at=5.0)
     assert cpu_taken(store) == 2000
-    seat = store.snapshot().seats[Uid("default-j-0")]
-    assert (seat.node, seat.plan, seat.plan_size, seat.decision) == (NODE, "p", 3, "{}")
+    reservation = store.snapshot().reservations[Uid("default-j-0")]
+    assert (reservation.node, reservation.plan, reservation.plan_size, reservation.decision) == (
+        NODE,
+        "p",
+        3,
+        "{}",
+    )
     assert store.snapshot().placeholders[JOB].at == 5.0
     assert store.has_place(Uid("default-j-0"))
 
@@ -60,15 +65,15 @@ def test_the_last_one_taken_closes_the_book(store):
 
 NOT_THERE = {
     "the pod": (1, "unknown"),
-    "the seat": (9, "default-j-0"),
+    "the reservation": (9, "default-j-0"),
 }
 
 
 @pytest.mark.parametrize(("number", "uid"), NOT_THERE.values(), ids=NOT_THERE.keys())
 def test_nothing_is_given_where_something_is_missing(store, number, uid):
     store.take_placeholder(JOB, number, Uid(uid), at=5.0)
-    assert len(store.snapshot().placeholders[JOB].seats) == 2
-    assert store.snapshot().seats == {}
+    assert len(store.snapshot().placeholders[JOB].placeholders) == 2
+    assert store.snapshot().reservations == {}
     store.check_invariants()
 
 
@@ -82,7 +87,7 @@ def test_a_promise_does_not_expire_like_a_write_and_can_be_taken_back(store):
 
 
 ENDS = {
-    "the pod says where its seat is": make_pod("j-0", job="j", seat="b", plan="p"),
+    "the pod says where its reservation is": make_pod("j-0", job="j", reservation="b", plan="p"),
     "the pod is bound": make_pod("j-0", job="j", node="a"),
     "the pod is being deleted": make_pod("j-0", job="j", deleting=True),
 }
@@ -102,7 +107,7 @@ def test_a_promise_goes_with_its_pod(store):
     assert cpu_taken(store) == 1000
 
 
-def test_a_store_with_open_seats_can_be_restored(store):
+def test_a_store_with_open_reservations_can_be_restored(store):
     store.take_placeholder(JOB, 1, Uid("default-j-0"), at=5.0)
     again = ClusterStore.restore(store.export())
     assert again.export() == store.export()
@@ -110,7 +115,7 @@ def test_a_store_with_open_seats_can_be_restored(store):
     again.check_invariants()
 
 
-def test_what_became_of_seats_is_recorded_and_replayed(store):
+def test_what_became_of_reservations_is_recorded_and_replayed(store):
     uid = Uid("default-j-0")
     begun = recording.opening(store.export(), "hash").splitlines(keepends=True)
     records = [

@@ -39,7 +39,9 @@ ODD = make_shape(
     host_ports=[80],
     unmodelled=["volumes"],
 )
-SEAT = Assumption(uid=Uid("u"), act=Act.RESERVE, node=NodeName("n"), plan="p", plan_size=3, at=1.5)
+RESERVATION = Assumption(
+    uid=Uid("u"), act=Act.RESERVE, node=NodeName("n"), plan="p", plan_size=3, at=1.5
+)
 RECORDS: dict[str, Record] = {
     "header": Header(1, "abc", "shuntyard"),
     "pod": DeltaRecord(Upsert(make_pod(shape=ODD, owner=make_owner(), created_at=0.1))),
@@ -51,7 +53,7 @@ RECORDS: dict[str, Record] = {
     "others": DeltaRecord(
         Replace("Any", "Any", (make_quota(), make_namespace(), make_device_class()))
     ),
-    "assumption": AssumptionRecord(SEAT),
+    "assumption": AssumptionRecord(RESERVATION),
     "forget": ForgetRecord(Uid("u")),
     "expire": ExpireRecord(1.25),
     "report": ReportRecord(
@@ -97,9 +99,11 @@ class Log:
 def decide(snapshot, record):
     """Any pure function of the snapshot and the record."""
     return {
-        "seats": {uid: seat.node for uid, seat in sorted(snapshot.seats.items())},
+        "seats": {
+            uid: reservation.node for uid, reservation in sorted(snapshot.reservations.items())
+        },
         "bound": dict(sorted(snapshot.bound.items())),
-        "used": snapshot.room.used.tolist(),
+        "used": snapshot.node_table.used.tolist(),
         "gone": sorted(pod.key for pod in snapshot.pods.values() if pod.deleting),
         "reports": {node: sorted(report.pods) for node, report in sorted(snapshot.reports.items())},
         "input": record.input,
@@ -113,14 +117,14 @@ def log() -> Log:
     log.happens(
         DeltaRecord(Replace("Node", "Node", (make_node("n"), make_node("m")))),
         DeltaRecord(Upsert(pod)),
-        AssumptionRecord(SEAT),
+        AssumptionRecord(RESERVATION),
     )
     log.decides()
     log.happens(AssumptionRecord(Assumption(uid=Uid("u"), act=Act.BIND, node=NodeName("n"), at=2)))
     log.decides("bind")
     log.happens(ForgetRecord(Uid("u")))
     log.decides("filter")
-    log.happens(ExpireRecord(10.0), AssumptionRecord(SEAT))
+    log.happens(ExpireRecord(10.0), AssumptionRecord(RESERVATION))
     log.happens(AssumptionRecord(Assumption(uid=Uid("u"), act=Act.DELETE, at=3.0)))
     log.decides("prioritize")
     return log
@@ -184,10 +188,10 @@ def test_a_restored_store_goes_on_like_the_one_it_came_from(log: Log) -> None:
     restored = ClusterStore.restore(log.store.export())
     assert restored.export() == log.store.export()
     for store in (restored, log.store):
-        store.apply(Upsert(make_pod("a", uid="u", seat="n", resource_version="2")))
+        store.apply(Upsert(make_pod("a", uid="u", reservation="n", resource_version="2")))
         store.check_invariants()
     assert restored.snapshot().generation == log.store.snapshot().generation
-    assert restored.snapshot().seats == log.store.snapshot().seats
+    assert restored.snapshot().reservations == log.store.snapshot().reservations
 
 
 def test_reports_replay_from_the_log_and_from_a_checkpoint(log: Log) -> None:

@@ -1,4 +1,4 @@
-"""What is observed: rooms, jobs, seats, and deltas that come late, twice or out of order."""
+"""What is observed: rooms, jobs, reservations, and deltas that come late, twice or out of order."""
 
 import numpy as np
 import pytest
@@ -28,12 +28,15 @@ TAKES = {
     "bound and succeeded": (make_pod(node="node-0", phase="Succeeded"), 0),
     "bound and failed": (make_pod(node="node-0", phase="Failed"), 0),
     "bound somewhere else": (make_pod(node="node-9"), 0),
-    "seated": (make_pod(seat="node-0"), 1000),
-    "seated elsewhere than bound": (make_pod(seat="node-9", node="node-0"), 1000),
-    "seated, but still gated": (make_pod(seat="node-0", gated=True), 0),
-    "seated, but not of our scheduler": (make_pod(seat="node-0", scheduler_name="other"), 0),
-    "seated, but can no longer be bound": (make_pod(seat="node-0", deleting=True), 0),
-    "seated and failed before it was bound": (make_pod(seat="node-0", phase="Failed"), 0),
+    "reserved": (make_pod(reservation="node-0"), 1000),
+    "reserved elsewhere than bound": (make_pod(reservation="node-9", node="node-0"), 1000),
+    "reserved, but still gated": (make_pod(reservation="node-0", gated=True), 0),
+    "reserved, but not of our scheduler": (
+        make_pod(reservation="node-0", scheduler_name="other"),
+        0,
+    ),
+    "reserved, but can no longer be bound": (make_pod(reservation="node-0", deleting=True), 0),
+    "reserved and failed before it was bound": (make_pod(reservation="node-0", phase="Failed"), 0),
     "gated": (make_pod(gated=True), 0),
     "waiting": (make_pod(), 0),
 }
@@ -45,17 +48,17 @@ def test_a_pod_takes_room_while_it_is(store, pod: Pod, want_cpu: int, node_first
     deltas = [Upsert(make_node("node-0")), Upsert(pod)]
     for delta in deltas if node_first else reversed(deltas):
         store.apply(delta)
-    room = store.snapshot().room
+    room = store.snapshot().node_table
     assert room.used[0, room.resources.index("cpu")] == want_cpu
     assert room.used[0, room.resources.index("pods")] == bool(want_cpu)
     store.apply(Delete("Pod", pod.key, pod.uid))
-    assert not store.snapshot().room.used.any()
+    assert not store.snapshot().node_table.used.any()
 
 
 def test_room_is_in_order_of_name_with_fixed_columns(store) -> None:
     store.apply(Upsert(make_node("b", allocatable={"nvidia.com/gpu": "4", "z": "1"})))
     store.apply(Upsert(make_node("a", allocatable={"hugepages-2Mi": "0"})))
-    room = store.snapshot().room
+    room = store.snapshot().node_table
     assert room.resources == ("cpu", "memory", "pods", "nvidia.com/gpu", "z")
     assert room.index == {"a": 0, "b": 1}
     assert [node.name for node in room.nodes] == ["a", "b"]
@@ -73,8 +76,8 @@ def test_room_does_not_depend_on_the_order_of_events() -> None:
     for one, other in zip(events, reversed(events), strict=True):
         forth.apply(one)
         back.apply(other)
-    assert forth.snapshot().room.resources == back.snapshot().room.resources
-    assert np.array_equal(forth.snapshot().room.used, back.snapshot().room.used)
+    assert forth.snapshot().node_table.resources == back.snapshot().node_table.resources
+    assert np.array_equal(forth.snapshot().node_table.used, back.snapshot().node_table.used)
 
 
 def test_more_nodes_and_resources_than_the_arrays_began_with(store) -> None:
@@ -82,7 +85,7 @@ def test_more_nodes_and_resources_than_the_arrays_began_with(store) -> None:
         resources = {f"example.com/r{j}": "1" for j in range(i % 20)}
         store.apply(Upsert(make_node(f"node-{i:03}", allocatable=resources)))
         store.apply(Upsert(make_pod(f"pod-{i}", node=f"node-{i:03}", requests=resources)))
-    room = store.snapshot().room
+    room = store.snapshot().node_table
     assert room.used.shape == (150, 22)
     assert room.used.sum(axis=0)[2] == 150
 
@@ -90,9 +93,9 @@ def test_more_nodes_and_resources_than_the_arrays_began_with(store) -> None:
 def test_a_resource_that_no_node_offers_is_no_column(store) -> None:
     store.apply(Upsert(make_node("node-0", allocatable={"nvidia.com/gpu": "1"})))
     store.apply(Upsert(make_pod(node="node-0", requests={"example.com/odd": "3"})))
-    assert store.snapshot().room.resources == ("cpu", "memory", "pods", "nvidia.com/gpu")
+    assert store.snapshot().node_table.resources == ("cpu", "memory", "pods", "nvidia.com/gpu")
     store.apply(Upsert(make_node("node-0", allocatable={"example.com/odd": "5"})))
-    room = store.snapshot().room
+    room = store.snapshot().node_table
     assert room.resources == ("cpu", "memory", "pods", "example.com/odd")
     assert room.used[0, 3] == 3
 
@@ -102,21 +105,21 @@ def test_host_ports_are_taken_until_the_last_pod_that_has_them_leaves(store) -> 
     for name in ("a", "b"):
         store.apply(Upsert(make_pod(name, node="node-0", shape=make_shape(host_ports=[80]))))
     taken = (frozenset({HostPort("0.0.0.0", "TCP", 80)}),)
-    assert store.snapshot().room.ports == taken
+    assert store.snapshot().node_table.ports == taken
     store.apply(Delete("Pod", "default/a"))
-    assert store.snapshot().room.ports == taken
+    assert store.snapshot().node_table.ports == taken
     store.apply(Delete("Pod", "default/b"))
-    assert store.snapshot().room.ports == (frozenset(),)
+    assert store.snapshot().node_table.ports == (frozenset(),)
 
 
 def test_a_node_that_comes_back_finds_its_pods(store) -> None:
     store.apply(Upsert(make_node("node-0", uid="first")))
     store.apply(Upsert(make_pod(node="node-0")))
     store.apply(Delete("Node", "node-0", "first"))
-    assert store.snapshot().room.nodes == ()
+    assert store.snapshot().node_table.nodes == ()
     assert store.snapshot().bound == {"default-pod-0": "node-0"}
     store.apply(Upsert(make_node("node-0", uid="second")))
-    assert store.snapshot().room.used[0, 0] == 1000
+    assert store.snapshot().node_table.used[0, 0] == 1000
 
 
 def test_jobs_are_in_order_of_age_and_hold_our_pods_only(store) -> None:
@@ -133,7 +136,7 @@ def test_jobs_are_in_order_of_age_and_hold_our_pods_only(store) -> None:
 
 WAITS = {
     "a gated pod": (make_pod(gated=True), True),
-    "a released pod": (make_pod(seat="node-0"), True),
+    "a released pod": (make_pod(reservation="node-0"), True),
     "a bound pod": (make_pod(node="node-0"), False),
     "a finished pod": (make_pod(phase="Failed"), False),
     "a pod that is deleted": (make_pod(deleting=True), False),
@@ -157,13 +160,21 @@ def test_a_job_waits_until_its_last_pod_is_bound(store) -> None:
     assert store.snapshot().waiting == frozenset()
 
 
-def test_a_seat_says_what_its_annotations_say(store) -> None:
-    store.apply(Upsert(make_pod("a", seat="node-0", plan="p7", plan_size=4)))
-    store.apply(Upsert(make_pod("b", seat="node-0", annotations={"shuntyard.io/plan-size": "x"})))
-    seats = store.snapshot().seats
-    assert (seats[Uid("default-a")].plan, seats[Uid("default-a")].plan_size) == ("p7", 4)
-    assert (seats[Uid("default-b")].plan, seats[Uid("default-b")].plan_size) == ("", 0)
-    assert not seats[Uid("default-a")].assumed
+def test_a_reservation_says_what_its_annotations_say(store) -> None:
+    store.apply(Upsert(make_pod("a", reservation="node-0", plan="p7", plan_size=4)))
+    store.apply(
+        Upsert(make_pod("b", reservation="node-0", annotations={"shuntyard.io/plan-size": "x"}))
+    )
+    reservations = store.snapshot().reservations
+    assert (reservations[Uid("default-a")].plan, reservations[Uid("default-a")].plan_size) == (
+        "p7",
+        4,
+    )
+    assert (reservations[Uid("default-b")].plan, reservations[Uid("default-b")].plan_size) == (
+        "",
+        0,
+    )
+    assert not reservations[Uid("default-a")].assumed
 
 
 def test_the_snapshot_is_the_same_until_something_changes(store) -> None:
@@ -180,9 +191,9 @@ def test_the_snapshot_is_the_same_until_something_changes(store) -> None:
     after = store.snapshot()
     assert after.generation == before.generation + 1 == store.generation
     assert before.pods == {pod.key: pod}
-    assert before.room.used[0, 0] == 1000
+    assert before.node_table.used[0, 0] == 1000
     assert after.pods == {}
-    assert after.room.nodes is before.room.nodes
+    assert after.node_table.nodes is before.node_table.nodes
 
 
 def test_a_heartbeat_of_a_node_is_no_change(store) -> None:
@@ -191,16 +202,16 @@ def test_a_heartbeat_of_a_node_is_no_change(store) -> None:
     store.apply(Upsert(replace(make_node("a"), resource_version="99")))
     assert store.snapshot() is before
     store.apply(Upsert(replace(make_node("a"), resource_version="100", unschedulable=True)))
-    assert store.snapshot().room.nodes[0].unschedulable
+    assert store.snapshot().node_table.nodes[0].unschedulable
 
 
 def test_a_snapshot_cannot_be_written_to(store) -> None:
     store.apply(Upsert(make_node("node-0")))
     snapshot = store.snapshot()
     with pytest.raises(ValueError, match="read-only"):
-        snapshot.room.used[0, 0] = 1
+        snapshot.node_table.used[0, 0] = 1
     with pytest.raises(ValueError, match="read-only"):
-        snapshot.room.classes.mask(make_shape())[0] = False
+        snapshot.node_table.classes.mask(make_shape())[0] = False
     with pytest.raises(TypeError):
         snapshot.pods[PodKey("a/b")] = make_pod()  # type: ignore[index] - that is the point
 
@@ -248,7 +259,7 @@ def test_a_list_removes_what_it_lacks_and_keeps_the_rest(store) -> None:
         store.apply(Upsert(pod))
     store.apply(Replace("Pod", "Pod", (kept, new)))
     assert sorted(store.snapshot().pods) == ["default/a", "default/c"]
-    assert store.snapshot().room.used[0, 0] == 1000
+    assert store.snapshot().node_table.used[0, 0] == 1000
 
 
 def test_a_pod_missing_from_one_list_may_be_in_the_next(store) -> None:
@@ -314,7 +325,7 @@ def test_a_report_is_kept_until_the_next_one_or_until_its_node_goes(store) -> No
     store.report(second)
     assert store.reported(NodeName("node-0")) is second
     assert store.snapshot().reports == {"node-0": second}
-    assert store.snapshot().room is before.room
+    assert store.snapshot().node_table is before.node_table
     store.apply(Upsert(make_node("node-0", unschedulable=True)))
     assert store.snapshot().reports == {"node-0": second}
 

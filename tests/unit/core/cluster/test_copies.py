@@ -25,7 +25,7 @@ MARK = {labels.REPLACED_BY: NAME}
 
 def original(**fields):
     notes = {labels.MIN_AVAILABLE: "1", **fields.pop("annotations", {})}
-    fields = {"node": "a", "seat": "a", "plan": "x", **fields}
+    fields = {"node": "a", "reservation": "a", "plan": "x", **fields}
     return make_pod("p", uid="u", job="j", annotations=notes, **fields)
 
 
@@ -104,12 +104,12 @@ def test_a_mark_makes_a_pod_leave(pod, want):
     assert [m.state for m in job.members] == [want]
 
 
-def test_a_marked_pod_keeps_its_room_until_it_is_gone_and_its_seat_not_at_all():
+def test_a_marked_pod_keeps_its_room_until_it_is_gone_and_its_reservation_not_at_all():
     bound = snapshot_of(NODES, original(annotations=MARK, cpu="3"))
-    assert bound.room.free[0][0] == 1000
-    seated = snapshot_of(NODES, original(annotations=MARK, cpu="3", node=None))
-    assert seated.room.free[0][0] == 4000
-    assert not seated.seats
+    assert bound.node_table.free[0][0] == 1000
+    reserved = snapshot_of(NODES, original(annotations=MARK, cpu="3", node=None))
+    assert reserved.node_table.free[0][0] == 4000
+    assert not reserved.reservations
 
 
 TAKEN_UP = {

@@ -148,7 +148,7 @@ FILTERED = {
 
 
 @pytest.mark.parametrize(("claim", "passed"), FILTERED.values(), ids=FILTERED)
-def test_a_pod_with_a_seat_is(claim: Entity, passed: tuple[str, ...]) -> None:
+def test_a_pod_with_a_reservation_is(claim: Entity, passed: tuple[str, ...]) -> None:
     job = released_job("j", ["b-ssd"], claims=["data"])
     snapshot = snapshot_of(NODES, claim, EVERYWHERE, job)
     names = [node.name for node in NODES]

@@ -101,7 +101,7 @@ class Yard:
         """Have every agent say what is left of its pods' training."""
         self.works |= works
         snapshot = self.store.snapshot()
-        for node in snapshot.room.nodes:
+        for node in snapshot.node_table.nodes:
             here = [p for p in snapshot.pods.values() if p.node_name == node.name]
             said = [report(p, self.works[p.name], **fields) for p in here if p.name in self.works]
             self.store.report(make_report(node.name, said, received_at=self.now))

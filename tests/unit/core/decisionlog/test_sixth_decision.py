@@ -64,7 +64,7 @@ class CordonDecision(Decision[CordonState, CordonTrigger, CordonOutcome]):
 
     @override
     def decide(self, session: Session, state: CordonState, trigger: CordonTrigger) -> CordonOutcome:
-        nodes = session.snapshot.room.nodes
+        nodes = session.snapshot.node_table.nodes
         cordoned = tuple(sorted(node.name for node in nodes if node.unschedulable))
         new = [name for name in cordoned if name not in state.cordoned][: trigger.most]
         announced = tuple(n for n in cordoned if n in state.cordoned or n in new)
@@ -94,7 +94,7 @@ class CordonController(Controller[CordonState, CordonTrigger, CordonOutcome]):
 
     @override
     def trigger(self, session: Session) -> CordonTrigger | None:
-        return CordonTrigger(most=1) if session.snapshot.room.nodes else None
+        return CordonTrigger(most=1) if session.snapshot.node_table.nodes else None
 
     @override
     async def carry_out(self, outcome: CordonOutcome) -> None:

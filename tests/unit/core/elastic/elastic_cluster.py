@@ -36,7 +36,7 @@ def running(
     owner = owner_of(name, len(nodes), workers=workers, created_at=at, **more)
     return [
         owner,
-        *(_worker(owner, i, node=node, seat=node, **pod) for i, node in enumerate(nodes)),
+        *(_worker(owner, i, node=node, reservation=node, **pod) for i, node in enumerate(nodes)),
     ]
 
 

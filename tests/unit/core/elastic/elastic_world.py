@@ -161,7 +161,9 @@ class World:
 
     def _pod(self, owner: Owner, index: int, node: str | None = None) -> Pod:
         spec = self.specs[key_of(owner.name)]
-        placed = {} if node is None else {"node": node, "seat": node, "plan": f"p-{owner.name}"}
+        placed = (
+            {} if node is None else {"node": node, "reservation": node, "plan": f"p-{owner.name}"}
+        )
         name = f"{owner.name}-{index}"
         return make_pod(
             name,

@@ -57,11 +57,11 @@ def test_who_has_no_place_yet_leaves_at_once() -> None:
     assert (written(command).phase, numbers(command)) == (Phase.SHRINKING, 3)
 
 
-def test_a_seat_is_a_place() -> None:
+def test_a_reservation_is_a_place() -> None:
     owner = owner_of()
     pods = workers(owner, 3)
-    seated = make_pod("j-3", owner=owner, index=3, seat="a", plan="p", plan_size=1)
-    asked = only(looked(yard(owner, pods, seated), propose(3)))
+    reserved = make_pod("j-3", owner=owner, index=3, reservation="a", plan="p", plan_size=1)
+    asked = only(looked(yard(owner, pods, reserved), propose(3)))
     assert (written(asked).phase, written(asked).asked) == (Phase.ASKED, ("default-j-0",))
 
 

@@ -216,15 +216,15 @@ def _first_waits_last_runs():
     return yard(owner, pods)
 
 
-def _last_has_a_seat():
+def _last_has_a_reservation():
     owner = owner_of(5, rescale=GROWING)
-    seated = make_pod("j-4", owner=owner, index=4, seat="a", plan="p", plan_size=1)
-    return yard(owner, workers(owner, 4), seated)
+    reserved = make_pod("j-4", owner=owner, index=4, reservation="a", plan="p", plan_size=1)
+    return yard(owner, workers(owner, 4), reserved)
 
 
 KEPT = {
     "nobody who runs is taken away for it": _first_waits_last_runs(),
-    "who has a seat is on the way": _last_has_a_seat(),
+    "who has a reservation is on the way": _last_has_a_reservation(),
     "a plan keeps its number": crew(
         5, rescale=rescale(Phase.GROWING, 2, 5, cause=Cause.SLOT), bound=3
     ),

@@ -263,7 +263,7 @@ SITUATIONS: dict[str, Situation] = {
         cause="annotation",
         smallest="set-annotation",
     ),
-    "it gave its seats back a moment ago": Situation(
+    "it gave its reservations back a moment ago": Situation(
         cluster(make_node("a"), train(2)),
         cause="back-off",
         smallest="wait",
@@ -507,7 +507,7 @@ SITUATIONS: dict[str, Situation] = {
         cause="annotation",
         smallest="set-label",
     ),
-    "its seats are taken": Situation(
+    "its reservations are taken": Situation(
         cluster(make_node("a"), released_job("train", ["a", "a"])), cause="", smallest=""
     ),
     "it runs": Situation(cluster(make_node("a"), running("train", ["a"])), cause="", smallest=""),

@@ -44,7 +44,7 @@ class Sized:
     """A situation of a size, of which nothing else is asked."""
 
     def __init__(self, pods: int, nodes: int) -> None:
-        self.waiting, self.room = range(pods), self
+        self.waiting, self.node_table = range(pods), self
         self.nodes = range(nodes)
 
 
@@ -97,6 +97,6 @@ def test_an_explanation_shares_nothing_that_changes_with_the_store() -> None:
     snapshot = snapshot_of(make_node("a"), queued_job("j", 1))
     asked = core_explain.isolated(Session(snapshot, NOW, PARAMS), None)
     assert asked.snapshot.cache is not snapshot.cache
-    assert asked.snapshot.room.classes is not snapshot.room.classes
-    same = replace(asked.snapshot, cache=snapshot.cache, room=snapshot.room)
+    assert asked.snapshot.node_table.classes is not snapshot.node_table.classes
+    same = replace(asked.snapshot, cache=snapshot.cache, node_table=snapshot.node_table)
     assert same == snapshot

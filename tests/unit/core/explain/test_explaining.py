@@ -86,7 +86,7 @@ def test_a_pod_of_another_scheduler_has_no_terms():
 
 def test_the_decision_on_the_pod_is_repeated():
     decision = json.dumps({"rule": "one-node"})
-    pod = make_pod(seat="a", plan="p", plan_size=1, annotations={labels.DECISION: decision})
+    pod = make_pod(reservation="a", plan="p", plan_size=1, annotations={labels.DECISION: decision})
     told = explain.pod(explain.isolated(Session(snapshot_of(NODES, pod), NOW, PARAMS), None), pod)
     assert (told.state, told.node, told.decision) == ("seated", "a", decision)
 

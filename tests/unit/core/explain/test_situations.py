@@ -27,7 +27,7 @@ REPEATED = {
     "a job of higher priority took the room",
     "it waits for a job whose end is known",
     "room is kept for another and nobody knows until when",
-    "its seats are taken",
+    "its reservations are taken",
     "a gang without our gate",
 }
 """Every text of their answers is in a recorded answer, too."""

@@ -20,8 +20,8 @@ def look(*parts: Entity | list[Entity]) -> verdicts.Verdict:
     snapshot = snapshot_of(*parts)
     session = Session(snapshot, Reading(0, 0), CoreParameters())
     job = as_queued(view(snapshot, KEY))
-    situation = Scenario(session, job, snapshot.room)
-    (found,) = verdicts.judge(situation.groups, situation.room)
+    situation = Scenario(session, job, snapshot.node_table)
+    (found,) = verdicts.judge(situation.groups, situation.node_table)
     return found
 
 

@@ -54,11 +54,11 @@ def _snapshot(pods: Iterable[Pod], over: Iterable[Owner | PodGroup]) -> Snapshot
     over = tuple(over)
     return Snapshot(
         generation=1,
-        room=make_room(),
+        node_table=make_room(),
         pods={pod.key: pod for pod in pods},
         jobs={},
         waiting=frozenset(),
-        seats={},
+        reservations={},
         bound={},
         owners=OwnerIndex({one.uid: one for one in over if isinstance(one, Owner)}),
         namespaces={},

@@ -85,7 +85,7 @@ def test_until_the_suspension_it_is_aborted_if_the_owner_or_its_will_changes(pha
 
 
 CASES: dict[str, tuple[World, tuple[str, str] | list[str]]] = {
-    "requested, the seat is free": (at(P.REQUESTED), ("TargetReserved", "")),
+    "requested, the reservation is free": (at(P.REQUESTED), ("TargetReserved", "")),
     "reserved, the agent has reported": (at(P.TARGET_RESERVED), ("CheckpointRequested", "")),
     "reserved, the agent has not reported": (at(P.TARGET_RESERVED, agent=False), []),
     "reserved, the agent never reports": (

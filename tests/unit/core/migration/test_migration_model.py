@@ -45,7 +45,7 @@ def check(world: World, path: str) -> None:
     if world.new == "placed" and world.departed:
         assert world.old in {"gone", "ended"}, f"two copies: {path}"
     if not one.open:
-        assert migrations.reservations(one, ()) == (), f"a seat is kept: {path}"
+        assert migrations.reservations(one, ()) == (), f"a reservation is kept: {path}"
     if one.phase is P.ABORTED:
         # without its owner there is nothing left to go on anywhere
         assert not world.departed or not world.owner, f"aborted after the pod left: {path}"

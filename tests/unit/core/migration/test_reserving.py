@@ -1,4 +1,4 @@
-"""Seats that migrations keep, and new pods that wait for old ones."""
+"""Reservations that migrations keep, and new pods that wait for old ones."""
 
 import pytest
 from msgspec.structs import replace
@@ -38,7 +38,7 @@ def moving(phase, *, named=False, **fields):
 
 
 def used(store):
-    room = store.snapshot().room
+    room = store.snapshot().node_table
     return {n.name: int(room.used[i, 0]) for i, n in enumerate(room.nodes)}
 
 
@@ -57,16 +57,18 @@ KEEPS = {
 
 
 @pytest.mark.parametrize(("phase", "cpu"), KEEPS.items())
-def test_the_targets_seat_is_kept_from_reservation_to_arrival(phase, cpu):
+def test_the_targets_reservation_is_kept_from_reservation_to_arrival(phase, cpu):
     store = store_of(NODES, [old(), SET], moving(phase))
     assert used(store) == {"a": 1000, "b": cpu}
     store.check_invariants()
-    ports = store.snapshot().room.ports[1]
+    ports = store.snapshot().node_table.ports[1]
     assert bool(ports) == bool(cpu)
 
 
-def test_the_seat_is_kept_once_when_the_new_pod_has_one():
-    store = store_of(NODES, [SET, new(gated=False, seat="b")], moving(P.RECREATING, named=True))
+def test_the_reservation_is_kept_once_when_the_new_pod_has_one():
+    store = store_of(
+        NODES, [SET, new(gated=False, reservation="b")], moving(P.RECREATING, named=True)
+    )
     assert used(store) == {"a": 0, "b": 1000}
     store.check_invariants()
 
@@ -78,7 +80,7 @@ def test_a_target_that_is_gone_keeps_nothing():
 
 
 def test_what_is_kept_and_given_back_leaves_the_room_as_it_was():
-    room = store_of(NODES, [old(), SET]).snapshot().room
+    room = store_of(NODES, [old(), SET]).snapshot().node_table
     places = [("b", make_shape(host_ports=[80])), ("nowhere", make_shape())]
     back = migrations.without_reservations(migrations.with_reservations(room, places), places)
     assert (back.used == room.used).all()
@@ -147,7 +149,7 @@ def test_the_pin_names_the_target_first_and_spares_after_it():
     assert '"rule":"migration"' in gang.pods[0].decision
 
 
-def test_nobody_else_takes_the_seat_meanwhile():
+def test_nobody_else_takes_the_reservation_meanwhile():
     first_in_line = queued_job("x", 1, created_at=0.0, cpu="2")
     kept = of_replicas(P.RECREATING, "r-new")
     blocker = make_pod("blocker", node="a", cpu="2", job="blocker")

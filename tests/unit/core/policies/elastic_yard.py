@@ -38,7 +38,7 @@ class Yard:
         self.waiting = [self._candidate(row) for row in waiting]
 
     @property
-    def room(self) -> NodeTable:
+    def node_table(self) -> NodeTable:
         taken = dict.fromkeys(self.nodes, 0)
         pods = dict.fromkeys(self.nodes, 0)
         for one in self.running:
@@ -71,7 +71,7 @@ class Yard:
 
     def decide(self, **params: Any) -> ScalingPlan:
         return scaling.decide(
-            self.running, self.waiting, self.room, self.place, ScalingParameters(**params)
+            self.running, self.waiting, self.node_table, self.place, ScalingParameters(**params)
         )
 
     def _elastic(self, row: Row, workers: int) -> Elastic:

@@ -62,7 +62,7 @@ def place(
     )
 
 
-def seated(pods: Sequence[GangPod], room: NodeTable, **options: Any) -> Placement:
+def place_gang(pods: Sequence[GangPod], room: NodeTable, **options: Any) -> Placement:
     """The placement of a gang that must fit."""
     result = place(pods, room, **options)
     assert isinstance(result, Placement), result

@@ -16,7 +16,7 @@ def shape_of(cpu: int) -> PodShape:
     return make_shape(cpu=str(cpu), memory="0")
 
 
-def seats(room: NodeTable, wanted: Mapping[str, int]) -> list[tuple[PodShape, int]]:
+def pods_on(room: NodeTable, wanted: Mapping[str, int]) -> list[tuple[PodShape, int]]:
     """One pod a node, of so many CPUs."""
     return [(shape_of(cpu), room.index[NodeName(node)]) for node, cpu in wanted.items()]
 
@@ -24,7 +24,7 @@ def seats(room: NodeTable, wanted: Mapping[str, int]) -> list[tuple[PodShape, in
 def room_of(nodes: Mapping[str, int], taken: Iterable[Mapping[str, int]]) -> NodeTable:
     """Nodes with that many CPUs, and what pods take of them."""
     room = make_room(*(make_node(name, cpu=str(cpu)) for name, cpu in nodes.items()))
-    return room.with_pods(seat for one in taken for seat in seats(room, one))
+    return room.with_pods(pod for one in taken for pod in pods_on(room, one))
 
 
 def tenant(room: NodeTable, row: Mapping[str, Any]) -> RunningJob:
@@ -32,7 +32,7 @@ def tenant(room: NodeTable, row: Mapping[str, Any]) -> RunningJob:
         job=JobKey(row["job"]),
         started_at=row.get("started_at", 0.0),
         ends_at=row.get("ends_at"),
-        pods=seats(room, row["seats"]),
+        pods=pods_on(room, row["pods"]),
         endless=row.get("endless", False),
     )
 
@@ -40,17 +40,17 @@ def tenant(room: NodeTable, row: Mapping[str, Any]) -> RunningJob:
 def gang_of(count: int, cpu: int) -> PlaceHead:
     """What places a gang of ``count`` pods."""
 
-    def seat(room: NodeTable) -> NodeTable | None:
+    def after(room: NodeTable) -> NodeTable | None:
         found = place(members("worker", count, shape_of(cpu)), room)
-        return found.room if isinstance(found, Placement) else None
+        return found.node_table if isinstance(found, Placement) else None
 
-    return seat
+    return after
 
 
 def held(
-    nodes: Mapping[str, int], rows: list[dict[str, Any]], seat: PlaceHead, now: float
+    nodes: Mapping[str, int], rows: list[dict[str, Any]], place: PlaceHead, now: float
 ) -> tuple[NodeTable, HeadReservation | None]:
     """Return the room as it is now, and what is kept on it for the job ``holder``."""
-    room = room_of(nodes, [row["seats"] for row in rows])
+    room = room_of(nodes, [row["pods"] for row in rows])
     tenants = [tenant(room, row) for row in rows]
-    return room, backfill.reserve(JobKey("holder"), room, tenants, seat, now)
+    return room, backfill.reserve(JobKey("holder"), room, tenants, place, now)

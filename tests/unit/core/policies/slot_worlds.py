@@ -60,9 +60,14 @@ def unit_bill(promised: Commitments, bounds: Bounds, pool: str, demand, slot: in
     )
 
 
-def entries(seats):
+def entries(allocation):
     return list(
-        zip(seats.slots.tolist(), seats.machines.tolist(), seats.counts.tolist(), strict=True)
+        zip(
+            allocation.slots.tolist(),
+            allocation.machines.tolist(),
+            allocation.counts.tolist(),
+            strict=True,
+        )
     )
 
 
@@ -82,7 +87,9 @@ def check_schedule(
         assert count * job.worker_bandwidth <= serving * job.server_bandwidth + 1e-6
         assert serving <= count
     assert all(
-        count >= 1 for seats in (found.workers, found.servers) for _, _, count in entries(seats)
+        count >= 1
+        for allocation in (found.workers, found.servers)
+        for _, _, count in entries(allocation)
     )
     assert found.utility == job.utility.of(found.completion_slot - job.arrival)
     assert found.bill == pytest.approx(_bill(job, found, promised, bounds), rel=1e-9)

@@ -147,7 +147,7 @@ def test_on_equal_affinity_the_bucket_that_asks_for_less_grows_and_bound_tasks_a
     ]
 
 
-def test_buckets_with_more_tasks_without_a_seat_are_placed_first_then_older_ones():
+def test_buckets_with_more_tasks_without_a_reservation_are_placed_first_then_older_ones():
     one, two, three = tasks("a0 a1 a2")
     built = [
         Bucket(0, (one,), (two, three)),

@@ -87,13 +87,17 @@ def _told(found: Schedule | None) -> Any:
         "utility": found.utility,
         "bill": found.bill,
         "completion_slot": found.completion_slot,
-        "workers": _seats(found.workers),
-        "servers": _seats(found.servers),
+        "workers": _allocation(found.workers),
+        "servers": _allocation(found.servers),
     }
 
 
-def _seats(seats: Allocation) -> list[dict[str, int]]:
-    columns = (seats.slots.tolist(), seats.machines.tolist(), seats.counts.tolist())
+def _allocation(allocation: Allocation) -> list[dict[str, int]]:
+    columns = (
+        allocation.slots.tolist(),
+        allocation.machines.tolist(),
+        allocation.counts.tolist(),
+    )
     return [
         {"slot": slot, "machine": machine, "count": count}
         for slot, machine, count in zip(*columns, strict=True)

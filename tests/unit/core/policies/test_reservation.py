@@ -12,7 +12,7 @@ from extender.core.queue import backfill
 from extender.core.queue.backfill import HeadReservation, Waiter
 from shared.model import JobKey, Uid
 from tests.fakes.builders import make_node, make_room, make_shape
-from tests.unit.core.policies.reservations import gang_of, held, room_of, seats
+from tests.unit.core.policies.reservations import gang_of, held, pods_on, room_of
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "reservation"
 CASES = {
@@ -32,8 +32,8 @@ def test_golden_case_comes_out_as_recorded(path: Path, update_golden: bool) -> N
 
 
 def run(case: dict[str, Any]) -> Any:
-    seat = gang_of(case["holder"]["pods"], case["holder"]["cpu"])
-    room, found = held(case["nodes"], case["tenants"], seat, case["now"])
+    place = gang_of(case["holder"]["pods"], case["holder"]["cpu"])
+    room, found = held(case["nodes"], case["tenants"], place, case["now"])
     if found is None:
         return {"reservation": None}
     kept = (found.after.used - found.before.used)[:, room.resources.index("cpu")]
@@ -43,7 +43,7 @@ def run(case: dict[str, Any]) -> Any:
         "waits_for": list(found.waits_for),
         "kept": {name: cpu / 1000 for name, cpu in zip(names, kept.tolist(), strict=True) if cpu},
         "passes": [
-            how(found, room, one["seats"], one["lasts"], case["now"], seat)
+            how(found, room, one["pods"], one["lasts"], case["now"], place)
             for one in case["passing"]
         ],
     }
@@ -55,16 +55,16 @@ def how(
     wanted: dict[str, int],
     lasts: float | None,
     now: float,
-    seat: backfill.PlaceHead,
+    place: backfill.PlaceHead,
 ) -> str:
-    """Say by which rule, if by any, pods with these seats may pass."""
+    """Say by which rule, if by any, pods with these reservations may pass."""
     if backfill.gone_in_time(kept, now, lasts):
         return "gone in time"
-    pods = seats(room, wanted)
+    pods = pods_on(room, wanted)
     free = backfill.open_nodes(kept, room).with_pods(pods).free
     if (free >= 0).all():
-        return "beside its seats"
-    return "with other seats" if backfill.beside(kept, pods, seat) else "no"
+        return "beside its reservations"
+    return "with other reservations" if backfill.beside(kept, pods, place) else "no"
 
 
 def waiter(name: str, created_at: float, max_wait: float | None, uid: str = "") -> Waiter:
@@ -110,10 +110,10 @@ def test_a_job_that_fits_now_waits_for_nobody() -> None:
 
 
 def test_pods_that_stay_are_counted_beside_the_holder() -> None:
-    rows = [{"job": "one", "ends_at": 100.0, "seats": {"a": 4}}]
+    rows = [{"job": "one", "ends_at": 100.0, "pods": {"a": 4}}]
     room, found = held({"a": 4, "b": 4}, rows, gang_of(1, 3), 50.0)
     assert found is not None
-    more = backfill.with_pods(found, seats(room, {"b": 1}))
+    more = backfill.with_pods(found, pods_on(room, {"b": 1}))
     assert ((more.after.used - found.after.used) == (more.before.used - found.before.used)).all()
     assert more.after.used.sum() > found.after.used.sum()
     assert more.starts_at == found.starts_at
@@ -124,10 +124,10 @@ def test_ports_of_those_that_have_ended_are_free_then_and_those_of_the_holder_ar
     one = backfill.RunningJob(JobKey("one"), 0.0, 100.0, [(make_shape(host_ports=[80]), 0)])
     wanted = make_shape(host_ports=[80])
 
-    def seat(free: NodeTable) -> NodeTable | None:
+    def place(free: NodeTable) -> NodeTable | None:
         return free.with_pods([(wanted, 0)]) if free.feasible(wanted)[0] else None
 
-    found = backfill.reserve(JobKey("holder"), room, [one], seat, 50.0)
+    found = backfill.reserve(JobKey("holder"), room, [one], place, 50.0)
     assert found is not None
     assert found.starts_at == 100.0
     assert not found.before.ports[0]
@@ -135,7 +135,7 @@ def test_ports_of_those_that_have_ended_are_free_then_and_those_of_the_holder_ar
 
 
 def test_nothing_is_changed_by_asking() -> None:
-    rows = [{"job": "one", "ends_at": 100.0, "seats": {"a": 4}}]
+    rows = [{"job": "one", "ends_at": 100.0, "pods": {"a": 4}}]
     room, found = held({"a": 4}, rows, gang_of(1, 4), 50.0)
     assert found is not None
     assert (room.used == room_of({"a": 4}, [{"a": 4}]).used).all()

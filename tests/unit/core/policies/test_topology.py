@@ -17,9 +17,9 @@ from tests.unit.core.policies.gangs import (
     by_node,
     members,
     nodes,
+    place_gang,
     placed,
     refused,
-    seated,
 )
 from tests.unit.core.policies.racks import RACK, ZONE, racks, tries, used, wants
 
@@ -60,7 +60,7 @@ CHOSEN = {
 @pytest.mark.parametrize(("cpus", "already", "want"), CHOSEN.values(), ids=CHOSEN.keys())
 def test_a_required_rack_is(cpus, already, want):
     room = make_room(*racks(cpus))
-    result = seated(workers(6), room, already=already, topology=wants("rack"))
+    result = place_gang(workers(6), room, already=already, topology=wants("rack"))
     assert used(result, room) == {want: 6}
     assert result.domain is not None
     assert result.domain.name == f"rack {want}"
@@ -68,9 +68,9 @@ def test_a_required_rack_is(cpus, already, want):
 
 def test_inside_the_domain_the_other_rules_hold():
     room = make_room(*racks({"r1": [8, 16, 4], "r2": [64, 64]}))
-    result = seated(workers(8), room, topology=wants("rack"))
+    result = place_gang(workers(8), room, topology=wants("rack"))
     assert (result.rule, by_node(result).keys()) == ("one-node", {"r1-1"})
-    result = seated(workers(10), room, topology=wants("rack"))
+    result = place_gang(workers(10), room, topology=wants("rack"))
     assert (result.rule, by_node(result).keys()) == ("fewest-nodes", {"r1-1", "r1-2"})
 
 
@@ -81,12 +81,12 @@ def test_the_highest_weighted_sum_decides_between_racks_of_equal_room():
         "topology": wants("rack"),
         "weights": ScoringWeights(affinity=0, locality=0, packing=1, price=0),
     }
-    assert used(seated(workers(2), room, **options), room) == {"r2": 2}
+    assert used(place_gang(workers(2), room, **options), room) == {"r2": 2}
     cheap = {
         "topology": wants("rack"),
         "weights": ScoringWeights(affinity=0, locality=0, packing=0, price=1),
     }
-    assert used(seated(workers(2), room, **cheap), room) == {"r1": 2}
+    assert used(place_gang(workers(2), room, **cheap), room) == {"r1": 2}
 
 
 def test_racks_of_one_name_in_two_zones_are_two_racks():
@@ -165,7 +165,7 @@ def test_what_fails_without_a_topology_keeps_its_reason(count, shape, reason):
 def test_a_pod_whose_domain_is_known_but_not_its_node_holds_the_others_there():
     room = make_room(*racks({"r1": [8], "r2": [32]}))
     anchored = wants("rack", anchors=(room.index["r2-0"],))
-    assert used(seated(workers(4), room, topology=anchored), room) == {"r2": 4}
+    assert used(place_gang(workers(4), room, topology=anchored), room) == {"r2": 4}
 
 
 PREFERRED = {
@@ -192,7 +192,7 @@ PREFERRED = {
 @pytest.mark.parametrize(("cpus", "pods", "want"), PREFERRED.values(), ids=PREFERRED.keys())
 def test_a_preferred_rack_is(cpus, pods, want):
     room = make_room(*racks(cpus))
-    result = seated(workers(pods), room, topology=wants("rack", required=False))
+    result = place_gang(workers(pods), room, topology=wants("rack", required=False))
     assert used(result, room) == want
 
 
@@ -200,7 +200,7 @@ def test_the_racks_of_members_come_first_where_the_gang_is_spread():
     room = make_room(*racks({"r1": [4], "r2": [8], "r3": [8]}))
     already = [placed("worker", 9, "r1-0")]
     asked = wants("rack", required=False)
-    assert used(seated(workers(5), room, already=already, topology=asked), room) == {
+    assert used(place_gang(workers(5), room, already=already, topology=asked), room) == {
         "r1": 2,
         "r2": 3,
     }
@@ -209,10 +209,10 @@ def test_the_racks_of_members_come_first_where_the_gang_is_spread():
 def test_a_preferred_rack_names_what_holds_the_gang():
     room = make_room(*racks({"a/r1": [4], "a/r2": [4], "b/r3": [2]}))
     asked = wants("rack", required=False)
-    domain_of = {n: seated(workers(n), room, topology=asked).domain for n in (1, 2, 4, 5)}
+    domain_of = {n: place_gang(workers(n), room, topology=asked).domain for n in (1, 2, 4, 5)}
     named = {n: domain.name if domain else "" for n, domain in domain_of.items()}
     assert named == {1: "rack r3 (zone b)", 2: "rack r1 (zone a)", 4: "zone a", 5: ""}
-    rules = [seated(workers(n), room, topology=asked).rule for n in (2, 4, 5)]
+    rules = [place_gang(workers(n), room, topology=asked).rule for n in (2, 4, 5)]
     assert rules == ["one-node", "fewest-domains", "fewest-domains"]
 
 
@@ -225,7 +225,7 @@ def test_what_fails_everywhere_fails_with_a_preference_too():
 def test_buckets_are_inside_the_domain():
     room = make_room(*racks({"r1": [32, 4], "r2": [8, 8, 2]}))
     gang = [*members("ps", 2, CPUS_2), *workers(6)]
-    result = seated(gang, room, relations=PS_AND_WORKERS, topology=wants("rack"))
+    result = place_gang(gang, room, relations=PS_AND_WORKERS, topology=wants("rack"))
     assert result.rule == "buckets"
     assert by_node(result) == {
         "r2-0": ["ps-0", "worker-0", "worker-2", "worker-4"],
@@ -237,7 +237,7 @@ def test_buckets_may_have_racks_for_places_inside_a_required_zone():
     room = make_room(*racks({"a/r1": [4, 4], "a/r2": [4, 4], "b/r3": [32, 32]}))
     gang = [*members("ps", 2, CPUS_2), *workers(6)]
     options = {"relations": PS_AND_WORKERS, "topology_key": RACK, "topology": wants("zone")}
-    result = seated(gang, room, **options)
+    result = place_gang(gang, room, **options)
     assert used(result, room, ZONE) == {"a": 8}
     in_rack = {uid: name.partition("-")[0] for uid, name in result.nodes.items()}
     assert {(result.bucket_of[uid], rack) for uid, rack in in_rack.items()} == {
@@ -250,9 +250,9 @@ def test_buckets_stay_in_the_racks_that_a_spread_would_use():
     room = make_room(*racks({"r1": [8, 4], "r2": [4], "r3": [8]}))
     gang = [*members("ps", 2, CPUS_2), *workers(6)]
     options = {"relations": PS_AND_WORKERS, "topology": wants("rack", required=False)}
-    result = seated(gang, room, **options)
+    result = place_gang(gang, room, **options)
     assert (result.rule, used(result, room)) == ("buckets", {"r1": 6, "r2": 2})
-    alone = seated(gang, room, relations=PS_AND_WORKERS)
+    alone = place_gang(gang, room, relations=PS_AND_WORKERS)
     assert used(alone, room) == {"r1": 4, "r3": 4}
 
 
@@ -266,7 +266,7 @@ SPARES = {
 def test_spares_are(required, want):
     room = make_room(*racks({"r1": [2, 2], "r2": [16, 16]}))
     options = {"topology": wants("rack", required=required), "params": GangParameters(spares=4)}
-    result = seated(workers(1), room, **options)
+    result = place_gang(workers(1), room, **options)
     assert result.nodes["worker-0"] == "r1-0"
     assert list(result.spares["worker-0"]) == want
 
@@ -275,7 +275,7 @@ def test_spares_outside_have_their_host_port_free():
     port = make_shape(cpu="1", memory="0", host_ports=[80])
     busy = {"r2-0": [make_shape(cpu="0", memory="0", host_ports=[80])]}
     room = make_room(*racks({"r1": [2], "r2": [16, 16]}), placed=busy)
-    result = seated(workers(1, port), room, topology=wants("rack", required=False))
+    result = place_gang(workers(1, port), room, topology=wants("rack", required=False))
     assert list(result.spares["worker-0"]) == ["r2-1"]
 
 
@@ -284,27 +284,27 @@ MIXED = [*members("ps", 1, cpu="3", memory="0"), *members("worker", 2, cpu="2", 
 
 def test_a_mixed_gang_is_tried_in_the_next_domain_where_one_only_seems_to_hold_it():
     room = make_room(*racks({"r1": [3, 3, 1], "r2": [4, 5]}))
-    assert used(seated(MIXED, room, topology=wants("rack")), room) == {"r2": 3}
+    assert used(place_gang(MIXED, room, topology=wants("rack")), room) == {"r2": 3}
 
 
 def test_of_very_many_domains_the_roomiest_is_tried_too():
     many = {f"r{i}": [3, 3, 1] for i in range(5)}
     room = make_room(*racks({**many, "r9": [8, 8]}))
     asked = {"topology": wants("rack"), "levels": tries(2)}
-    assert used(seated(MIXED, room, **asked), room) == {"r9": 3}
+    assert used(place_gang(MIXED, room, **asked), room) == {"r9": 3}
     result = refused(MIXED, make_room(*racks(many)), **asked)
     assert "2 of 3 pods fit in rack r0, the roomiest rack" in result.detail
 
 
 def test_each_node_is_a_domain_of_the_finest_level():
     room = make_room(*nodes(a=8, b=4))
-    assert set(seated(workers(2), room, topology=wants("hostname")).nodes.values()) == {"b"}
+    assert set(place_gang(workers(2), room, topology=wants("hostname")).nodes.values()) == {"b"}
     result = refused(workers(5), room, topology=wants("hostname"))
     assert "4 of 5 pods fit in hostname a" in result.detail
 
 
 def test_nothing_to_place_is_placed_anywhere():
-    assert seated([], make_room(*racks({"r1": [4]})), topology=wants("rack")).nodes == {}
+    assert place_gang([], make_room(*racks({"r1": [4]})), topology=wants("rack")).nodes == {}
 
 
 def test_without_nodes_the_reason_is_the_plain_one():

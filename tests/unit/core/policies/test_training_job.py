@@ -1,4 +1,4 @@
-"""Work, utilities and seats: the small things every schedule is made of."""
+"""Work, utilities and allocations: the small things every schedule is made of."""
 
 import math
 
@@ -70,13 +70,13 @@ def test_amounts_as_shares_of_the_largest_machine():
     assert (again.worker_capacity == small.worker_capacity).all()
 
 
-def test_seats_by_slot_and_before_a_slot():
-    seats = Allocation(np.array([2, 2, 5]), np.array([0, 3, 1]), np.array([4, 1, 2]))
-    assert (seats.total, seats.at(2), seats.at(3)) == (7, {0: 4, 3: 1}, {})
-    assert seats.by_slot() == {2: 5, 5: 2}
-    assert seats.before(5).by_slot() == {2: 5}
-    assert seats.since(5).by_slot() == {5: 2}
-    assert seats.since(6).by_slot() == {}
+def test_allocation_by_slot_and_before_a_slot():
+    allocation = Allocation(np.array([2, 2, 5]), np.array([0, 3, 1]), np.array([4, 1, 2]))
+    assert (allocation.total, allocation.at(2), allocation.at(3)) == (7, {0: 4, 3: 1}, {})
+    assert allocation.by_slot() == {2: 5, 5: 2}
+    assert allocation.before(5).by_slot() == {2: 5}
+    assert allocation.since(5).by_slot() == {5: 2}
+    assert allocation.since(6).by_slot() == {}
 
 
 def test_a_copy_of_what_is_promised_is_its_own():

@@ -178,14 +178,14 @@ class PricedYard:
         here = list(placed.values())
         free = slot_gate.left(nodes, here)
         assert len(free) + len(here) == wanted, (name, "somebody would have to move", span, placed)
-        seats = iter(free)
+        nodes = iter(free)
         for i in range(wanted):
-            node = placed.get(i) or next(seats)
+            node = placed.get(i) or next(nodes)
             pod = self._made(like, f"{name}-{i}", i) if i >= len(workers) else workers[i]
             self.add(replace(pod, gates=(), node_name=node, phase="Running"))
-        seats = iter(slot_gate.server_nodes(plan, self.slot))
+        nodes = iter(slot_gate.server_nodes(plan, self.slot))
         for pod in servers:
-            node = pod.node_name or next(seats)
+            node = pod.node_name or next(nodes)
             self.add(replace(pod, gates=(), node_name=node, phase="Running"))
 
     def _of(self, name: str, role: str) -> list[Pod]:

@@ -47,7 +47,7 @@ def test_nodes_that_are_taken_are_left_out_and_strange_ones_take_none():
 
 def test_a_share_is_rounded_down_to_whole_base_units():
     snapshot = snapshot_of(make_node("n", cpu="1001m", memory="7", pods=3))
-    room = snapshot.room
+    room = snapshot.node_table
     found = dict(
         zip(room.resources, slot_gate.priced_share(snapshot, 1 / 3)[0].tolist(), strict=True)
     )
@@ -60,7 +60,7 @@ def test_pods_that_belong_to_a_node_are_taken_off_first(kind):
     owner = make_owner("d", kind=kind)
     pod = make_pod("d", owner=owner, node="n", cpu="2", scheduler_name="another")
     snapshot = snapshot_of(make_node("n", cpu="4"), pod, make_pod("x", node="n", cpu="1"))
-    cpu = snapshot.room.resources.index("cpu")
+    cpu = snapshot.node_table.resources.index("cpu")
     assert slot_gate.priced_share(snapshot, 0.5)[0, cpu] == 1000
 
 

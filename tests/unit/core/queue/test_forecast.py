@@ -87,7 +87,7 @@ def test_a_job_that_was_released_starts_now() -> None:
     world = World(NODES, [Spec("w")], PARAMS)
     snapshot, cycle = world.observe(), world.cycle()
     told = forecast.estimates(Session(snapshot, world.reading, PARAMS), cycle)
-    assert list(told.values()) == [Estimate(START, "seats are taken")]
+    assert list(told.values()) == [Estimate(START, "nodes are reserved")]
 
 
 def test_a_job_that_has_run_too_long_has_no_end() -> None:

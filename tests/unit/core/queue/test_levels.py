@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from extender.core.cluster import job_views
-from extender.core.cluster.commands import ReleaseGang, RewriteSeat
+from extender.core.cluster.commands import ReleaseGang, RewriteReservation
 from extender.core.cluster.job_spec import TopologyRequest
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading
@@ -41,7 +41,7 @@ def released(found):
 
 def only_job(*entities):
     snapshot = snapshot_of(*entities)
-    return job_views.view(snapshot, next(iter(snapshot.jobs))), snapshot.room
+    return job_views.view(snapshot, next(iter(snapshot.jobs))), snapshot.node_table
 
 
 READ = {
@@ -145,12 +145,12 @@ def test_a_member_that_comes_back_goes_to_the_rack_of_the_others():
     assert "0 of 1 pods fit in rack r1, where its other members are" in entry.message
 
 
-def test_a_seat_that_is_lost_moves_inside_the_rack():
+def test_a_reservation_that_is_lost_moves_inside_the_rack():
     nodes = racks({"r1": [4, 4], "r2": [32]})
     nodes[0] = replace(nodes[0], unschedulable=True)
     pinned = make_shape(affinity=pinned_to("r1-0", "r1-1"))
     gang = released_job("j", ["r1-0", "r1-1"], shape=pinned, annotations=IN_A_RACK)
-    rewritten = [c for c in cycle(nodes, gang).commands if isinstance(c, RewriteSeat)]
+    rewritten = [c for c in cycle(nodes, gang).commands if isinstance(c, RewriteReservation)]
     assert [command.node for command in rewritten] == ["r1-1"]
 
 
@@ -262,7 +262,7 @@ DIRECT = {
 
 
 @pytest.mark.parametrize(("notes", "want"), DIRECT.values(), ids=DIRECT.keys())
-def test_members_without_our_gate_get_their_seats(notes, want):
+def test_members_without_our_gate_get_their_reservations(notes, want):
     owner = make_owner("j", size=4)
     pods = [make_pod(f"j-{i}", index=i, owner=owner, annotations=notes) for i in range(4)]
     job, room = only_job(racks({"r1": [2, 1], "r2": [2, 2]}), owner, pods)

@@ -72,8 +72,8 @@ def test_that_a_gang_was_whole_is_known_to_whoever_watched_it():
     for pod in pods[:7]:
         lose(store, pod)
     for one in (store, ClusterStore.restore(store.export())):
-        seated = replace(pods[0], name="j-new", uid="new")
-        one.apply(Upsert(seated))  # of the very plan: by the pods alone a burst that broke
+        reserved = replace(pods[0], name="j-new", uid="new")
+        one.apply(Upsert(reserved))  # of the very plan: by the pods alone a burst that broke
         deleted, _ = cycles(one, QueueState(), 1.0, REST, 2 * REST)
         assert not set(deleted) & {p.uid for p in pods}
 
@@ -97,7 +97,7 @@ def test_a_new_job_of_the_same_name_was_not_whole_because_the_old_one_was():
     store.apply(Delete("Owner", owner.key, owner.uid))
     successor = make_owner("j", uid="second", size=4)
     store.apply(Upsert(successor))
-    common = {"owner": successor, "plan": "p2", "plan_size": 4, "seat": "a", "node": "a"}
+    common = {"owner": successor, "plan": "p2", "plan_size": 4, "reservation": "a", "node": "a"}
     new = [make_pod(f"j-n{i}", **common) for i in range(2)]
     rest = [make_pod(f"j-n{i}", owner=successor, gated=True, cpu="64") for i in (2, 3)]
     for pod in (*new, *rest):
@@ -113,7 +113,7 @@ def test_a_member_that_was_refused_and_made_anew_does_not_end_the_gang_after_a_r
     """The refused pod stays where its owner leaves it; another one has taken its place since."""
     owner, *pods = released_job("j", ["a"] * 4, bound=4)
     refused = replace(pods[0], phase="Failed", phase_reason="OutOfcpu", scheduled_at=5.0)
-    anew = make_pod("j-anew", owner=owner, node="a", seat="a", plan="p1", created_at=9.0)
+    anew = make_pod("j-anew", owner=owner, node="a", reservation="a", plan="p1", created_at=9.0)
     store = store_of(make_node("a", cpu="8"), owner, refused, pods[1:3], anew)
     deleted, _ = cycles(store, QueueState(), 1.0, REST, 2 * REST)
     assert deleted == []

@@ -1,4 +1,4 @@
-"""What namespaces hold and may expect, as annotations, pods and seats say; who waits for quota."""
+"""What namespaces hold and may expect by annotations, pods, reservations; what waits for quota."""
 
 import pytest
 
@@ -105,7 +105,7 @@ def held(*entities):
 COUNTS = {
     "a bound pod": ([make_pod(node="n")], 1000),
     "a pod that waits does not": ([make_pod(gated=True)], 0),
-    "a seat": (released_job("train", ["n", "n"]), 2000),
+    "a reservation": (released_job("train", ["n", "n"]), 2000),
     "a pod that was released without a pin": ([make_pod(plan="p")], 1000),
     "one that is being deleted": ([make_pod(node="n", deleting=True)], 1000),
     "one that was never bound, and is being deleted, does not": (

@@ -8,7 +8,7 @@ from extender.core.cluster.commands import (
     DeletePod,
     EmitEvent,
     ReleaseGang,
-    RewriteSeat,
+    RewriteReservation,
     SetQueuedCondition,
 )
 from extender.core.cluster.reasons import Reason
@@ -199,19 +199,19 @@ def test_a_bad_user_priority_is_told_once_and_holds_nobody_back():
     assert [e.reason for e in on_owners(again)] == ["GangDoesNotFit"]
 
 
-def test_a_seat_whose_node_is_gone_moves_to_a_pinned_one():
+def test_a_reservation_whose_node_is_gone_moves_to_a_pinned_one():
     job = released_job("j", ["gone"], shape=None)
     pod = replace(job[1], shape=replace(job[1].shape, affinity=pinned_to("gone", "b")))
     cycle = run(NODES, job[0], pod)
-    (move,) = of_kind(cycle, RewriteSeat)
+    (move,) = of_kind(cycle, RewriteReservation)
     assert (move.pod, move.node, move.resource_version) == (pod.key, "b", "1")
 
 
-def test_a_seat_that_others_took_moves_and_the_first_one_stays():
+def test_a_reservation_that_others_took_moves_and_the_first_one_stays():
     job = released_job("j", ["a", "a"], cpu="2")
     pods = [replace(p, shape=replace(p.shape, affinity=pinned_to("a", "b"))) for p in job[1:]]
     foreign = make_pod("foreign", node="a", cpu="2", scheduler_name="default-scheduler")
-    (move,) = of_kind(run(NODES, job[0], pods, foreign), RewriteSeat)
+    (move,) = of_kind(run(NODES, job[0], pods, foreign), RewriteReservation)
     assert (move.pod, move.node) == (pods[1].key, "b")
 
 
@@ -219,7 +219,7 @@ def test_a_node_that_was_not_offered_is_left():
     job = released_job("j", ["a"])
     pod = replace(job[1], shape=replace(job[1].shape, affinity=pinned_to("a", "b")))
     (move,) = of_kind(
-        run(NODES, job[0], pod, memory=refuse(QueueState(), [(pod.uid, "a")])), RewriteSeat
+        run(NODES, job[0], pod, memory=refuse(QueueState(), [(pod.uid, "a")])), RewriteReservation
     )
     assert move.node == "b"
 
@@ -236,7 +236,7 @@ def test_a_lost_pin_is_given_time_then_the_pod_is_deleted():
     assert later.state.backoff["default/job/j"] == Backoff(130.0 + PARAMS.backoff_seconds, 1)
 
 
-def test_a_job_that_gave_its_seats_back_waits():
+def test_a_job_that_gave_its_reservations_back_waits():
     memory = QueueState(backoff={"default/job/j": Backoff(until=110.0, strikes=1)})
     cycle = run(NODES, queued_job("j", 2), memory=memory, at=100.0)
     assert reasons(cycle)["j"] == Reason.BACKING_OFF
@@ -250,7 +250,7 @@ def broken(size=4):
     return job[:3]
 
 
-def test_a_broken_burst_is_dissolved_when_its_members_cannot_be_seated():
+def test_a_broken_burst_is_dissolved_when_its_members_cannot_be_reserved():
     entities = [NODES, broken()]
     job = released_job("j", ["a", "a", "b", "b"], bound=2)
     begun = run(NODES, job, at=100.0)
@@ -285,7 +285,7 @@ def test_a_member_that_is_bound_a_second_time_is_no_progress():
     assert deleted
 
 
-def test_a_broken_burst_is_completed_when_its_members_can_be_seated():
+def test_a_broken_burst_is_completed_when_its_members_can_be_reserved():
     job = broken()
     owner, new = job[0], [make_pod(f"j-new-{i}", owner=job[0], gated=True) for i in range(2)]
     memory = QueueState(known=frozenset({"default/job/j"}), partial_since={"default/job/j": 0.0})
@@ -306,7 +306,7 @@ def test_a_gang_that_was_whole_keeps_its_members_when_it_loses_one():
         assert of_kind(cycle, DeletePod) == []
 
 
-def test_after_a_restart_a_gang_with_bound_and_seated_members_of_one_plan_is_partial():
+def test_after_a_restart_a_gang_with_bound_and_reserved_members_of_one_plan_is_partial():
     job = released_job("j", ["a", "a", "b"], bound=1)
     cycle = run(NODES, job)
     assert "default/job/j" in cycle.state.partial_since
@@ -326,22 +326,22 @@ def test_a_member_refused_by_the_kubelet_was_never_placed():
 
 def test_half_released_members_are_given_back_if_the_rest_never_fits():
     owner = make_owner("j", size=4)
-    seated = released_job("j", ["a", "a"], size=4)[1:]
+    reserved = released_job("j", ["a", "a"], size=4)[1:]
     rest = [make_pod(f"j-{i}", owner=owner, gated=True, cpu="3") for i in (2, 3, 4)][:2]
     blocker = make_pod("x", node="b", cpu="4", scheduler_name="default-scheduler")
-    first = run(NODES, owner, seated, rest, blocker, at=0.0)
+    first = run(NODES, owner, reserved, rest, blocker, at=0.0)
     assert released(first) == []
     later = run(
-        NODES, owner, seated, rest, blocker, memory=first.state, at=PARAMS.bind_burst_seconds
+        NODES, owner, reserved, rest, blocker, memory=first.state, at=PARAMS.bind_burst_seconds
     )
-    assert {c.uid for c in of_kind(later, DeletePod)} == {p.uid for p in seated}
+    assert {c.uid for c in of_kind(later, DeletePod)} == {p.uid for p in reserved}
 
 
-def test_half_released_members_keep_their_seats_while_the_rest_is_placed():
+def test_half_released_members_keep_their_reservations_while_the_rest_is_placed():
     owner = make_owner("j", size=4)
-    seated = released_job("j", ["a", "a"], size=4)[1:]
+    reserved = released_job("j", ["a", "a"], size=4)[1:]
     rest = [make_pod(f"j-{i}", owner=owner, gated=True) for i in (2, 3)]
-    (gang,) = of_kind(run(NODES, owner, seated, rest), ReleaseGang)
+    (gang,) = of_kind(run(NODES, owner, reserved, rest), ReleaseGang)
     assert len(gang.pods) == 2
 
 
@@ -352,7 +352,7 @@ def test_a_cycle_is_a_function_of_its_arguments():
     assert one.state == two.state
 
 
-def test_a_seat_taken_in_flight_is_not_given_twice():
+def test_a_reservation_taken_in_flight_is_not_given_twice():
     store = store_of(NODES, queued_job("j", 4))
     first = queue_pass(store.snapshot(), QueueState(), Reading(0, 0), PARAMS)
     pods = store.snapshot().pods

@@ -85,7 +85,7 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def asked(snapshot: Snapshot, name: str) -> Plan | Refusal:
-    job, room = only(snapshot, name), snapshot.room
+    job, room = only(snapshot, name), snapshot.node_table
     cache, named = snapshot.cache, {"was_whole": False, "targets": {}}
     return planner.plan_cached(cache, job, room, PARAMS, 0.0, **named)
 
@@ -115,7 +115,7 @@ def test_a_plan_is_nobody_elses(planned: list[str]) -> None:
 
 def test_a_gang_with_a_member_on_its_way_is_always_looked_at(planned: list[str]) -> None:
     snapshot = snapshot_of(NODES, released_job("x", ["a"], size=4))
-    assert only(snapshot, "x").members[0].state is State.SEATED
+    assert only(snapshot, "x").members[0].state is State.RESERVED
     assert only(snapshot, "x").demand is None
     assert not planned
 
@@ -127,12 +127,12 @@ def test_a_job_of_which_nothing_changed_is_the_same_object() -> None:
     assert only(store.snapshot(), "x") is before
 
 
-def seated(store: object, pod: Pod) -> None:
+def reserved(store: object, pod: Pod) -> None:
     store.assume(Assumption.reserved(pod.uid, NodeName("a"), plan="p", plan_size=2, at=0.0))
 
 
 CHANGES: dict[str, Callable[[object, Pod], None]] = {
-    "a pod has a seat": seated,
+    "a pod has a reservation": reserved,
     "a pod is bound": lambda store, pod: store.assume(
         Assumption.bound(pod.uid, NodeName("a"), at=0.0)
     ),
@@ -156,7 +156,7 @@ def test_members_that_did_not_change_are_not_read_again() -> None:
     owner, *pods = queued_job("x", 3)
     store = store_of(*NODES, owner, *pods)
     before = {m.pod.uid: m for m in only(store.snapshot(), "x").members}
-    seated(store, pods[0])
+    reserved(store, pods[0])
     after = {m.pod.uid: m for m in only(store.snapshot(), "x").members}
     same = {uid: after[uid] is before[uid] for uid in after}
     assert same == {Uid(pod.uid): pod is not pods[0] for pod in pods}

@@ -3,7 +3,7 @@
 import pytest
 
 from extender.core.cluster import job_views
-from extender.core.cluster.commands import ClearSeat, DeletePod, ReleaseGang
+from extender.core.cluster.commands import ClearReservation, DeletePod, ReleaseGang
 from extender.core.cluster.jobs import State
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
@@ -15,7 +15,7 @@ from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import snapshot_of
 
 PINNED = make_shape(affinity=pinned_to("n1", "n2"))
-SEAT = {labels.NODE: "n1", labels.PLAN: "p", labels.PLAN_SIZE: "2"}
+RESERVATION = {labels.NODE: "n1", labels.PLAN: "p", labels.PLAN_SIZE: "2"}
 
 
 def member(**fields):
@@ -32,7 +32,7 @@ RELEASED = {
     "it says it is direct, and was queued": {
         "shape": PINNED,
         "queued_reason": "GangDoesNotFit",
-        "annotations": {**SEAT, labels.DIRECT: "true"},
+        "annotations": {**RESERVATION, labels.DIRECT: "true"},
     },
 }
 
@@ -44,19 +44,19 @@ def test_a_released_pod_is_known_whatever_is_edited(fields):
     assert isinstance(repair.give_back(found, "test"), DeletePod)
 
 
-def test_a_released_pod_whose_seat_did_not_verify_is_unseated():
+def test_a_released_pod_whose_reservation_did_not_verify_is_unreserved():
     made = make_pod("a", job="j", shape=PINNED)
-    refused = type(made)(**{**_fields(made), "seat_refused": "unsigned"})
+    refused = type(made)(**{**_fields(made), "reservation_refused": "unsigned"})
     (found,) = _only(snapshot_of(make_node("n1"), refused)).members
     assert found.state is State.DIRECT
-    assert found.unseated
+    assert found.unreserved
 
 
 DIRECT = {
-    "it has no seat": {},
-    "it has no seat and names its node itself": {"shape": PINNED},
-    "it has a seat": {"annotations": {**SEAT, labels.DIRECT: "true"}},
-    "it has a seat, and the plan is missing": {
+    "it has no reservation": {},
+    "it has no reservation and names its node itself": {"shape": PINNED},
+    "it has a reservation": {"annotations": {**RESERVATION, labels.DIRECT: "true"}},
+    "it has a reservation, and the plan is missing": {
         "annotations": {labels.NODE: "n1", labels.DIRECT: "true"}
     },
 }
@@ -66,13 +66,13 @@ DIRECT = {
 def test_a_direct_pod_is_never_deleted(fields):
     found = member(**fields)
     assert found.direct
-    assert isinstance(repair.give_back(found, "test"), ClearSeat)
+    assert isinstance(repair.give_back(found, "test"), ClearReservation)
 
 
-def test_what_is_left_of_a_direct_seat_is_cleared():
+def test_what_is_left_of_a_direct_reservation_is_cleared():
     found = member(annotations={labels.NODE: "n1", labels.DIRECT: "true"})
     command = repair.give_back(found, "test")
-    assert isinstance(command, ClearSeat)
+    assert isinstance(command, ClearReservation)
     assert command.annotated
 
 
@@ -83,13 +83,13 @@ def gated_by(*gates, **fields):
 
 @pytest.mark.parametrize("gates", [("example.com/mine",), (labels.GATE, "example.com/mine")])
 def test_a_pod_that_anybody_gates_holds_no_room(gates):
-    forged = gated_by(*gates, name="f", job="f", annotations=SEAT, cpu="3")
+    forged = gated_by(*gates, name="f", job="f", annotations=RESERVATION, cpu="3")
     snapshot = snapshot_of(make_node("n1", cpu="4"), forged)
-    assert forged.uid not in snapshot.seats
-    assert snapshot.room.free[0][snapshot.room.resources.index("cpu")] == 4000
+    assert forged.uid not in snapshot.reservations
+    assert snapshot.node_table.free[0][snapshot.node_table.resources.index("cpu")] == 4000
 
 
-def test_a_gang_that_only_others_gate_gets_no_seats():
+def test_a_gang_that_only_others_gate_gets_no_reservations():
     owner = make_owner("j", size=2)
     pods = [gated_by("example.com/mine", name=f"j-{i}", owner=owner) for i in range(2)]
     snapshot = snapshot_of(make_node("n1", cpu="4"), owner, *pods)

@@ -87,9 +87,11 @@ def test_who_is_no_tenant(entities) -> None:
     assert running(entities) == ()
 
 
-def test_seats_that_are_open_for_members_to_come_end_with_their_job() -> None:
+def test_reservations_that_are_open_for_members_to_come_end_with_their_job() -> None:
     shape, key = make_shape(cpu="3"), JobKey("default/job/j")
-    seat = Placeholder(1, NodeName("b"), shape, "", "")
-    (one,) = running(job(), placeholders={key: PlaceholderReservations(key, "p", 3, NOW, (seat,))})
+    reservation = Placeholder(1, NodeName("b"), shape, "", "")
+    (one,) = running(
+        job(), placeholders={key: PlaceholderReservations(key, "p", 3, NOW, (reservation,))}
+    )
     assert (shape, 1) in one.job.pods
     assert len(one.job.pods) == 3

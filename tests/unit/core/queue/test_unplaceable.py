@@ -76,7 +76,7 @@ def test_the_owner_is_told():
     assert told == ["GateRemoved", "NoSuchNode"]
 
 
-def test_without_the_gate_it_has_no_seats_until_there_are_nodes_for_all_of_it():
+def test_without_the_gate_it_has_no_reservations_until_there_are_nodes_for_all_of_it():
     store = store_of(NODES, SHOWN["the gang is larger than the cluster"])
     memory, at = QueueState(), 60.0
     for _ in range(3):

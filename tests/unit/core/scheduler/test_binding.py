@@ -29,7 +29,7 @@ def test_ps_go_before_workers():
         "j",
         workers=2,
         ps=2,
-        seat="a",
+        reservation="a",
         plan="p",
         plan_size=4,
         annotations={"shuntyard.io/min-available": "4"},
@@ -54,7 +54,7 @@ def test_a_member_of_a_whole_gang_does_not_wait_for_other_late_ones():
     assert burst.rest == (job[3].uid,)
 
 
-def test_a_member_without_a_seat_keeps_the_gang_waiting():
+def test_a_member_without_a_reservation_keeps_the_gang_waiting():
     job = released_job("j", ["a", "a", "b"])
     gone = job[:3]
     arrived = [pod.uid for pod in gone[1:]]

@@ -1,10 +1,15 @@
-"""Seats that an answer to filter gives to direct gangs: to whom, when, and how they are kept."""
+"""Reservations that an answer to filter gives to direct gangs: when, and how they are kept."""
 
 import pytest
 from msgspec.structs import replace
 
 from extender.core.cluster import job_views
-from extender.core.cluster.commands import ClearSeat, DeletePod, ReleaseGang, RewriteSeat
+from extender.core.cluster.commands import (
+    ClearReservation,
+    DeletePod,
+    ReleaseGang,
+    RewriteReservation,
+)
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
@@ -59,31 +64,31 @@ def test_the_first_member_gets_its_node_and_the_others_have_theirs_kept():
     assert ask(store, gang[1]).passed == ("a",)
     snapshot = store.snapshot()
     kept = snapshot.placeholders[KEY]
-    assert (len(kept.seats), kept.plan_size) == (3, 4)
-    assert snapshot.room.free[0][0] == 0
+    assert (len(kept.placeholders), kept.plan_size) == (3, 4)
+    assert snapshot.node_table.free[0][0] == 0
     assert job_views.view(snapshot, KEY).kept == 3
 
 
-def test_members_that_are_there_already_have_their_seats_at_once():
+def test_members_that_are_there_already_have_their_reservations_at_once():
     gang = members(4, count=3)
     store = store_of(NODES, gang)
     ask(store, gang[1])
     snapshot = store.snapshot()
-    assert {p.uid for p in gang[1:]} == set(snapshot.seats)
-    assert len(snapshot.placeholders[KEY].seats) == 1
-    assert len({seat.plan for seat in snapshot.seats.values()}) == 1
+    assert {p.uid for p in gang[1:]} == set(snapshot.reservations)
+    assert len(snapshot.placeholders[KEY].placeholders) == 1
+    assert len({reservation.plan for reservation in snapshot.reservations.values()}) == 1
 
 
-def test_members_that_come_later_take_the_open_seats_in_order():
+def test_members_that_come_later_take_the_placeholders_in_order():
     gang = members(6)
     store = store_of(NODES, gang[:2])
     ask(store, gang[1])
-    nodes = [seat.node for seat in store.snapshot().placeholders[KEY].seats]
+    nodes = [one.node for one in store.snapshot().placeholders[KEY].placeholders]
     for i, pod in enumerate(gang[2:]):
         store.apply(Upsert(pod))
         assert ask(store, pod, direct_gangs.NEVER).passed == (nodes[i],)
     assert store.snapshot().placeholders == {}
-    assert len(store.snapshot().seats) == 6
+    assert len(store.snapshot().reservations) == 6
 
 
 REFUSED = {
@@ -105,23 +110,23 @@ REFUSED = {
 def test_nothing_is_given_where(gang, occasion):
     store = store_of(NODES, gang)
     pod = next(p for p in gang if hasattr(p, "gates") and not p.gates)
-    assert ask(store, pod, occasion) == filtering.WITHOUT_SEATS
-    assert not store.snapshot().seats
+    assert ask(store, pod, occasion) == filtering.WITHOUT_RESERVATIONS
+    assert not store.snapshot().reservations
 
 
 def test_a_pod_that_the_store_does_not_hold_gets_nothing():
     gang = members(2)
     store = store_of(NODES, gang[:2])
-    assert ask(store, gang[2]) == filtering.WITHOUT_SEATS
-    assert ask(store, replace(gang[1], uid="other")) == filtering.WITHOUT_SEATS
+    assert ask(store, gang[2]) == filtering.WITHOUT_RESERVATIONS
+    assert ask(store, replace(gang[1], uid="other")) == filtering.WITHOUT_RESERVATIONS
 
 
-def test_an_open_seat_on_an_offered_node_is_preferred():
+def test_a_placeholder_on_an_offered_node_is_preferred():
     gang = members(6)
     store = store_of(NODES, gang[:2])
     ask(store, gang[1])
     store.apply(Upsert(gang[2]))
-    other = next(s.node for s in store.snapshot().placeholders[KEY].seats[::-1])
+    other = next(s.node for s in store.snapshot().placeholders[KEY].placeholders[::-1])
     assert ask(store, gang[2], names=(other,)).passed == (other,)
 
 
@@ -132,11 +137,11 @@ def test_a_member_of_another_shape_has_the_rest_planned_anew():
     large = make_pod("j-1", owner=gang[0], index=1, cpu="2")
     store.apply(Upsert(large))
     assert ask(store, large).passed == ("b",)
-    (seat,) = store.snapshot().placeholders[KEY].seats
-    assert (seat.shape, seat.node) == (large.shape, "b")
+    (placeholder,) = store.snapshot().placeholders[KEY].placeholders
+    assert (placeholder.shape, placeholder.node) == (large.shape, "b")
 
 
-def test_an_open_seat_whose_node_is_gone_is_not_given_away():
+def test_a_placeholder_whose_node_is_gone_is_not_given_away():
     gang = members(2)
     store = store_of(NODES, gang[:2])
     ask(store, gang[1])
@@ -145,7 +150,7 @@ def test_an_open_seat_whose_node_is_gone_is_not_given_away():
     assert ask(store, gang[2], names=("b",)).passed == ("b",)
 
 
-def test_roles_take_the_seats_that_were_planned_for_them():
+def test_roles_take_the_reservations_that_were_planned_for_them():
     size = {labels.MIN_AVAILABLE: "4"}
     gang = make_gang("j", ps=1, workers=3, annotations=size)
     store = store_of(NODES, gang[:1])
@@ -156,7 +161,7 @@ def test_roles_take_the_seats_that_were_planned_for_them():
     assert store.snapshot().placeholders == {}
 
 
-def test_seats_nobody_came_for_are_overdue():
+def test_reservations_nobody_came_for_are_overdue():
     gang = members(3, count=1)
     store = store_of(NODES, gang)
     ask(store, gang[1])
@@ -193,7 +198,7 @@ def test_a_gang_that_filter_has_not_been_asked_about_is_left_to_it():
     assert len(cycle(store_of(NODES, old), known).entries) == 1
 
 
-def test_a_gang_whose_seats_are_kept_does_not_stand_in_the_queue():
+def test_a_gang_whose_reservations_are_kept_does_not_stand_in_the_queue():
     gang = members(4, count=2)
     store = store_of(NODES, gang)
     ask(store, gang[1])
@@ -203,7 +208,7 @@ def test_a_gang_whose_seats_are_kept_does_not_stand_in_the_queue():
     assert later.commands == ()
 
 
-def test_members_whose_others_never_came_give_their_seats_back():
+def test_members_whose_others_never_came_give_their_reservations_back():
     gang = members(4, count=2)
     store = store_of(NODES, gang)
     ask(store, gang[1])
@@ -212,33 +217,35 @@ def test_members_whose_others_never_came_give_their_seats_back():
     second = cycle(store, first.state, at=50.0)
     assert second.commands == ()
     third = cycle(store, second.state, at=50.0 + PARAMS.bind_burst_seconds)
-    assert [(c.uid, c.annotated) for c in of_kind(third, ClearSeat)] == [
+    assert [(c.uid, c.annotated) for c in of_kind(third, ClearReservation)] == [
         (pod.uid, False) for pod in gang[1:]
     ]
     assert KEY in third.state.turned_away
     assert of_kind(third, DeletePod) == []
 
 
-def test_a_promised_seat_whose_node_is_gone_is_written_down_elsewhere():
+def test_a_promised_reservation_whose_node_is_gone_is_written_down_elsewhere():
     gang = members(2)
     store = store_of(NODES, gang)
     ask(store, gang[1])
     store.apply(Delete("Node", "a"))
-    moves = of_kind(cycle(store), RewriteSeat)
+    moves = of_kind(cycle(store), RewriteReservation)
     assert {(move.node, move.direct, move.plan_size) for move in moves} == {("b", True, 2)}
 
 
-def test_a_direct_seat_that_fits_nowhere_is_taken_back_and_the_pod_is_left():
-    store = store_of(NODES, members(1, seat="gone", plan="p", annotations={labels.DIRECT: "true"}))
+def test_a_direct_reservation_that_fits_nowhere_is_taken_back_and_the_pod_is_left():
+    store = store_of(
+        NODES, members(1, reservation="gone", plan="p", annotations={labels.DIRECT: "true"})
+    )
     first = cycle(store)
     later = cycle(store, first.state, at=100.0 + PARAMS.pin_lost_seconds)
-    assert of_kind(later, RewriteSeat) != [] or of_kind(later, ClearSeat) != []
+    assert of_kind(later, RewriteReservation) != [] or of_kind(later, ClearReservation) != []
     full = [make_pod(f"x-{n}", node=n, cpu="4", scheduler_name="other") for n in NAMES]
     for pod in full:
         store.apply(Upsert(pod))
     first = cycle(store)
     later = cycle(store, first.state, at=100.0 + PARAMS.pin_lost_seconds)
-    (taken,) = of_kind(later, ClearSeat)
+    (taken,) = of_kind(later, ClearReservation)
     assert taken.annotated
     assert of_kind(later, DeletePod) == []
 
@@ -247,7 +254,7 @@ def bound_direct(count, size=4, *, scheduled_at=10.0, left_at=5.0):
     """``count`` members bound by a plan of ``size``; the others are there and have nothing."""
     owner = make_owner("j", size=size)
     notes = {labels.DIRECT: "true"}
-    placed = {"node": "a", "seat": "a", "plan": "p", "plan_size": size, "annotations": notes}
+    placed = {"node": "a", "reservation": "a", "plan": "p", "plan_size": size, "annotations": notes}
     return [
         owner,
         *(
@@ -282,11 +289,11 @@ def test_the_binding_says_what_a_release_would_have_said():
     notes = binding.annotations(store.snapshot(), gang[1])
     assert (notes[labels.NODE], notes[labels.PLAN_SIZE]) == ("a", "2")
     assert (notes[labels.DIRECT], '"rule"' in notes[labels.DECISION]) == ("true", True)
-    released = make_pod("r", seat="a", plan="p", plan_size=1)
+    released = make_pod("r", reservation="a", plan="p", plan_size=1)
     assert binding.annotations(snapshot_of(NODES, released), released) == {}
 
 
-def test_a_member_that_lost_its_seat_is_not_bound():
+def test_a_member_that_lost_its_reservation_is_not_bound():
     gang = members(2)
     store = store_of(NODES, gang)
     ask(store, gang[1])
@@ -332,7 +339,7 @@ def test_a_queued_job_that_no_cycle_has_seen_is_judged_first():
     assert not direct_gangs.unjudged(snapshot_of(NODES, members(2)), frozenset())
 
 
-def test_missing_members_are_those_for_whom_no_seat_is_kept():
+def test_missing_members_are_those_for_whom_no_reservation_is_kept():
     gang = members(4, count=1)
     store = store_of(NODES, gang)
     ask(store, gang[1])

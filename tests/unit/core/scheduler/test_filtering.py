@@ -22,7 +22,7 @@ def test_a_pod_of_another_scheduler_passes_unchanged():
     assert judge(snapshot_of(NODES), pod).passed == ("c", "a", "b")
 
 
-def test_a_pod_with_a_seat_passes_on_its_planned_node_alone():
+def test_a_pod_with_a_reservation_passes_on_its_planned_node_alone():
     job = released_job("j", ["b", "a"])
     verdict = judge(snapshot_of(NODES, job), job[1])
     assert verdict.passed == ("b",)
@@ -45,24 +45,24 @@ def test_a_planned_node_that_was_not_offered_is_reported():
 
 
 def test_a_pod_the_watch_has_not_shown_is_judged_by_its_own_annotation():
-    assert judge(snapshot_of(NODES), make_pod(seat="a")).passed == ("a",)
+    assert judge(snapshot_of(NODES), make_pod(reservation="a")).passed == ("a",)
 
 
 def test_an_old_annotation_does_not_outlive_the_store_s_view():
     pod = make_pod(plan="p", plan_size=1)
-    stale = make_pod(seat="a", plan="p", plan_size=1)
+    stale = make_pod(reservation="a", plan="p", plan_size=1)
     assert judge(snapshot_of(NODES, pod), stale).passed == ("c", "a", "b")
 
 
-def test_a_gang_without_the_gate_is_refused_until_it_has_seats():
+def test_a_gang_without_the_gate_is_refused_until_it_has_reservations():
     owner = make_owner(size=4)
     pod = make_pod(owner=owner)
     verdict = judge(snapshot_of(NODES, owner, pod), pod)
-    assert verdict == filtering.WITHOUT_SEATS
-    assert verdict.nowhere == filtering.NO_SEATS
+    assert verdict == filtering.WITHOUT_RESERVATIONS
+    assert verdict.nowhere == filtering.NO_RESERVATIONS
 
 
-def test_a_member_of_an_in_tree_gang_passes_where_seats_leave_room():
+def test_a_member_of_an_in_tree_gang_passes_where_reservations_leave_room():
     job = released_job("j", ["b"], cpu="3")
     pod = replace(make_pod("m", owner=make_owner("g", size=4), cpu="2"), scheduling_group="g")
     assert judge(snapshot_of(NODES, job, pod), pod).passed == ("c", "a")
@@ -76,7 +76,7 @@ def test_a_single_pod_without_the_gate_passes_on_the_best_node_that_has_room():
     wide = make_pod("wide", cpu="4")
     assert judge(snapshot_of(NODES, job, wide), wide).passed == ("a",)
     assert judge(snapshot_of(NODES, job, wide), wide, ["b"]).failed == {
-        "b": filtering.NO_ROOM_BESIDE_SEATS
+        "b": filtering.NO_ROOM_BESIDE_RESERVATIONS
     }
 
 
@@ -104,7 +104,7 @@ def test_two_pods_of_a_job_of_which_one_is_enough_are_no_single_pods():
 
 def test_an_unmodelled_pod_is_not_held_to_its_planned_node():
     job = queued_job("j", 1)
-    pod = make_pod("free", plan="p", plan_size=1, seat="a", shape=None)
+    pod = make_pod("free", plan="p", plan_size=1, reservation="a", shape=None)
     loose = make_pod("loose", plan="p", plan_size=1)
     assert judge(snapshot_of(NODES, job, loose), loose).passed == ("c", "a", "b")
     assert judge(snapshot_of(NODES, job, pod), pod).passed == ("a",)

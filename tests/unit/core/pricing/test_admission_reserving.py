@@ -36,7 +36,7 @@ def kind_of(counts, free, *, demand=1.0, here=(), likes=None, prices=None, usabl
 
 
 def sits(kind):
-    return {slot: kind.seats().at(slot) for slot in kind.counts}
+    return {slot: kind.allocation().at(slot) for slot in kind.counts}
 
 
 def test_who_stays_longest_gets_the_machine_that_is_free_longest():
@@ -79,7 +79,7 @@ def test_whoever_runs_and_leaves_needs_no_room():
     assert sits(kind) == {1: {0: 1}, 2: {0: 1}}
 
 
-def test_liked_seats_come_first_then_cheap_ones():
+def test_liked_machines_come_first_then_cheap_ones():
     likes = Allocation(np.array([1]), np.array([2]), np.array([1]))
     kind = kind_of({1: 2}, [[5], [5], [5]], likes=likes, prices=[[3, 1, 2]])
     assert machine_assignment.assign_machines([kind], 1)

@@ -77,7 +77,7 @@ async def test_a_gang_is_bound_whole_with_signed_reservations(fake):
     put_gang(fake)
     async with signing(fake):
         await eventually(lambda: len(bound(fake)) == 4)
-    assert notes(fake, "j-0")[labels.SEAT_SIGNATURE].startswith("v1:")
+    assert notes(fake, "j-0")[labels.RESERVATION_SIGNATURE].startswith("v1:")
 
 
 async def test_a_gang_without_gates_is_bound_whole_with_signed_reservations(fake):
@@ -85,7 +85,7 @@ async def test_a_gang_without_gates_is_bound_whole_with_signed_reservations(fake
         fake.put(paths.PODS, pod(f"d-{i}", job="d", size=3, schedulingGates=[]))
     async with signing(fake):
         await eventually(lambda: len(bound(fake)) == 3)
-    assert all(labels.SEAT_SIGNATURE in notes(fake, f"d-{i}") for i in range(3))
+    assert all(labels.RESERVATION_SIGNATURE in notes(fake, f"d-{i}") for i in range(3))
 
 
 async def test_unsigned_reservations_of_an_older_version_are_planned_again_without_deletions(fake):
@@ -95,24 +95,24 @@ async def test_unsigned_reservations_of_an_older_version_are_planned_again_witho
     ):  # no kube-scheduler: the gang is released and stays unbound
         await eventually(lambda: all(labels.PLAN in notes(fake, f"j-{i}") for i in range(4)))
     uids = {p["metadata"]["uid"] for p in fake.objects(paths.PODS)}
-    assert labels.SEAT_SIGNATURE not in notes(fake, "j-0")
+    assert labels.RESERVATION_SIGNATURE not in notes(fake, "j-0")
     async with signing(fake):
         await eventually(lambda: len(bound(fake)) == 4)
     assert {p["metadata"]["uid"] for p in fake.objects(paths.PODS)} == uids
-    assert all(labels.SEAT_SIGNATURE in notes(fake, f"j-{i}") for i in range(4))
+    assert all(labels.RESERVATION_SIGNATURE in notes(fake, f"j-{i}") for i in range(4))
 
 
 async def test_with_a_lost_key_gangs_are_planned_again_without_deletions(fake):
     put_gang(fake)
     async with extender(fake):
         await eventually(lambda: all(labels.PLAN in notes(fake, f"j-{i}") for i in range(4)))
-    before = notes(fake, "j-0")[labels.SEAT_SIGNATURE]
+    before = notes(fake, "j-0")[labels.RESERVATION_SIGNATURE]
     uids = {p["metadata"]["uid"] for p in fake.objects(paths.PODS)}
     put_keys(fake)  # the Secret was emptied
     async with signing(fake):
         await eventually(lambda: len(bound(fake)) == 4)
     assert {p["metadata"]["uid"] for p in fake.objects(paths.PODS)} == uids
-    assert notes(fake, "j-0")[labels.SEAT_SIGNATURE].split(":")[1] != before.split(":")[1]
+    assert notes(fake, "j-0")[labels.RESERVATION_SIGNATURE].split(":")[1] != before.split(":")[1]
 
 
 async def test_with_a_lost_key_members_that_are_bound_are_left_alone(fake):
@@ -132,11 +132,11 @@ EDITS = {
     "the plan is removed": {labels.PLAN: None},
     "the node is removed": {labels.NODE: None},
     "the node is another": {labels.NODE: "b"},
-    "the signature is removed": {labels.SEAT_SIGNATURE: None},
-    "the signature is another's": {labels.SEAT_SIGNATURE: "v1:00000000:1:00"},
-    "the signature is no signature": {labels.SEAT_SIGNATURE: "x"},
+    "the signature is removed": {labels.RESERVATION_SIGNATURE: None},
+    "the signature is another's": {labels.RESERVATION_SIGNATURE: "v1:00000000:1:00"},
+    "the signature is no signature": {labels.RESERVATION_SIGNATURE: "x"},
     "it says it is direct": {labels.DIRECT: "true"},
-    "all is removed": dict.fromkeys(labels.SEAT),
+    "all is removed": dict.fromkeys(labels.RESERVATION),
 }
 
 
@@ -172,7 +172,9 @@ async def test_after_a_rotation_both_keys_count(fake):
     async with signing(fake):
         await eventually(lambda: len(bound(fake)) == 4)
     after = [notes(fake, f"j-{i}") for i in range(4)]
-    assert [n[labels.SEAT_SIGNATURE] for n in after] == [n[labels.SEAT_SIGNATURE] for n in before]
+    assert [n[labels.RESERVATION_SIGNATURE] for n in after] == [
+        n[labels.RESERVATION_SIGNATURE] for n in before
+    ]
 
 
 async def test_without_the_secret_the_extender_does_not_start_and_names_its_manifest(fake):
@@ -193,4 +195,4 @@ async def test_the_previous_keys_stay_in_use_while_the_secret_cannot_be_read(fak
         await eventually(lambda: len(fake.verbs("secrets")) > reads + 2)
         put_gang(fake)
         await eventually(lambda: len(bound(fake)) == 4)
-    assert labels.SEAT_SIGNATURE in notes(fake, "j-0")
+    assert labels.RESERVATION_SIGNATURE in notes(fake, "j-0")

@@ -1,4 +1,4 @@
-"""Somebody edits the annotations that say where a pod's seat is (defect E4).
+"""Somebody edits the annotations that say where a pod's reservation is (defect E4).
 
 Whichever of them are removed, altered or added, on whichever pods, before or after the Bindings: in
 the end the gang is whole. With signatures (``checked``) pods come to the core as the shell shows
@@ -19,7 +19,7 @@ from shared.model import Delete, Upsert
 from tests.fakes.builders import make_node
 from tests.property.test_direct import PARAMS, World, world_of
 
-KEYS = tuple(sorted(labels.SEAT))
+KEYS = tuple(sorted(labels.RESERVATION))
 EDITS = st.dictionaries(
     st.sampled_from(KEYS), st.sampled_from([None, "", "x", "n1", "true"]), min_size=1
 )
@@ -41,7 +41,7 @@ class Case:
 
 
 class LooseWorld(World):
-    """kube-scheduler takes pods to bind that have no seat, too, where filter lets them pass."""
+    """kube-scheduler also binds pods without a reservation where filter lets them pass."""
 
     def bind(self, most):
         super().bind(most)
@@ -84,13 +84,13 @@ def edited(pod, case):
     if notes == pod.annotations:
         return pod
     if case.checked and pod.node_name is None and not pod.gates:
-        notes = {key: text for key, text in notes.items() if key not in labels.SEAT}
-        return replace(pod, annotations=notes, seat_refused="not what was signed")
+        notes = {key: text for key, text in notes.items() if key not in labels.RESERVATION}
+        return replace(pod, annotations=notes, reservation_refused="not what was signed")
     return replace(pod, annotations=notes)
 
 
 def released(case):
-    """A gang of three on two nodes, with its seats, and some of it bound."""
+    """A gang of three on two nodes, with its reservations, and some of it bound."""
     simple = world_of([3, 3, 3], [(3, "1", case.gated)])
     world = LooseWorld(simple.gangs, simple.store)
     world.cycle()
@@ -101,14 +101,14 @@ def released(case):
     world.cycle()
     world.ask()
     if not case.gated:
-        # kube-scheduler asked, and the queue wrote the seats down
+        # kube-scheduler asked, and the queue wrote the reservations down
         world.turned_away.update(world.store.snapshot().jobs)
         for key in tuple(world.store.snapshot().placeholders):
             world.store.drop_placeholders(key)
         for uid in world.store.promised():
             world.store.unpromise(uid)
         world.cycle()
-    assert len(world.store.snapshot().seats) == 3
+    assert len(world.store.snapshot().reservations) == 3
     world.bind(case.bound) if case.bound else None
     return world
 
@@ -149,7 +149,7 @@ def settle(world: World) -> int:
 @example(Case(GATED, {labels.NODE: "x"}, frozenset({1}), 0, checked=False))
 @example(Case(DIRECT, {labels.DIRECT: None}, frozenset({1}), 0, checked=False))
 @example(Case(DIRECT, {labels.PLAN: None}, frozenset({1}), 0, checked=False))
-def test_a_gang_of_which_seats_were_edited_is_whole_in_the_end(case):
+def test_a_gang_of_which_reservations_were_edited_is_whole_in_the_end(case):
     world = released(case)
     pods = sorted(world.pods(), key=lambda pod: pod.name)
     for number in case.pods:
@@ -162,7 +162,7 @@ def test_a_gang_of_which_seats_were_edited_is_whole_in_the_end(case):
 
 @settings(deadline=None)
 @given(case=CASES)
-def test_no_pod_is_deleted_because_its_seat_did_not_verify(case):
+def test_no_pod_is_deleted_because_its_reservation_did_not_verify(case):
     case = dataclasses.replace(case, checked=True, lost=False)
     world = released(case)
     pods = sorted(world.pods(), key=lambda pod: pod.name)
