@@ -14,9 +14,9 @@ from aiohttp import web
 
 from extender.metrics.extender import ExtenderMetrics
 from extender.servers.agents.answers import AgentAnswers
-from extender.servers.agents.tokens import TokenCheck
+from extender.servers.agents.tokens import AgentTokens
 from extender.servers.applications import create_agents_app, create_runner
-from extender.servers.tls.certificate import ServerCertificate
+from extender.servers.tls.contexts import ServerCertificate
 from extender.store.store import ClusterStore
 from extender.writers.decision_log.recorder import Recorder
 from extender.writers.decision_log.segments import SegmentFiles
@@ -131,7 +131,7 @@ def answers(nodes: int, pods: int, directory: Path) -> tuple[AgentAnswers, Recor
     store = made_up_store(nodes, pods)
     beat = Heartbeat("record", 60.0, clock.monotonic)
     recorder = Recorder(store, clock, metrics, beat, files, "bench")
-    check = TokenCheck(
+    check = AgentTokens(
         review=review,
         audience=AUDIENCE,
         accounts=frozenset({ACCOUNT}),

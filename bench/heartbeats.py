@@ -23,7 +23,7 @@ import psutil
 from bench import heartbeat_server
 from bench.heartbeat_server import ACCOUNT, AUDIENCE, TOKEN_PREFIX, review
 from devcluster.certificates import Authority
-from extender.servers.agents.tokens import TokenCheck
+from extender.servers.agents.tokens import AgentTokens
 from shared.kube import auth, paths, reviews
 from shared.kube.client import KubeClient
 from shared.kube.reviews import TokenVerdict
@@ -240,8 +240,8 @@ def show_tokens(tokens: Tokens) -> None:
         print(f"{kind:>34} {row['wall_us']:9.1f} {row['cpu_us']:8.1f}")
 
 
-def _check(reviewer: Callable[[str], Awaitable[TokenVerdict]]) -> TokenCheck:
-    return TokenCheck(
+def _check(reviewer: Callable[[str], Awaitable[TokenVerdict]]) -> AgentTokens:
+    return AgentTokens(
         review=reviewer,
         audience=AUDIENCE,
         accounts=frozenset({ACCOUNT}),

@@ -23,7 +23,7 @@ from extender.core.decisionlog.replay import parameters_hash
 from extender.core.parameters.combined import CoreParameters
 from extender.metrics.listeners import Door
 from extender.servers.readapi.answers import ReadAnswers
-from extender.servers.readapi.forecasts import Foresight
+from extender.servers.readapi.sources import StartEstimates
 from extender.servers.scheduler.answers import SchedulerAnswers
 from extender.servers.scheduler.barrier import CALLS_SHARE, BindBarrier
 from extender.servers.scheduler.direct_gangs import DirectDesk
@@ -288,9 +288,9 @@ class Composition:
             acting=self.leads,
             last_cycle=lambda: self.queue.last,
             declined=self.migration.declined,
-            rescales_known=self.elastic.ledger,
-            offers=self.pricing,
-            foresight=Foresight(store, self.parameters, clock),
+            rescale_history=self.elastic.ledger,
+            pricing=self.pricing,
+            estimates=StartEstimates(store, self.parameters, clock),
         )
 
     def _loops(self) -> tuple[Loop, ...]:

@@ -16,22 +16,20 @@ from extender.controllers.observe.observer import Observer
 from extender.core.certificates import Wanted
 from extender.metrics.listeners import ConnectionEnd, Door
 from extender.servers.agents.answers import AgentAnswers
-from extender.servers.agents.tokens import TokenCheck
+from extender.servers.agents.tokens import AgentTokens
 from extender.servers.applications import (
     create_agents_app,
     create_api_app,
     create_runner,
     create_scheduler_app,
 )
-from extender.servers.auth.authorizer import Doorkeeper
+from extender.servers.auth.authorizer import Authorizer
 from extender.servers.auth.viewers import Viewers
 from extender.servers.readapi.answers import ReadAnswers
-from extender.servers.readapi.forwarding import Forwarding
-from extender.servers.readapi.peers import Peers
+from extender.servers.readapi.forwarding import Forwarding, LeaderAddress
 from extender.servers.scheduler.answers import SchedulerAnswers
-from extender.servers.tls.certificate import ServerCertificate
-from extender.servers.tls.trust import Trust
-from extender.servers.tls.upkeep import CertificateKeeper, Places
+from extender.servers.tls.contexts import ClientTrust, ServerCertificate
+from extender.servers.tls.keeper import CertificateKeeper, CertificatePlaces
 from extender.settings.certificates import CertificatesSection
 from extender.settings.extender import ExtenderSettings
 from extender.settings.lease import PeersSection
@@ -91,7 +89,7 @@ def keeper(section: CertificatesSection, context: Context) -> CertificateKeeper:
         authority_valid_seconds=section.authority_valid_days * _DAY_SECONDS,
     )
     maps = config_maps(section.authority_namespaces, section.authority_config_map)
-    places = Places(secret, maps, section.directory)
+    places = CertificatePlaces(secret, maps, section.directory)
     beat = context.beat("certificates")
     return CertificateKeeper(
         client=context.client,
@@ -144,18 +142,18 @@ def forwarding(
     service, namespace = section.service, section.namespace
     if service is None:
         return None
-    peers = Peers(
+    leader = LeaderAddress(
         client=leadership.client,
         clock=leadership.clock,
         namespace=namespace,
         service=service,
         port_name=section.port_name,
-        holder=lambda: leadership.observer.holder,
+        lease_holder=lambda: leadership.observer.holder,
     )
     if not tls:
-        return Forwarding(acting, peers.acting)
+        return Forwarding(acting, leader.find)
     name = section.server_name or f"{service}.{namespace}.svc"
-    return Forwarding(acting, peers.acting, Trust(section.authority).context, name)
+    return Forwarding(acting, leader.find, ClientTrust(section.authority).context, name)
 
 
 def for_people(
@@ -174,8 +172,8 @@ def for_people(
 
     open_to_all = section.without_token is WithoutToken.ALL
     known = viewers(section, context)
-    doorkeeper = Doorkeeper(known.bearer, namespaces, open_to_all, known.proxied)
-    app = create_api_app(answers, context.health, context.metrics, passing_on, doorkeeper)
+    authorizer = Authorizer(known.authenticate, namespaces, open_to_all, known.authenticate_proxied)
+    app = create_api_app(answers, context.health, context.metrics, passing_on, authorizer)
     return _listener(app, section, Door.API, context, shown)
 
 
@@ -203,7 +201,7 @@ def for_agents(
 ) -> Listener:
     """Return the listener for agents."""
     clock, metrics, recorder = context.clock, context.metrics, observer.recorder
-    check = TokenCheck(
+    check = AgentTokens(
         review=partial(reviews.review_token, context.client, audience=section.audience),
         audience=section.audience,
         accounts=frozenset(section.accounts),

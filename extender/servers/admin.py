@@ -1,11 +1,44 @@
-"""Probes and metrics. ``/livez`` and ``/readyz`` run on the event loop on purpose: they test it."""
+"""Probes and metrics: ``/livez``, ``/readyz`` and ``/metrics``.
 
+The probes run on the event loop on purpose: they test it. The metrics do not: rendering thousands
+of series takes many milliseconds, so one thread renders them for all requests of a second.
+"""
+
+import asyncio
+import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from extender.servers.keys import HEALTH, PAGE
+from extender.metrics.extender import ExtenderMetrics
+from shared.health import Health
+
+KEPT_SECONDS: Final = 1.0
+
+
+@dataclass
+class MetricsPage:
+    """The text behind ``/metrics``, rendered for one request at a time."""
+
+    metrics: ExtenderMetrics
+    _text: bytes = b""
+    _rendered_at: float = 0.0
+    _rendering: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def text(self) -> bytes:
+        """Return the metrics in Prometheus' text format, at most ``KEPT_SECONDS`` old."""
+        async with self._rendering:
+            if not self._text or time.monotonic() - self._rendered_at >= KEPT_SECONDS:
+                self._text = await asyncio.to_thread(self.metrics.render)
+                self._rendered_at = time.monotonic()
+            return self._text
+
+
+HEALTH: Final = web.AppKey("health", Health)
+METRICS_PAGE: Final = web.AppKey("metrics_page", MetricsPage)
 
 
 async def livez(request: web.Request) -> web.Response:
@@ -20,10 +53,10 @@ async def readyz(request: web.Request) -> web.Response:
 
 async def metrics(request: web.Request) -> web.Response:
     """``GET /metrics``: Prometheus' text format."""
-    text = await request.app[PAGE].text()
+    text = await request.app[METRICS_PAGE].text()
     return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
-def _probe(well: bool, parts: Mapping[str, str]) -> web.Response:  # noqa: FBT001 - a port's pair
+def _probe(healthy: bool, parts: Mapping[str, str]) -> web.Response:  # noqa: FBT001 - a probe's pair
     lines = [f"{name}: {text}\n" for name, text in parts.items()]
-    return web.Response(status=200 if well else 503, text="".join(lines) or "ok\n")
+    return web.Response(status=200 if healthy else 503, text="".join(lines) or "ok\n")

@@ -1,4 +1,4 @@
-"""Three applications for three listeners: kube-scheduler's verbs, the agents, and the people.
+"""Three applications for three listeners: for kube-scheduler, for agents, and for people.
 
 Nothing is started here: the composition root owns runners and loops.
 """
@@ -11,20 +11,22 @@ from aiohttp.typedefs import Middleware
 
 from extender.metrics.extender import ExtenderMetrics, Verb
 from extender.servers import admin, middlewares
+from extender.servers.admin import HEALTH, METRICS_PAGE, MetricsPage
 from extender.servers.agents import handlers as agents_handlers
 from extender.servers.agents.answers import AgentAnswers
-from extender.servers.auth.authorizer import SHOWING, Doorkeeper
-from extender.servers.keys import AGENTS, HEALTH, METRICS, PAGE, READ, SCHEDULER
-from extender.servers.metrics_page import MetricsPage
+from extender.servers.agents.handlers import AGENTS
+from extender.servers.auth.authorizer import REDACTION_THREADS, Authorizer
+from extender.servers.caches import SharedAnswers
+from extender.servers.middlewares import METRICS
 from extender.servers.readapi import handlers as readapi_handlers
 from extender.servers.readapi.answers import ReadAnswers
 from extender.servers.readapi.forwarding import Forwarding
-from extender.servers.readapi.handlers import LATELY, PRESENT
-from extender.servers.readapi.limits import Turnstile
-from extender.servers.readapi.shared_answers import Lately
-from extender.servers.readapi.threads import Threads
-from extender.servers.scheduler import callers, handlers
+from extender.servers.readapi.handlers import PAGES, PRESENT, READ
+from extender.servers.readapi.limits import RequestLimits
+from extender.servers.scheduler import handlers
 from extender.servers.scheduler.answers import SchedulerAnswers
+from extender.servers.scheduler.handlers import SCHEDULER
+from extender.servers.threads import Threads
 from shared.connections import Connections
 from shared.health import Health
 
@@ -33,7 +35,7 @@ MOST_BODY_BYTES: Final = 64 * 2**20
 MOST_MANIFEST_BYTES: Final = 2**20
 """Of a manifest for ``/v1/what-if``; etcd takes no object larger than 1.5 MiB."""
 KEEPALIVE_SECONDS: Final = 120.0
-"""Longer than the 90 s of Go's client, so that it is never we who close a connection it reuses."""
+"""Longer than the 90 s of Go's client, so that we never close a connection that it reuses."""
 
 
 def create_scheduler_app(
@@ -45,13 +47,13 @@ def create_scheduler_app(
     """Return the application that kube-scheduler calls.
 
     Args:
-        scheduler: Who answers.
-        metrics: What counts requests.
+        scheduler: The answers.
+        metrics: Counts requests.
         client_names: Names of which the caller's certificate must have one; None: it shows none.
-        first: What is done before each answer; None: nothing.
+        first: Awaited before each request is handled; None: nothing.
     """
-    checks = [] if client_names is None else [callers.named(client_names)]
-    checks += [] if first is None else [middlewares.after(first)]
+    checks = [] if client_names is None else [middlewares.require_client_name(client_names)]
+    checks += [] if first is None else [middlewares.wait_for(first)]
     app = _application(metrics, checks=checks)
     app[SCHEDULER] = scheduler
     app.router.add_post("/filter", handlers.filter_nodes, name=Verb.FILTER)
@@ -66,8 +68,8 @@ def create_agents_app(
     """Return the application that node agents call.
 
     Args:
-        answers: Answers the agents.
-        metrics: What counts requests.
+        answers: The answers.
+        metrics: Counts requests.
         most_body_bytes: Size from which a heartbeat is refused, unpacked or not.
     """
     app = _application(metrics, most_body_bytes)
@@ -82,24 +84,25 @@ def create_api_app(
     health: Health,
     metrics: ExtenderMetrics,
     forwarding: Forwarding | None = None,
-    doorkeeper: Doorkeeper | None = None,
+    authorizer: Authorizer | None = None,
 ) -> web.Application:
     """Return the application with the read API, the probes and the metrics.
 
     Args:
-        read: Who answers.
-        health: Who answers probes.
-        metrics: What counts requests, and is shown.
-        forwarding: Passes reads on to the replica that acts; None: nobody does.
-        doorkeeper: Says who may read what; None: anybody everything.
+        read: The answers.
+        health: Answers probes.
+        metrics: Counts requests, and is shown.
+        forwarding: Forwards reads to the leader; None: every replica answers itself.
+        authorizer: Restricts who may read what; None: every caller may read everything.
     """
-    turnstile = Turnstile()
-    checks = [one.middleware for one in (doorkeeper, turnstile, forwarding) if one is not None]
+    parts = (authorizer, RequestLimits(), forwarding)
+    checks = [part.middleware for part in parts if part is not None]
     app = _application(metrics, MOST_MANIFEST_BYTES, checks)
     if forwarding is not None:
         forwarding.install(app)
-    app[READ], app[HEALTH], app[PAGE] = read, health, MetricsPage(metrics)
-    app[LATELY], app[PRESENT], app[SHOWING] = Lately(), Lately(), Threads("showing")
+    app[READ], app[HEALTH], app[METRICS_PAGE] = read, health, MetricsPage(metrics)
+    app[PAGES], app[PRESENT] = SharedAnswers(), SharedAnswers()
+    app[REDACTION_THREADS] = Threads("redaction")
     app.on_cleanup.append(_close)
     app.router.add_get("/v1/queue", readapi_handlers.queue, name=Verb.QUEUE)
     app.router.add_get("/v1/nodes", readapi_handlers.nodes, name=Verb.NODES)
@@ -118,7 +121,7 @@ def create_api_app(
 
 async def _close(app: web.Application) -> None:
     app[READ].close()
-    app[SHOWING].close()
+    app[REDACTION_THREADS].close()
 
 
 def create_runner(
@@ -130,13 +133,13 @@ def create_runner(
 ) -> web.AppRunner:
     """Return a runner with the settings all listeners need; the caller sets it up and cleans it.
 
-    Bodies are left as they came: who accepts packed ones unpacks them, within limits.
+    Bodies are left as they came: a handler that accepts packed ones unpacks them, within limits.
 
     Args:
         app: What it serves.
         drain_seconds: How long open requests may go on after the end was asked for.
-        connections: Those of its listener; None: nobody counts them.
-        keepalive_seconds: How long a connection may ask for nothing, or not come to an end of it.
+        connections: Counts and limits those of its listener; None: no limit.
+        keepalive_seconds: How long a connection may stay idle, or its request incomplete.
     """
     if connections is not None:
         app.middlewares.insert(0, connections.middleware)
@@ -147,7 +150,7 @@ def create_runner(
         auto_decompress=False,
         keepalive_timeout=keepalive_seconds,
         shutdown_timeout=drain_seconds,
-        # An answer to people is given up when they go away; a Binding is never.
+        # The work on a read ends when its caller goes away; a Binding never does.
         handler_cancellation=READ in app,
     )
 

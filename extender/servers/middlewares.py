@@ -1,24 +1,28 @@
-"""Around every handler: count it, and turn what a caller did wrong into a status.
+"""Middlewares of all listeners: count requests, refuse bad input, check client certificates.
 
-A defect of ours is not caught: aiohttp logs it and answers 500, which kube-scheduler takes as a
+A defect of ours is not caught: aiohttp logs it and answers 500, which kube-scheduler counts as a
 failed call.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
-from typing import Final
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from typing import Any, Final
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from extender.metrics.extender import Outcome, Verb
-from extender.servers.keys import METRICS, OUTCOME
+from extender.metrics.extender import ExtenderMetrics, Outcome, Verb
 from shared.errors import InputError
+
+METRICS: Final = web.AppKey("metrics", ExtenderMetrics)
+OUTCOME: Final = web.RequestKey("outcome", Outcome)
+"""Set by a handler whose answer has status 200 and is a refusal."""
 
 FIRST_CLIENT_ERROR: Final = 400
 FIRST_SERVER_ERROR: Final = 500
+_PEER: Final = "peercert"
 
 log = logging.getLogger(__name__)
 
@@ -87,8 +91,8 @@ async def refuse_bad_input(request: web.Request, handler: Handler) -> web.Stream
         raise web.HTTPBadRequest(text=str(error)) from error
 
 
-def after(first: Callable[[], Awaitable[None]]) -> Middleware:
-    """Return what has something done before each request is looked at."""
+def wait_for(first: Callable[[], Awaitable[None]]) -> Middleware:
+    """Return a middleware that awaits ``first`` before each request is handled."""
 
     @web.middleware
     async def wait(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -96,6 +100,37 @@ def after(first: Callable[[], Awaitable[None]]) -> Middleware:
         return await handler(request)
 
     return wait
+
+
+def require_client_name(names: Collection[str]) -> Middleware:
+    """Return a middleware that answers 403 unless the client certificate has one of these names.
+
+    TLS has checked everything else about the certificate before.
+    """
+
+    @web.middleware
+    async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
+        shown = _client_names(request)
+        if not shown.intersection(names):
+            found = ", ".join(sorted(shown)) or "none"
+            text = f"the client certificate is of {found[:200]}, expected one of {', '.join(names)}"
+            raise web.HTTPForbidden(text=text)
+        return await handler(request)
+
+    return check
+
+
+def _client_names(request: web.Request) -> frozenset[str]:
+    transport = request.transport
+    peer = None if transport is None else transport.get_extra_info(_PEER)
+    return frozenset(_names(peer or {}))
+
+
+def _names(peer: Mapping[str, Any]) -> Iterator[str]:
+    """Yield common names and DNS names of what ``ssl.SSLSocket.getpeercert`` returns."""
+    for relative in peer.get("subject", ()):
+        yield from (value for key, value in relative if key == "commonName")
+    yield from (value for kind, value in peer.get("subjectAltName", ()) if kind == "DNS")
 
 
 def _verb(request: web.Request) -> Verb:

@@ -64,7 +64,7 @@ def _imported(path: Path) -> Iterator[str]:
 UNGUARDED: Final = {
     "extender/app/listeners.py": "asks for reviews of tokens, which change nothing",
     "extender/app/main.py": "makes the client, and the guarded one over it",
-    "extender/servers/tls/upkeep.py": "every replica keeps the certificates that it listens with",
+    "extender/servers/tls/keeper.py": "every replica keeps the certificates that it listens with",
     "extender/writers/authorities.py": "every replica publishes the authorities that it makes",
     "extender/writers/events.py": "reports what was decided while this replica led",
     "extender/writers/leadership.py": "holds the Lease itself",

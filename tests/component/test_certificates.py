@@ -12,8 +12,8 @@ import pytest
 from extender.core import certificates
 from extender.core.certificates import Wanted
 from extender.metrics.extender import ExtenderMetrics
-from extender.servers.tls import making
-from extender.servers.tls.upkeep import CertificateKeeper, Places
+from extender.servers.tls import issuing
+from extender.servers.tls.keeper import CertificateKeeper, CertificatePlaces
 from shared.errors import SettingsError
 from shared.health import Heartbeat
 from shared.kube import paths
@@ -28,7 +28,7 @@ from tests.fakes.kube_faults import Answer, LostAnswer
 
 SYSTEM, AGENTS = "shuntyard-system", "shuntyard-agents"
 SECRET, AUTHORITY = "shuntyard-certificates", "shuntyard-ca"
-LOG = "extender.servers.tls.upkeep"
+LOG = "extender.servers.tls.keeper"
 FORBIDDEN = Answer(403, "Forbidden")
 
 
@@ -63,7 +63,7 @@ async def files(place: Path) -> dict[str, bytes]:
 def keeper(
     client: KubeClient, place: Path, clock: FakeClock, wanted: Wanted = WANTED
 ) -> CertificateKeeper:
-    places = Places(
+    places = CertificatePlaces(
         paths.namespaced(paths.SECRETS, SYSTEM, SECRET),
         [paths.namespaced(paths.CONFIG_MAPS, AGENTS, AUTHORITY)],
         place,
@@ -163,7 +163,7 @@ async def test_only_certificates_near_their_end_are_renewed(
     left = one.metrics.certificates.left_seconds.labels(certificate="authority")._value.get()
     assert left == pytest.approx(100 * DAY, abs=2)
     life = one.metrics.certificates.life_seconds.labels(certificate="authority")._value.get()
-    assert life == pytest.approx(120 * DAY + making.SLACK_SECONDS, abs=2)
+    assert life == pytest.approx(120 * DAY + issuing.SLACK_SECONDS, abs=2)
 
 
 async def test_a_broken_authority_is_named_and_left_alone(

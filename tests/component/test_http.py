@@ -241,14 +241,14 @@ async def test_the_queue_is_served_unchanged(people: Client) -> None:
     assert msgspec.json.decode(body, type=api.QueueResponse) == QUEUE
 
 
-JOBS = "`shuntyard jobs` lists the jobs that there are"
+HINT = "`shuntyard jobs` lists the jobs"
 
 
 async def test_explain_finds_a_pod_or_answers_404(people: Client) -> None:
     found = await people.get("/v1/explain", params={"namespace": "team-a", "pod": "resnet-0"})
     assert msgspec.json.decode(await found.read(), type=api.ExplainResponse) == EXPLAIN
     lost = await people.get("/v1/explain", params={"namespace": "team-a", "pod": "gone"})
-    assert (lost.status, await lost.text()) == (404, f"there is no pod team-a/gone: {JOBS}")
+    assert (lost.status, await lost.text()) == (404, f"pod team-a/gone not found: {HINT}")
     unclear = await people.get("/v1/explain", params={"namespace": "team-a"})
     assert unclear.status == 400
     assert "query parameter pod" in await unclear.text()
@@ -262,10 +262,10 @@ async def test_explain_finds_a_job_too(people: Client) -> None:
     of_job = (200, msgspec.json.encode(EXPLAIN_JOB).decode())
     assert await ask(job="resnet") == await ask(name="resnet") == of_job
     assert await ask(name="resnet-0") == (200, msgspec.json.encode(EXPLAIN).decode())
-    assert await ask(job="resnet-0") == (404, f"there is no job team-a/resnet-0: {JOBS}")
-    assert await ask(name="gone") == (404, f"there is no pod or job team-a/gone: {JOBS}")
+    assert await ask(job="resnet-0") == (404, f"job team-a/resnet-0 not found: {HINT}")
+    assert await ask(name="gone") == (404, f"pod or job team-a/gone not found: {HINT}")
     of_a_kind = await ask(job="gone", kind="trainjob")
-    assert of_a_kind == (404, f"there is no job team-a/trainjob/gone: {JOBS}")
+    assert of_a_kind == (404, f"job team-a/trainjob/gone not found: {HINT}")
     status, text = await ask(job="twice")
     assert (status, "job or pytorchjob" in text) == (400, True)
     assert await ask(job="twice", kind="pytorchjob") == of_job

@@ -1,4 +1,4 @@
-"""The read API with tokens: everybody sees what the API server would show him."""
+"""The read API with tokens: a caller sees what the API server would show the same user."""
 
 import contextlib
 import json
@@ -10,8 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from extender.servers.auth import tokens, viewers
-from extender.servers.readapi import redacting
+from extender.servers.auth import redacting, tokens, viewers
 from extender.servers.readapi.answers import ReadAnswers
 from shared import labels
 from shared.kube import paths
@@ -21,13 +20,13 @@ from tests.fakes.kube import FakeKube
 from tests.fakes.kube_faults import SERVER_ERROR
 from tests.fakes.kube_tokens import ISSUER
 
-OWNER, ADMIN, NOBODY, SCRAPER = "red-owner", "admin", "nobody", "prometheus"
+OWNER, ADMIN, STRANGER, SCRAPER = "red-owner", "admin", "stranger", "prometheus"
 LISTS = ("queue", "jobs", "migrations", "rescales", "namespaces")
 
 
 @dataclass
-class Library:
-    """An extender with waiting jobs of two namespaces, and people who read."""
+class ReadApi:
+    """An extender with waiting jobs of two namespaces, and a client with tokens."""
 
     fake: FakeKube
     running: Extender
@@ -51,8 +50,8 @@ class Library:
 
 
 @contextlib.asynccontextmanager
-async def opened(**section: Any) -> AsyncIterator[Library]:
-    """Run the extender; it need not have seen the jobs yet."""
+async def opened(**section: Any) -> AsyncIterator[ReadApi]:
+    """Run the extender; it may not have observed the jobs yet."""
     async with (
         FakeKube.running() as fake,
         lease(fake),
@@ -73,63 +72,63 @@ async def opened(**section: Any) -> AsyncIterator[Library]:
         fake.access.grant(ADMIN, "list", "pods")
         fake.access.grant(ADMIN, "list", "nodes")
         fake.access.grant(SCRAPER, "get", "/metrics")
-        yield Library(fake, running, session)
+        yield ReadApi(fake, running, session)
 
 
 @contextlib.asynccontextmanager
-async def library(**section: Any) -> AsyncIterator[Library]:
-    async with opened(**section) as lent:
-        admin = lent.token(ADMIN)
+async def read_api(**section: Any) -> AsyncIterator[ReadApi]:
+    async with opened(**section) as api:
+        admin = api.token(ADMIN)
 
         async def waits() -> bool:
-            return await lent.names("/v1/queue", admin) == {"red", "blue"}
+            return await api.names("/v1/queue", admin) == {"red", "blue"}
 
         await eventually(waits)
-        yield lent
+        yield api
 
 
-async def test_who_may_list_pods_everywhere_sees_everything() -> None:
-    async with library() as lent:
-        token = lent.token(ADMIN)
-        assert await lent.names("/v1/jobs", token) == {"red", "blue"}
-        assert (await lent.get("/v1/nodes", token))[0] == 200
-        assert (await lent.get("/v1/prices", token))[0] == 200
-        status, _ = await lent.get("/v1/explain?namespace=blue&job=fit-blue", token)
+async def test_a_caller_that_may_list_all_pods_sees_everything() -> None:
+    async with read_api() as api:
+        token = api.token(ADMIN)
+        assert await api.names("/v1/jobs", token) == {"red", "blue"}
+        assert (await api.get("/v1/nodes", token))[0] == 200
+        assert (await api.get("/v1/prices", token))[0] == 200
+        status, _ = await api.get("/v1/explain?namespace=blue&job=fit-blue", token)
         assert status == 200
 
 
-async def test_who_may_list_pods_of_one_namespace_hears_of_no_other() -> None:
-    async with library() as lent:
-        token = lent.token(OWNER)
+async def test_a_caller_that_may_list_pods_of_one_namespace_sees_no_other() -> None:
+    async with read_api() as api:
+        token = api.token(OWNER)
         for path in LISTS:
-            status, text = await lent.get(f"/v1/{path}", token)
+            status, text = await api.get(f"/v1/{path}", token)
             assert (status, "blue" in text) == (200, False), path
-        assert await lent.names("/v1/queue", token) == {"red"}
-        assert await lent.names("/v1/namespaces", token) == {"red"}
-        status, text = await lent.get("/v1/explain?namespace=red&job=fit-red", token)
+        assert await api.names("/v1/queue", token) == {"red"}
+        assert await api.names("/v1/namespaces", token) == {"red"}
+        status, text = await api.get("/v1/explain?namespace=red&job=fit-red", token)
         assert (status, "blue" in text) == (200, False)
         for path in ("nodes", "prices", "prices?slots=true", "explain?namespace=blue&pod=fit-blue"):
-            status, text = await lent.get(f"/v1/{path}", token)
+            status, text = await api.get(f"/v1/{path}", token)
             assert (status, "the bearer of the token may not list" in text) == (403, True), path
 
 
-async def test_who_asks_for_one_namespace_causes_questions_about_it_alone() -> None:
-    async with library() as lent:
-        admin, owner = lent.token(ADMIN), lent.token(OWNER)
+async def test_a_list_of_one_namespace_needs_reviews_of_that_one_only() -> None:
+    async with read_api() as api:
+        admin, owner = api.token(ADMIN), api.token(OWNER)
         for path in LISTS:
-            assert await lent.names(f"/v1/{path}?namespace=blue", admin) <= {"blue"}, path
-        assert await lent.names("/v1/queue?namespace=blue", admin) == {"blue"}
-        asked = lent.fake.access.reviews
-        assert await lent.names("/v1/queue?namespace=red", owner) == {"red"}
-        assert lent.fake.access.reviews == asked + 2  # everywhere, and there
-        status, text = await lent.get("/v1/queue?namespace=blue", owner)
+            assert await api.names(f"/v1/{path}?namespace=blue", admin) <= {"blue"}, path
+        assert await api.names("/v1/queue?namespace=blue", admin) == {"blue"}
+        reviews = api.fake.access.reviews
+        assert await api.names("/v1/queue?namespace=red", owner) == {"red"}
+        assert api.fake.access.reviews == reviews + 2  # of all namespaces, and of that one
+        status, text = await api.get("/v1/queue?namespace=blue", owner)
         assert (status, "may not list pods in the namespace blue" in text) == (403, True)
 
 
 MANIFEST = {
     "apiVersion": "batch/v1",
     "kind": "Job",
-    "metadata": {"name": "asked"},
+    "metadata": {"name": "supposed"},
     "spec": {"template": {"spec": {"containers": [{"name": "c"}]}}},
 }
 ABSENT = "absent"
@@ -142,70 +141,71 @@ NAMED: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 async def test_a_namespace_that_does_not_exist_is_not_an_empty_one() -> None:
-    """It is said to who may see it; all others are forbidden it, as they are others (defect B6)."""
-    async with library() as lent:
+    """Callers that may see it get 404; others get 403, as for any namespace (defect B6)."""
+    async with read_api() as api:
         for path, options in NAMED.values():
-            status, text = await lent.get(path, lent.token(ADMIN), **options)
+            status, text = await api.get(path, api.token(ADMIN), **options)
             assert (status, text[:28]) == (404, "namespace absent not found: "), (path, text)
-            hidden = await lent.get(path, lent.token(OWNER), **options)
+            hidden = await api.get(path, api.token(OWNER), **options)
             forbidden = path.replace(ABSENT, "blue")
-            there = await lent.get(forbidden, lent.token(OWNER), **options)
+            there = await api.get(forbidden, api.token(OWNER), **options)
             assert (hidden[0], hidden[1].replace(ABSENT, "blue")) == there
             assert there[0] == 403
 
 
-async def test_a_manifest_may_make_the_namespace_of_its_job() -> None:
-    async with library() as lent:
+async def test_a_manifest_may_create_the_namespace_of_its_job() -> None:
+    async with read_api() as api:
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ABSENT}}
         body = {"apiVersion": "v1", "kind": "List", "items": [namespace, MANIFEST]}
         path, options = NAMED["what-if"]
-        asked = {**options, "json": body}
-        status, text = await lent.get(path, lent.token(ADMIN), **asked)
-        assert (status, json.loads(text)["job"]) == (200, f"{ABSENT}/job/asked")
+        options = {**options, "json": body}
+        status, text = await api.get(path, api.token(ADMIN), **options)
+        assert (status, json.loads(text)["job"]) == (200, f"{ABSENT}/job/supposed")
 
 
-async def test_a_reader_of_few_rights_cannot_have_the_api_server_asked_without_end(
+async def test_the_reviews_for_a_caller_with_few_rights_are_limited(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(viewers, "CALLER_AT_ONCE", 2)
     monkeypatch.setattr(viewers, "CALLER_PER_SECOND", 0.001)
-    async with library() as lent:
-        lent.fake.access.granted.add((OWNER, "list", "pods", "red"))
-        asked = lent.fake.access.reviews
-        for _ in range(5):  # everywhere, one of red and blue; the third is one too many
-            status, text = await lent.get("/v1/queue", lent.token(OWNER))
-            assert (status, "too often" in text) == (429, True)
-        assert lent.fake.access.reviews == asked + 2
-        assert await lent.names("/v1/queue", lent.token(ADMIN)) == {"red", "blue"}
+    async with read_api() as api:
+        api.fake.access.granted.add((OWNER, "list", "pods", "red"))
+        reviews = api.fake.access.reviews
+        for _ in range(5):  # of all namespaces, of red or blue; the third is one too many
+            status, text = await api.get("/v1/queue", api.token(OWNER))
+            assert (status, "too many access reviews" in text) == (429, True)
+        assert api.fake.access.reviews == reviews + 2
+        assert await api.names("/v1/queue", api.token(ADMIN)) == {"red", "blue"}
 
 
-async def test_what_must_not_be_heard_is_looked_for_beside_the_loop(
+async def test_answers_are_redacted_beside_the_event_loop(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It reads every text of an answer: nobody else would be answered meanwhile."""
-    where: dict[str, bool] = {}
+    """Every text of an answer is read: no other caller would be answered meanwhile."""
+    on_loop: dict[str, bool] = {}
 
     def watched(name: str) -> Callable[..., Any]:
         real = getattr(redacting, name)
 
         def call(*given: Any) -> Any:
-            where[name] = threading.current_thread() is threading.main_thread()
+            on_loop[name] = threading.current_thread() is threading.main_thread()
             return real(*given)
 
         return call
 
-    for name in ("listed", "named", "without_names"):
+    names = ("listed_namespaces", "named_namespaces", "without_names")
+    for name in names:
         monkeypatch.setattr(redacting, name, watched(name))
-    async with library() as lent:
-        assert await lent.names("/v1/queue", lent.token(OWNER)) == {"red"}
-    assert where == {"listed": False, "named": False, "without_names": False}
+    async with read_api() as api:
+        assert await api.names("/v1/queue", api.token(OWNER)) == {"red"}
+    assert on_loop == dict.fromkeys(names, False)
 
 
-async def test_a_pod_that_is_not_there_looks_like_one_that_may_not_be_seen() -> None:
-    async with library() as lent:
-        there = await lent.get("/v1/explain?namespace=blue&pod=fit-blue", lent.token(OWNER))
-        missing = await lent.get("/v1/explain?namespace=blue&pod=none", lent.token(OWNER))
-        assert there == missing
+async def test_a_missing_pod_is_answered_like_a_hidden_one() -> None:
+    async with read_api() as api:
+        hidden = await api.get("/v1/explain?namespace=blue&pod=fit-blue", api.token(OWNER))
+        missing = await api.get("/v1/explain?namespace=blue&pod=none", api.token(OWNER))
+        assert hidden == missing
 
 
 def manifest(namespace: str, name: str = "new") -> dict[str, Any]:
@@ -219,135 +219,137 @@ def manifest(namespace: str, name: str = "new") -> dict[str, Any]:
     }
 
 
-async def asked(lent: Library, *objects: dict[str, Any]) -> tuple[int, str]:
+async def what_if(api: ReadApi, *objects: dict[str, Any]) -> tuple[int, str]:
     whole = {"apiVersion": "v1", "kind": "List", "items": objects}
     body = json.dumps(whole if len(objects) > 1 else objects[0])
-    return await lent.get("/v1/what-if", lent.token(OWNER), method="POST", data=body)
+    return await api.get("/v1/what-if", api.token(OWNER), method="POST", data=body)
 
 
 @pytest.mark.parametrize(("namespace", "status"), [("red", 200), ("blue", 403)])
-async def test_what_if_is_answered_where_the_asker_sees_jobs(namespace: str, status: int) -> None:
-    async with library() as lent:
-        found, text = await asked(lent, manifest(namespace))
-        assert found == status, text
+async def test_what_if_is_answered_where_the_caller_sees_jobs(namespace: str, status: int) -> None:
+    async with read_api() as api:
+        answered, text = await what_if(api, manifest(namespace))
+        assert answered == status, text
         if status == 200:
             assert "blue" not in text
             assert json.loads(text)["waiting"] == 2  # how many there are is no secret
 
 
-async def test_what_if_works_nothing_out_for_who_may_not_see_it(
+async def test_what_if_computes_nothing_for_a_caller_that_may_not_see_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Whether such a job is there already would be an answer, too."""
-    worked_out: list[str] = []
+    """Whether such a job exists already would be an answer, too."""
+    computed: list[str] = []
     real = ReadAnswers.what_if
 
     async def watched(self: ReadAnswers, body: bytes, namespace: str) -> Any:
-        worked_out.append(namespace)
+        computed.append(namespace)
         return await real(self, body, namespace)
 
     monkeypatch.setattr(ReadAnswers, "what_if", watched)
-    async with library() as lent:
-        there = await asked(lent, manifest("blue", "fit-blue"))
-        assert there == await asked(lent, manifest("blue", "none"))
+    async with read_api() as api:
+        there = await what_if(api, manifest("blue", "fit-blue"))
+        assert there == await what_if(api, manifest("blue", "none"))
         assert there[0] == 403
-        assert (await asked(lent, manifest("red"), manifest("blue")))[0] == 403
+        assert (await what_if(api, manifest("red"), manifest("blue")))[0] == 403
         many = [manifest(f"ns-{number}") for number in range(50)]
-        assert (await asked(lent, *many))[0] == 400
-        assert not worked_out
-        assert (await asked(lent, manifest("red")))[0] == 200
-        assert worked_out == ["default"]
+        assert (await what_if(api, *many))[0] == 400
+        assert not computed
+        assert (await what_if(api, manifest("red")))[0] == 200
+        assert computed == ["default"]
 
 
 @pytest.mark.parametrize("name", ["x" * 64, "y" * 100_000, "Red", "red/x", "-"])
-async def test_nobody_is_asked_about_what_no_namespace_can_be_called(name: str) -> None:
-    """It would be remembered, too."""
-    async with library() as lent:
-        reviews = lent.fake.access.reviews
-        status, text = await asked(lent, manifest(name))
+async def test_a_name_that_no_namespace_can_have_is_not_reviewed(name: str) -> None:
+    """The verdict would be cached under it, too."""
+    async with read_api() as api:
+        reviews = api.fake.access.reviews
+        status, text = await what_if(api, manifest(name))
         assert (status, "a name that a namespace can have" in text) == (400, True)
         explained = f"/v1/explain?namespace={name[:1000]}&job=x"
-        assert (await lent.get(explained, lent.token(OWNER)))[0] == 400
-        assert lent.fake.access.reviews == reviews
+        assert (await api.get(explained, api.token(OWNER)))[0] == 400
+        assert api.fake.access.reviews == reviews
 
 
-async def test_that_somebody_sees_not_all_is_asked_once_an_answer() -> None:
-    async with library(review_cache_seconds=0) as lent:
-        reviews = lent.fake.access.reviews
-        assert await lent.names("/v1/queue", lent.token(OWNER)) == {"red"}
-        assert lent.fake.access.reviews == reviews + 3  # everywhere, red, blue
+async def test_the_right_to_see_all_namespaces_is_reviewed_once_an_answer() -> None:
+    async with read_api(review_cache_seconds=0) as api:
+        reviews = api.fake.access.reviews
+        assert await api.names("/v1/queue", api.token(OWNER)) == {"red"}
+        assert api.fake.access.reviews == reviews + 3  # of all namespaces, red, blue
 
 
-async def test_without_rights_there_is_nothing_to_see() -> None:
-    async with library() as lent:
-        token = lent.token(NOBODY)
-        assert await lent.names("/v1/queue", token) == set()
-        assert (await lent.get("/v1/explain?namespace=red&job=fit-red", token))[0] == 403
+async def test_a_caller_without_rights_sees_nothing() -> None:
+    async with read_api() as api:
+        token = api.token(STRANGER)
+        assert await api.names("/v1/queue", token) == set()
+        assert (await api.get("/v1/explain?namespace=red&job=fit-red", token))[0] == 403
 
 
 BAD = {"garbage": "garbage", "expired": {"seconds": -1}, "not for it": {"audiences": ["other"]}}
 
 
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
-async def test_a_bad_token_is_worse_than_none(bad: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "REFUSED_SECONDS", 3600.0)  # not asked about again in here
-    async with library() as lent:
-        assert (await lent.get("/v1/queue"))[0] == 200
-        token = bad if isinstance(bad, str) else lent.token(ADMIN, **bad)
-        reviews = lent.fake.tokens.reviews
+async def test_a_bad_token_is_refused_where_none_is_needed(
+    bad: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tokens, "REFUSED_SECONDS", 3600.0)  # not reviewed again in here
+    async with read_api() as api:
+        assert (await api.get("/v1/queue"))[0] == 200
+        token = bad if isinstance(bad, str) else api.token(ADMIN, **bad)
+        reviews = api.fake.tokens.reviews
         for _ in range(3):
-            status, text = await lent.get("/v1/queue", token)
+            status, text = await api.get("/v1/queue", token)
             assert (status, "the token is not accepted" in text) == (401, True)
-        assert lent.fake.tokens.reviews == reviews + 1
+        assert api.fake.tokens.reviews == reviews + 1
 
 
-async def test_an_audience_of_our_own_can_be_asked_for() -> None:
-    async with library() as lent:
-        assert (await lent.get("/v1/queue", lent.token(ADMIN)))[0] == 200
-    async with opened(audience="readers") as lent:
-        status, text = await lent.get("/v1/queue", lent.token(ADMIN))
+async def test_tokens_may_need_an_audience_of_our_own() -> None:
+    async with read_api() as api:
+        assert (await api.get("/v1/queue", api.token(ADMIN)))[0] == 200
+    async with opened(audience="readers") as api:
+        status, text = await api.get("/v1/queue", api.token(ADMIN))
         assert status == 401
         assert "is invalid for the target audiences" in text
-        of_ours = lent.token(ADMIN, audiences=["readers"])
-        assert (await lent.get("/v1/queue", of_ours))[0] == 200
+        of_ours = api.token(ADMIN, audiences=["readers"])
+        assert (await api.get("/v1/queue", of_ours))[0] == 200
 
 
-async def test_without_tokens_only_probes_are_open_if_so_set() -> None:
-    async with library(without_token="health") as lent:
+async def test_only_probes_are_open_without_a_token_if_so_set() -> None:
+    async with read_api(without_token="health") as api:
         for path in ("/livez", "/readyz"):
-            assert (await lent.get(path))[0] == 200
+            assert (await api.get(path))[0] == 200
         for path in ("/metrics", *(f"/v1/{name}" for name in (*LISTS, "nodes", "prices"))):
-            assert (await lent.get(path))[0] == 401, path
-        assert (await lent.get("/metrics", lent.token(SCRAPER)))[0] == 200
-        assert (await lent.get("/metrics", lent.token(OWNER)))[0] == 403
+            assert (await api.get(path))[0] == 401, path
+        assert (await api.get("/metrics", api.token(SCRAPER)))[0] == 200
+        assert (await api.get("/metrics", api.token(OWNER)))[0] == 403
 
 
-async def test_metrics_need_no_token_and_mind_none_by_default() -> None:
-    async with library() as lent:
-        assert (await lent.get("/metrics"))[0] == 200
-        assert (await lent.get("/metrics", "garbage"))[0] == 200
+async def test_metrics_need_no_token_and_ignore_one_by_default() -> None:
+    async with read_api() as api:
+        assert (await api.get("/metrics"))[0] == 200
+        assert (await api.get("/metrics", "garbage"))[0] == 200
 
 
-async def test_verdicts_are_remembered_and_asked_for_again_in_time() -> None:
-    async with library() as lent:
-        token = lent.token(OWNER)
-        await lent.names("/v1/jobs", token)
-        asked = lent.fake.access.reviews
+async def test_verdicts_are_cached_for_a_while() -> None:
+    async with read_api() as api:
+        token = api.token(OWNER)
+        await api.names("/v1/jobs", token)
+        reviews = api.fake.access.reviews
         for _ in range(5):
-            await lent.names("/v1/jobs", token)
-        assert lent.fake.access.reviews == asked
-    async with library(review_cache_seconds=0) as lent:
-        token = lent.token(OWNER)
-        assert await lent.names("/v1/jobs", token) == {"red"}
-        lent.fake.access.granted.clear()
-        assert await lent.names("/v1/jobs", token) == set()
+            await api.names("/v1/jobs", token)
+        assert api.fake.access.reviews == reviews
+    async with read_api(review_cache_seconds=0) as api:
+        token = api.token(OWNER)
+        assert await api.names("/v1/jobs", token) == {"red"}
+        api.fake.access.granted.clear()
+        assert await api.names("/v1/jobs", token) == set()
 
 
-async def test_while_the_api_server_is_silent_nothing_new_is_shown() -> None:
-    async with library() as lent:
-        token = lent.token(OWNER)
-        lent.fake.faults.order("create", paths.TOKEN_REVIEWS, SERVER_ERROR)
-        assert (await lent.get("/v1/jobs", token))[0] == 503
-        lent.fake.faults.order("create", paths.ACCESS_REVIEWS, SERVER_ERROR)
-        assert (await lent.get("/v1/jobs", token))[0] == 503
-        assert await lent.names("/v1/jobs", token) == {"red"}
+async def test_nothing_new_is_shown_while_the_api_server_does_not_answer() -> None:
+    async with read_api() as api:
+        token = api.token(OWNER)
+        api.fake.faults.order("create", paths.TOKEN_REVIEWS, SERVER_ERROR)
+        assert (await api.get("/v1/jobs", token))[0] == 503
+        api.fake.faults.order("create", paths.ACCESS_REVIEWS, SERVER_ERROR)
+        assert (await api.get("/v1/jobs", token))[0] == 503
+        assert await api.names("/v1/jobs", token) == {"red"}

@@ -1,4 +1,4 @@
-"""The read API works nothing out on the event loop (defect A8)."""
+"""The read API computes no answer on the event loop (defect A8)."""
 
 import asyncio
 import json
@@ -21,21 +21,22 @@ from extender.core.explain import MOST_ENTRIES, Page
 from extender.core.parameters.combined import CoreParameters
 from extender.core.records import migration_entries
 from extender.metrics.extender import ExtenderMetrics
+from extender.servers import caches, threads
 from extender.servers.applications import create_api_app, create_runner, create_scheduler_app
 from extender.servers.auth import authorizer
-from extender.servers.readapi import manifests, shared_answers, threads
+from extender.servers.readapi import manifests
 from extender.servers.readapi.answers import MOST_FRESH_PODS, ReadAnswers
-from extender.servers.readapi.errors import GivenUpError
+from extender.servers.threads import WorkCancelledError
 from extender.store.store import ClusterStore
 from shared import api
 from shared.system_clock import SystemClock
 from tests.fakes.eventually import eventually
 from tests.fakes.ports import FakeHealth, FakeScheduler
 
-QUESTION = {
+MANIFEST = {
     "apiVersion": "batch/v1",
     "kind": "Job",
-    "metadata": {"name": "asked"},
+    "metadata": {"name": "supposed"},
     "spec": {"template": {"spec": {"containers": [{"name": "x"}]}}},
 }
 PATHS = (
@@ -51,7 +52,7 @@ PATHS = (
     "explain?namespace=team&pod=running-000000-0",
     "explain?namespace=team&name=nothing",
 )
-ASKED = {"filter": {"Pod": {"metadata": {"name": "x"}}, "NodeNames": ["a"]}}
+OFFER = {"Pod": {"metadata": {"name": "x"}}, "NodeNames": ["a"]}
 
 
 @dataclass
@@ -69,15 +70,15 @@ class Served:
 
     async def what_if(self) -> tuple[int, bytes]:
         url = f"{self.url}/v1/what-if"
-        async with self.session.post(url, json=QUESTION) as answer:
+        async with self.session.post(url, json=MANIFEST) as answer:
             return answer.status, await answer.read()
 
     async def others_are_answered(self) -> None:
-        """Probes, and kube-scheduler: which is all that must never wait."""
+        """Check that probes and kube-scheduler are answered, which must never wait."""
         async with asyncio.timeout(60):
             assert (await self.get("/livez"))[0] == 200
             url = f"{self.scheduler_url}/filter"
-            async with self.session.post(url, json=ASKED["filter"]) as answer:
+            async with self.session.post(url, json=OFFER) as answer:
                 assert answer.status == 200
 
 
@@ -105,15 +106,15 @@ def small() -> ClusterStore:
 
 
 @pytest.fixture
-def workers(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[str]]:
-    """The threads in which the parts of an answer were made, by part."""
-    seen: dict[str, set[str]] = {}
+def thread_names(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[str]]:
+    """The threads in which the parts of an answer were computed, by part."""
+    names: dict[str, set[str]] = {}
 
     def watch(module: Any, name: str) -> None:
         real: Callable[..., Any] = getattr(module, name)
 
         def call(*given: Any, **named: Any) -> Any:
-            seen.setdefault(name, set()).add(threading.current_thread().name)
+            names.setdefault(name, set()).add(threading.current_thread().name)
             return real(*given, **named)
 
         monkeypatch.setattr(module, name, call)
@@ -126,21 +127,21 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[str]]:
     watch(migration_entries, "migrations_response")
     watch(manifests, "read")
     watch(manifests, "namespaces")
-    return seen
+    return names
 
 
-async def test_no_answer_is_computed_on_the_event_loop(workers: dict[str, set[str]]) -> None:
-    async with served(small()) as lent:
+async def test_no_answer_is_computed_on_the_event_loop(thread_names: dict[str, set[str]]) -> None:
+    async with served(small()) as server:
         for path in PATHS:
-            status, _ = await lent.get(f"/v1/{path}")
+            status, _ = await server.get(f"/v1/{path}")
             assert status in {200, 404}, path
-        assert (await lent.what_if())[0] == 200
-    on = {name: found for name, found in workers.items() if threading.main_thread().name in found}
-    assert on == {}
-    assert workers.keys() >= {"queue", "nodes", "all_jobs", "what_if", "job", "pod", "read"}
+        assert (await server.what_if())[0] == 200
+    main = threading.main_thread().name
+    assert {part for part, names in thread_names.items() if main in names} == set()
+    assert thread_names.keys() >= {"queue", "nodes", "all_jobs", "what_if", "job", "pod", "read"}
 
 
-async def test_json_is_written_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_json_is_encoded_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     real, names = msgspec.json.Encoder(), set()
 
     class Watched:
@@ -149,10 +150,10 @@ async def test_json_is_written_beside_the_event_loop(monkeypatch: pytest.MonkeyP
             return real.encode(body)
 
     monkeypatch.setattr(authorizer, "_ENCODER", Watched())
-    async with served(small()) as lent:
+    async with served(small()) as server:
         for path in PATHS[:8]:
-            assert (await lent.get(f"/v1/{path}"))[0] == 200
-    assert {name.startswith("shuntyard-showing") for name in names} == {True}
+            assert (await server.get(f"/v1/{path}"))[0] == 200
+    assert {name.startswith("shuntyard-redaction") for name in names} == {True}
 
 
 LONG = {
@@ -176,39 +177,39 @@ async def test_probes_and_kube_scheduler_are_answered_while_an_answer_is_compute
         return real(*given, **named)
 
     monkeypatch.setattr(explain, part, held)
-    async with served(small()) as lent:
-        asked = asyncio.create_task(lent.what_if() if path == "what-if" else lent.get(path))
+    async with served(small()) as server:
+        request = asyncio.create_task(server.what_if() if path == "what-if" else server.get(path))
         try:
             await eventually(began.is_set)
-            await lent.others_are_answered()
-            assert not asked.done()
+            await server.others_are_answered()
+            assert not request.done()
         finally:
             go_on.set()
-        assert (await asked)[0] == 200
+        assert (await request)[0] == 200
 
 
-async def test_a_long_request_keeps_no_list_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_list_does_not_wait_for_a_long_what_if(monkeypatch: pytest.MonkeyPatch) -> None:
     began, go_on = threading.Event(), threading.Event()
 
     def held(*_given: Any, **_named: Any) -> Any:
         began.set()
         assert go_on.wait(60)
-        raise GivenUpError("in the test")
+        raise WorkCancelledError("in the test")
 
     monkeypatch.setattr(explain, "what_if", held)
-    async with served(small()) as lent:
-        asked = asyncio.create_task(lent.what_if())
+    async with served(small()) as server:
+        request = asyncio.create_task(server.what_if())
         try:
             await eventually(began.is_set)
             async with asyncio.timeout(60):
-                assert (await lent.get("/v1/jobs"))[0] == 200
+                assert (await server.get("/v1/jobs"))[0] == 200
         finally:
             go_on.set()
-        await asked
+        await request
 
 
-async def test_the_work_of_a_caller_that_disconnects_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """(defect A3): no caller fills the queue with requests that it does not wait for."""
+async def test_the_work_ends_when_its_caller_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """(defect A3): requests without a waiting caller must not fill the queue."""
     began, ended = threading.Event(), threading.Event()
 
     def endless(session: explain.ExplainSession, *_given: Any, **_named: Any) -> Any:
@@ -220,23 +221,25 @@ async def test_the_work_of_a_caller_that_disconnects_ends(monkeypatch: pytest.Mo
             ended.set()
 
     monkeypatch.setattr(explain, "what_if", endless)
-    async with served(small()) as lent:
-        asked = asyncio.create_task(lent.what_if())
+    async with served(small()) as server:
+        request = asyncio.create_task(server.what_if())
         await eventually(began.is_set)
-        asked.cancel()
+        request.cancel()
         await eventually(ended.is_set)
 
 
-async def test_an_answer_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """(defect A3): a placement begins with a look at the nodes, and asks there."""
-    monkeypatch.setattr(threads.Permit, "begin", lambda permit: setattr(permit, "_until", 0.0))
-    async with served(small()) as lent:
-        status, text = await lent.what_if()
+async def test_an_answer_that_takes_too_long_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """(defect A3): a placement first examines the nodes, and checks the token there."""
+    monkeypatch.setattr(
+        threads.CancellationToken, "start", lambda token: setattr(token, "_until", 0.0)
+    )
+    async with served(small()) as server:
+        status, text = await server.what_if()
         assert (status, b"takes longer than 20 s" in text) == (422, True)
-        assert (await lent.get("/v1/jobs"))[0] == 200
+        assert (await server.get("/v1/jobs"))[0] == 200
 
 
-async def test_a_page_is_computed_once_for_many_callers(
+async def test_a_page_is_computed_once_for_many_requests(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     calls: list[int] = []
@@ -247,16 +250,16 @@ async def test_a_page_is_computed_once_for_many_callers(
         return real(*given, **named)
 
     monkeypatch.setattr(explain, "all_jobs", counted)
-    monkeypatch.setattr(shared_answers, "KEPT_SECONDS", 3600.0)
-    async with served(small()) as lent:
+    monkeypatch.setattr(caches, "KEPT_SECONDS", 3600.0)
+    async with served(small()) as server:
         async with asyncio.TaskGroup() as group:
-            asked = [group.create_task(lent.get("/v1/jobs")) for _ in range(20)]
-        assert {one.result()[0] for one in asked} == {200}
+            requests = [group.create_task(server.get("/v1/jobs")) for _ in range(20)]
+        assert {request.result()[0] for request in requests} == {200}
     assert len(calls) == 1
 
 
 def many(jobs: int) -> ClusterStore:
-    """So many jobs of one pod each."""
+    """Return a store with so many jobs of one pod each."""
     store = made_up.store(3, 0)
     for number in range(jobs):
         for pod in made_up.waiting(f"job-{number:05}", 1):
@@ -264,48 +267,48 @@ def many(jobs: int) -> ClusterStore:
     return store
 
 
-async def pages(lent: Served, path: str) -> list[api.JobsResponse]:
-    found = [msgspec.json.decode((await lent.get(path))[1], type=api.JobsResponse)]
-    while found[-1].more:
-        _, text = await lent.get(f"{path}&continue={found[-1].more}")
-        found.append(msgspec.json.decode(text, type=api.JobsResponse))
-    return found
+async def pages(server: Served, path: str) -> list[api.JobsResponse]:
+    answers = [msgspec.json.decode((await server.get(path))[1], type=api.JobsResponse)]
+    while answers[-1].more:
+        _, text = await server.get(f"{path}&continue={answers[-1].more}")
+        answers.append(msgspec.json.decode(text, type=api.JobsResponse))
+    return answers
 
 
 async def test_jobs_come_in_pages_in_order_and_each_once() -> None:
-    async with served(many(1203)) as lent:
-        found = await pages(lent, "/v1/jobs?limit=100000")
-        assert [len(one.entries) for one in found] == [500, 500, 203]
-        names = [entry.job for one in found for entry in one.entries]
+    async with served(many(1203)) as server:
+        whole = await pages(server, "/v1/jobs?limit=100000")
+        assert [len(page.entries) for page in whole] == [500, 500, 203]
+        names = [entry.job for page in whole for entry in page.entries]
         assert names == sorted(names)
         assert len(set(names)) == 1203
-        few = await pages(lent, "/v1/jobs?limit=700&namespace=team")
-        assert [len(one.entries) for one in few] == [500, 500, 203]
-        assert (await pages(lent, "/v1/jobs?namespace=none"))[0].entries == ()
+        of_team = await pages(server, "/v1/jobs?limit=700&namespace=team")
+        assert [len(page.entries) for page in of_team] == [500, 500, 203]
+        assert (await pages(server, "/v1/jobs?namespace=none"))[0].entries == ()
 
 
 BAD = ("limit=0", "limit=-1", "limit=x", "limit=" + "9" * 50, "limit=٣", "continue=" + "x" * 2000)
 
 
 @pytest.mark.parametrize("query", BAD)
-async def test_an_invalid_page_is_refused(query: str) -> None:
-    async with served(small()) as lent:
-        status, text = await lent.get(f"/v1/jobs?{query}")
+async def test_bad_page_parameters_are_refused(query: str) -> None:
+    async with served(small()) as server:
+        status, text = await server.get(f"/v1/jobs?{query}")
         assert (status, b"query parameter" in text) == (400, True)
         assert len(text) < 500
 
 
-async def test_a_place_in_the_queue_is_a_number() -> None:
-    async with served(small()) as lent:
+async def test_the_page_of_a_list_by_position_continues_at_a_number() -> None:
+    async with served(small()) as server:
         for path in ("queue", "migrations", "rescales", "namespaces"):
-            assert (await lent.get(f"/v1/{path}?continue=a/job/b"))[0] == 400
+            assert (await server.get(f"/v1/{path}?continue=a/job/b"))[0] == 400
 
 
 @pytest.mark.parametrize("pods", [8000, 50_000])
-async def test_a_page_of_a_large_cluster_reads_no_more_jobs_than_it_has(
+async def test_no_more_jobs_are_viewed_than_a_page_has(
     pods: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Work and memory of one answer are bounded, and the loop goes round meanwhile."""
+    """Work and memory of one answer are bounded, and the loop goes on meanwhile."""
     viewed: list[str] = []
     real, began, go_on = job_views.view, threading.Event(), threading.Event()
 
@@ -316,30 +319,30 @@ async def test_a_page_of_a_large_cluster_reads_no_more_jobs_than_it_has(
         return real(snapshot, key)
 
     monkeypatch.setattr(job_views, "view", view)
-    async with served(await asyncio.to_thread(made_up.store, pods // 50, pods)) as lent:
-        asked = asyncio.create_task(lent.get("/v1/jobs"))
+    async with served(await asyncio.to_thread(made_up.store, pods // 50, pods)) as server:
+        request = asyncio.create_task(server.get("/v1/jobs"))
         await eventually(began.is_set)
-        await lent.others_are_answered()
+        await server.others_are_answered()
         go_on.set()
-        status, text = await asked
+        status, text = await request
         assert (status, len(json.loads(text)["entries"])) == (200, MOST_ENTRIES)
     assert len(viewed) == MOST_ENTRIES
     assert {name.startswith("shuntyard-lists") for name in viewed} == {True}
 
 
-def test_hypothetical_pods_are_not_kept_in_the_cache_of_the_cluster() -> None:
+def test_a_supposed_job_is_not_kept_in_the_cache_of_the_cluster() -> None:
     """Ten thousand pods of a what-if would stay there until the next cycle."""
     store = small()
     snapshot = store.snapshot()
     read = ReadAnswers(store, CoreParameters(), SystemClock(), lambda: True, lambda: None)
 
     async def ask() -> None:
-        await read.what_if(json.dumps(QUESTION).encode(), "default")
+        await read.what_if(json.dumps(MANIFEST).encode(), "default")
         await read.jobs(Page(limit=10))
         read.close()
 
     asyncio.run(ask())
-    assert snapshot.cache.of(VIEWS).latest("default/job/asked") is None
+    assert snapshot.cache.of(VIEWS).latest("default/job/supposed") is None
 
 
 def test_lists_of_a_small_cluster_are_fresh_and_of_a_large_one_a_second_old() -> None:

@@ -24,7 +24,7 @@ from extender.app.composition import Parts
 from extender.app.main import serve
 from extender.core import certificates
 from extender.core.certificates import Plan, Wanted
-from extender.servers.tls import making, reading
+from extender.servers.tls import issuing, parsing
 from extender.settings.extender import ExtenderSettings
 from shared.kube import auth, endpoints, keyed_data, paths
 from shared.kube.client import KubeClient
@@ -203,10 +203,10 @@ async def _succeed(client: KubeClient) -> None:
         settings.authority_valid_days * day,
     )
     now = SystemClock().now()
-    held = reading.read(kept.data)
-    assert certificates.plan(reading.found(held, now), wanted, now).nothing
+    held = parsing.parse(kept.data)
+    assert certificates.plan(parsing.observed(held, now), wanted, now).nothing
     plan = Plan(authority=True, succeeds=True, server=True, client=True)
-    made = making.make(held, plan, wanted, now)
+    made = issuing.issue(held, plan, wanted, now)
     await keyed_data.write_secret(client, SECRET, kept.version, made)
 
 
@@ -241,7 +241,7 @@ def _another_name(data: Mapping[str, bytes], place: Path) -> dict[str, Path | No
     """Return a client certificate of the same authority for another name."""
     now = SystemClock().now()
     wanted = Wanted(frozenset(["x"]), "another-client", 3600.0, 36000.0)
-    made = making.make(reading.read(data), Plan(client=True), wanted, now)
+    made = issuing.issue(parsing.parse(data), Plan(client=True), wanted, now)
     for key in (certificates.CLIENT, certificates.CLIENT_KEY):
         (place / key).write_bytes(made[key])
     return {"certFile": place / certificates.CLIENT, "keyFile": place / certificates.CLIENT_KEY}

@@ -9,7 +9,7 @@ from cryptography.x509.verification import PolicyBuilder, Store, VerificationErr
 
 from extender.core import certificates
 from extender.core.certificates import Plan, Wanted
-from extender.servers.tls import making, reading
+from extender.servers.tls import issuing, parsing
 
 HOST = "shuntyard-agents.shuntyard-system.svc"
 DAY = 86400.0
@@ -47,10 +47,10 @@ class Replica:
 
     def read(self, now: float) -> Plan:
         now += self.skew_seconds
-        held = reading.read(self.shelf.data)
-        plan = certificates.plan(reading.found(held, now), self.wanted, now)
+        held = parsing.parse(self.shelf.data)
+        plan = certificates.plan(parsing.observed(held, now), self.wanted, now)
         if not plan.nothing:
-            made = making.make(held, plan, self.wanted, now)
+            made = issuing.issue(held, plan, self.wanted, now)
             self._made = (self.shelf.version, made)
         return plan
 

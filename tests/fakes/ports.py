@@ -9,7 +9,8 @@ import msgspec
 from extender.core.explain import Page
 from extender.core.scheduler.binding import CallError
 from extender.core.scheduler.filtering import FilterVerdict
-from extender.servers.readapi import manifests, paging, redacting
+from extender.servers.auth import redacting
+from extender.servers.readapi import manifests, paging
 from shared import api
 from shared.errors import InputError
 from shared.ledgers import RescalesResponse
@@ -76,13 +77,15 @@ class FakeRead:
         return manifests.namespaces(body, namespace)
 
     async def queue(self, page: Page) -> api.QueueResponse:
-        return QUEUE if page.namespaces is None else redacting.of(QUEUE, page.namespaces)
+        return (
+            QUEUE if page.namespaces is None else redacting.keep_namespaces(QUEUE, page.namespaces)
+        )
 
     async def nodes(self, page: Page) -> api.NodesResponse:
         return NODES
 
     async def jobs(self, page: Page) -> api.JobsResponse:
-        return JOBS if page.namespaces is None else redacting.of(JOBS, page.namespaces)
+        return JOBS if page.namespaces is None else redacting.keep_namespaces(JOBS, page.namespaces)
 
     async def migrations(self, page: Page) -> api.MigrationsResponse:
         return paging.part(MIGRATIONS, page)

@@ -8,7 +8,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 
 from extender.core import certificates
 from extender.core.certificates import Authority
-from extender.servers.tls import reading
+from extender.servers.tls import parsing
 from tests.fakes.certificates import (
     DAY,
     WANTED,
@@ -65,10 +65,10 @@ class Years(RuleBasedStateMachine):
 
     @rule()
     def new_client(self) -> None:
-        signing = reading.read(self.shelf.data).authority
-        assert isinstance(signing, reading.Held)
+        signing = parsing.parse(self.shelf.data).authority
+        assert isinstance(signing, parsing.CertifiedKey)
         trusted = self.shelf.data[certificates.AUTHORITY]
-        self.readers.append(Client(trusted, reading.ends_at(signing.certificate)))
+        self.readers.append(Client(trusted, parsing.ends_at(signing.certificate)))
 
     @invariant()
     def nobody_is_turned_away_while_the_authority_he_knows_is_good(self) -> None:
@@ -84,7 +84,7 @@ class Years(RuleBasedStateMachine):
     def nothing_outlives_who_signed_it_and_all_fits(self) -> None:
         if not self.shelf.data:
             return
-        held = reading.found(reading.read(self.shelf.data), self.now)
+        held = parsing.observed(parsing.parse(self.shelf.data), self.now)
         assert isinstance(held.authority, Authority)
         assert isinstance(held.server, certificates.Leaf)
         assert isinstance(held.client, certificates.Leaf)

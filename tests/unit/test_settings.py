@@ -15,7 +15,7 @@ from extender.core.parameters.agents import AgentReportParameters
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.placement import TopologyParameters
 from extender.core.parameters.queue import Order
-from extender.servers.tls import making, reading
+from extender.servers.tls import issuing, parsing
 from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import PolicySettings, core_parameters
 from shared import settings
@@ -286,8 +286,8 @@ def test_certificate_names_are_spelled_as_in_a_certificate(tmp_path: Path) -> No
     assert found.names == ("yard.example.org", "*.example.org", "fd00::1", "10.0.0.1")
     wanted = Wanted(frozenset(found.names), found.client_name, 1e6, 1e7)
     everything = Plan(authority=True, server=True, client=True)
-    made = making.make(reading.read({}), everything, wanted, 1e9)
-    assert certificates.plan(reading.found(reading.read(made), 1e9), wanted, 1e9).nothing
+    made = issuing.issue(parsing.parse({}), everything, wanted, 1e9)
+    assert certificates.plan(parsing.observed(parsing.parse(made), 1e9), wanted, 1e9).nothing
 
 
 def test_the_error_for_a_missing_file_names_it(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from extender.core.cluster.snapshot import Snapshot
 from extender.core.kinds import registry
 from extender.metrics.extender import ExtenderMetrics
 from extender.servers.agents import schema
-from extender.servers.readapi.threads import Threads
+from extender.servers.threads import Threads
 from extender.store.source import SnapshotSource
 from shared import labels, places, wire
 from shared.clock import Clock

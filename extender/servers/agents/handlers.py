@@ -1,48 +1,49 @@
-"""The agents' listener: heartbeats in, commands out; and which pods are on a node.
+"""Handlers of the agents' listener: heartbeats in, commands out; and the pods of a node.
 
-Every caller speaks for one node, the one its token's pod is on, and for no other.
+Every caller may report for one node only: the one on which its token's pod is.
 """
 
 import hashlib
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from aiohttp import hdrs, web
 
 from extender.servers.agents import schema
-from extender.servers.agents.answers import AgentRefusal, Cause
-from extender.servers.keys import AGENTS
+from extender.servers.agents.answers import AgentAnswers, AgentRefusal, Cause
 from extender.servers.scheduler.handlers import JSON
 from shared import wire
+
+AGENTS: Final = web.AppKey("agents", AgentAnswers)
 
 Answer = TypeVar("Answer", wire.HeartbeatAnswer, wire.NodePods)
 
 
 async def heartbeat(request: web.Request) -> web.Response:
-    """``POST /v1/heartbeats``: what an agent knows; the answer says what it shall do."""
+    """``POST /v1/heartbeats``: an agent's report; the answer holds commands for it."""
     answers = request.app[AGENTS]
     node = await answers.node_of(request.headers.get(hdrs.AUTHORIZATION, ""))
     encoding = request.headers.get(hdrs.CONTENT_ENCODING, "")
     body = schema.unpacked(await request.read(), encoding, request.client_max_size)
-    said = schema.read_heartbeat(body)
-    if said.node != node:
-        raise web.HTTPForbidden(text=f"node: the token is of a pod on {node}, not on {said.node}")
-    return _json(_given(answers.heartbeat(said)).model_dump_json())
+    report = schema.read_heartbeat(body)
+    if report.node != node:
+        raise web.HTTPForbidden(text=f"node: the token is of a pod on {node}, not on {report.node}")
+    return _json(_accepted(answers.heartbeat(report)).model_dump_json())
 
 
 async def node_pods(request: web.Request) -> web.Response:
-    """``GET /v1/nodes/{node}/pods``: the pods of ours there; 304 if the caller knows them."""
-    answers, asked = request.app[AGENTS], request.match_info["node"]
+    """``GET /v1/nodes/{node}/pods``: our pods there; 304 if the caller has the list."""
+    answers, requested = request.app[AGENTS], request.match_info["node"]
     node = await answers.node_of(request.headers.get(hdrs.AUTHORIZATION, ""))
-    if asked != node:
-        raise web.HTTPForbidden(text=f"the token is of a pod on {node}, not on {asked}")
-    body = _given(await answers.pods(node)).model_dump_json()
+    if requested != node:
+        raise web.HTTPForbidden(text=f"the token is of a pod on {node}, not on {requested}")
+    body = _accepted(await answers.pods(node)).model_dump_json()
     tag = f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"'
-    if tag in _known(request):
+    if tag in _cached_tags(request):
         return web.Response(status=304, headers={hdrs.ETAG: tag})
     return _json(body, {hdrs.ETAG: tag})
 
 
-def _given(answer: Answer | AgentRefusal) -> Answer:
+def _accepted(answer: Answer | AgentRefusal) -> Answer:
     """Return the answer; raises the ``HTTPException`` of a refusal."""
     if not isinstance(answer, AgentRefusal):
         return answer
@@ -55,7 +56,7 @@ def _given(answer: Answer | AgentRefusal) -> Answer:
             raise web.HTTPForbidden(text=answer.text)
 
 
-def _known(request: web.Request) -> list[str]:
+def _cached_tags(request: web.Request) -> list[str]:
     tags = request.headers.get(hdrs.IF_NONE_MATCH, "").split(",")
     return [tag.strip().removeprefix("W/") for tag in tags]
 

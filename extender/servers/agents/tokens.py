@@ -1,36 +1,37 @@
-"""Who calls the agents' listener: the node of the pod that the caller's token is bound to.
+"""Authentication of agents: the node of the pod that the caller's token is bound to.
 
-A token is accepted only on the API server's word: authenticated, meant for us, of one of the
-accounts that agents run under, bound to a pod that has a node.
+A token is accepted only if the API server authenticates it, it is meant for us, it belongs to one
+of the accounts that agents run under, and it is bound to a pod that has a node.
 """
 
 from collections.abc import Awaitable, Callable
 from typing import Final
 
 from extender.metrics.extender import Reviewed
-from extender.servers.auth.tokens import Tokens, Verdict, unaccepted
+from extender.servers.auth.tokens import TokenReviews, Verdict, rejected
 from shared.clock import Clock
 from shared.kube.reviews import TokenVerdict
 from shared.model import NodeName
 
 MOST_ACCEPTED: Final = 20_000
-"""Good verdicts kept: two tokens, the old one and the renewed one, of each of 10,000 nodes."""
+"""Capacity of the cache: two tokens, the old one and the renewed one, of each of 10,000 nodes."""
 
 
-class TokenCheck:
-    """See the module.
+class AgentTokens:
+    """Maps tokens of agents to nodes.
 
     Args:
         review: Asks the API server about a token; raises ``ApiError`` where it gives no verdict.
-        audience: Who a token must be meant for.
+        audience: Audience that a token must have.
         accounts: User names of which one must be the token's.
-        kept_seconds: How long a good verdict is kept.
-        clock: Of this process.
-        count: Counts what the API server was asked.
+        kept_seconds: How long an accepted token is cached.
+        clock: Clock of this process.
+        count: Counts the reviews.
     """
 
     def __init__(
         self,
+        *,
         review: Callable[[str], Awaitable[TokenVerdict]],
         audience: str,
         accounts: frozenset[str],
@@ -40,7 +41,7 @@ class TokenCheck:
     ) -> None:
         self._audience = audience
         self._accounts = accounts
-        self.tokens = Tokens(
+        self.tokens = TokenReviews(
             review=review,
             judge=self._judged,
             most_kept=MOST_ACCEPTED,
@@ -50,17 +51,17 @@ class TokenCheck:
         )
 
     async def node_of(self, authorization: str) -> NodeName:
-        """Return the node that the caller may speak for; raises as ``Tokens.bearer``.
+        """Return the node that the caller may speak for; raises as ``TokenReviews``.
 
         Args:
             authorization: The request's header; empty if it has none.
         """
-        node, _ = await self.tokens.bearer(authorization)
+        node, _ = await self.tokens.authenticate(authorization)
         return node
 
     def _judged(self, review: TokenVerdict) -> Verdict[NodeName]:
         if not review.authenticated or self._audience not in review.audiences:
-            return unaccepted(review.error or f"it is not meant for {self._audience}")
+            return rejected(review.error or f"it is not meant for {self._audience}")
         if review.user.username not in self._accounts:
             text = f"{review.user.username} is not an agent's account"
             return Verdict(None, Reviewed.FORBIDDEN, text)

@@ -1,8 +1,8 @@
-"""Whose is the token that a caller shows? The API server says, and it is remembered for a while.
+"""Bearer tokens: reviewed by the API server, the verdict cached for a while.
 
-While the API server does not answer nobody new gets in. Verdicts are kept by the SHA-256 of the
-token, never the token; a good one for its time, and not beyond the token's own end; a bad one for
-some seconds.
+While the API server does not answer, no new token is accepted. Verdicts are cached by the SHA-256
+of the token, never by the token. A token that is accepted is cached for ``kept_seconds``, but not
+beyond its own end; one that is rejected for some seconds.
 """
 
 import asyncio
@@ -15,114 +15,115 @@ from typing import Final, Generic, TypeVar
 from aiohttp import hdrs, web
 
 from extender.metrics.extender import Reviewed
-from extender.servers.auth.remembered import Remembered
+from extender.servers.caches import ExpiringCache
 from shared.clock import Clock
 from shared.kube import reviews
 from shared.kube.errors import ApiError, InvalidError
 from shared.kube.reviews import TokenVerdict
 
 REFUSED_SECONDS: Final = 5.0
-"""How long a bad verdict is kept."""
+"""How long a rejection is cached."""
 REVIEW_SECONDS: Final = 10.0
-"""How long a caller waits for a verdict, its turn included."""
+"""How long a caller waits for a verdict, including for its turn."""
 MOST_REFUSED: Final = 1000
-"""Bad verdicts kept; apart, so that bad tokens never drive good ones out."""
+"""Rejections in the cache; their own cache, so that bad tokens never displace good ones."""
 MOST_AT_ONCE: Final = 16
-"""Reviews on their way at a time: the API server has other work, and so have we."""
+"""Concurrent reviews: the API server has other work."""
 MOST_WAITING: Final = 4096
-"""Callers that may wait for a review; further ones are told to come again."""
+"""Tokens that may wait for a review; callers with further ones get 503."""
 
-Who = TypeVar("Who")
+Identity = TypeVar("Identity")
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Verdict(Generic[Who]):
-    """What a token is worth: somebody, or why it is refused."""
+class Verdict(Generic[Identity]):
+    """Identity of a token's bearer; None if the token is refused, with the reason."""
 
-    who: Who | None
+    identity: Identity | None
     status: Reviewed = Reviewed.ACCEPTED
     text: str = ""
 
 
-@dataclass
-class Tokens(Generic[Who]):
-    """See the module.
+@dataclass(kw_only=True)
+class TokenReviews(Generic[Identity]):
+    """Authenticates callers by their tokens.
 
     Attributes:
         review: Asks the API server about a token; raises ``ApiError`` where it gives no verdict.
-        judge: Returns what its answer is worth.
-        most_kept: Good verdicts that are kept.
-        kept_seconds: How long.
-        count: Counts what the API server was asked.
+        judge: Returns our verdict on what the API server answers.
+        most_kept: Capacity of the cache of accepted tokens.
+        kept_seconds: How long an accepted token is cached.
+        count: Counts the reviews.
     """
 
     review: Callable[[str], Awaitable[TokenVerdict]]
-    judge: Callable[[TokenVerdict], Verdict[Who]]
+    judge: Callable[[TokenVerdict], Verdict[Identity]]
     most_kept: int
     kept_seconds: float
     clock: Clock
     count: Callable[[Reviewed], None]
-    _accepted: Remembered[bytes, Verdict[Who]] = field(init=False)
-    _refused: Remembered[bytes, Verdict[Who]] = field(
-        default_factory=lambda: Remembered(MOST_REFUSED)
+    _accepted: ExpiringCache[bytes, Verdict[Identity]] = field(init=False)
+    _refused: ExpiringCache[bytes, Verdict[Identity]] = field(
+        default_factory=lambda: ExpiringCache(MOST_REFUSED)
     )
-    _asked: dict[bytes, asyncio.Future[Verdict[Who] | None]] = field(default_factory=dict)
+    _pending: dict[bytes, asyncio.Future[Verdict[Identity] | None]] = field(default_factory=dict)
     _at_once: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_AT_ONCE))
 
     def __post_init__(self) -> None:
-        self._accepted = Remembered(self.most_kept)
+        self._accepted = ExpiringCache(self.most_kept)
 
-    async def bearer(self, authorization: str) -> tuple[Who, bytes]:
-        """Return whose token a request's header shows, and the token's digest.
+    async def authenticate(self, authorization: str) -> tuple[Identity, bytes]:
+        """Return the identity behind a request's header, and the token's digest.
 
         Args:
             authorization: The header; empty if there is none.
 
         Raises:
-            HTTPUnauthorized: There is no token, or not one that is good and meant for us.
-            HTTPForbidden: It is somebody's who has nothing to do here.
-            HTTPServiceUnavailable: Nobody can say.
+            HTTPUnauthorized: There is no token, or not one that is valid and meant for us.
+            HTTPForbidden: Its bearer may not use this listener.
+            HTTPServiceUnavailable: The API server gives no verdict.
         """
         token = _token(authorization)
         key = hashlib.sha256(token.encode()).digest()
-        verdict = self._known(key) or await self._asked_about(key, token)
-        if verdict.who is None:
+        verdict = self._cached(key) or await self._reviewed_once(key, token)
+        if verdict.identity is None:
             raise _refusal(verdict.status, verdict.text)
-        return verdict.who, key
+        return verdict.identity, key
 
-    def _known(self, key: bytes) -> Verdict[Who] | None:
+    def _cached(self, key: bytes) -> Verdict[Identity] | None:
         monotonic = self.clock.monotonic()
         return self._accepted.get(key, monotonic) or self._refused.get(key, monotonic)
 
-    async def _asked_about(self, key: bytes, token: str) -> Verdict[Who]:
-        """Ask, or wait for who asks already: one review of a token at a time.
+    async def _reviewed_once(self, key: bytes, token: str) -> Verdict[Identity]:
+        """Review a token, or wait for the review that is under way: one at a time for each token.
 
-        If that one has gone away before there was a verdict, the next one asks.
+        If the caller of that review goes away before there is a verdict, the next caller begins
+        another one.
         """
-        while (asked := self._asked.get(key)) is not None:
-            if (found := await asyncio.shield(asked)) is not None:
-                return found
-        if len(self._asked) >= MOST_WAITING:
+        while (pending := self._pending.get(key)) is not None:
+            if (shared := await asyncio.shield(pending)) is not None:
+                return shared
+        if len(self._pending) >= MOST_WAITING:
             return _no_answer()
-        verdict: Verdict[Who] | None = None
-        answer = self._asked[key] = asyncio.get_running_loop().create_future()
+        verdict: Verdict[Identity] | None = None
+        answer = self._pending[key] = asyncio.get_running_loop().create_future()
         try:
             verdict = await self._reviewed(token)
             self._keep(key, token, verdict)
         finally:
-            del self._asked[key]
+            del self._pending[key]
             answer.set_result(verdict)
         return verdict
 
-    async def _reviewed(self, token: str) -> Verdict[Who]:
-        verdict: Verdict[Who]
+    async def _reviewed(self, token: str) -> Verdict[Identity]:
+        verdict: Verdict[Identity]
         try:
             async with asyncio.timeout(REVIEW_SECONDS), self._at_once:
                 review = await self.review(token)
         except InvalidError as error:
-            verdict = unaccepted(error.message)
+            verdict = rejected(error.message)
         except (ApiError, TimeoutError) as error:
             log.warning("a token could not be checked: %s", str(error) or "no answer in time")
             verdict = _no_answer()
@@ -131,9 +132,9 @@ class Tokens(Generic[Who]):
         self.count(verdict.status)
         return verdict
 
-    def _keep(self, key: bytes, token: str, verdict: Verdict[Who]) -> None:
+    def _keep(self, key: bytes, token: str, verdict: Verdict[Identity]) -> None:
         monotonic = self.clock.monotonic()
-        if verdict.who is not None:
+        if verdict.identity is not None:
             end = reviews.expires_at(token)
             left_seconds = self.kept_seconds if end is None else end - self.clock.now()
             until = monotonic + min(self.kept_seconds, left_seconds)
@@ -142,12 +143,12 @@ class Tokens(Generic[Who]):
             self._refused.put(key, verdict, monotonic + REFUSED_SECONDS)
 
 
-def unaccepted(why: str) -> Verdict[Who]:
-    """Return the verdict on a token that is not good, or not meant for us."""
+def rejected(why: str) -> Verdict[Identity]:
+    """Return the verdict on a token that is not valid, or not meant for us."""
     return Verdict(None, Reviewed.UNAUTHENTICATED, f"the token is not accepted: {why}")
 
 
-def _no_answer() -> Verdict[Who]:
+def _no_answer() -> Verdict[Identity]:
     text = "the API server gives no verdict on tokens"
     return Verdict(None, Reviewed.UNAVAILABLE, text)
 

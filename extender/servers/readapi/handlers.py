@@ -1,10 +1,10 @@
-"""The read API, which ``shuntyard`` shows. Bodies are ``shared.api``.
+"""Handlers of the read API, which ``shuntyard`` shows. Bodies are ``shared.api``.
 
 Lists of what is in namespaces take ``?namespace=…``: of that one only. A namespace that does not
 exist is answered with 404; a caller who may not list its pods gets 403, whether it exists or not.
 
-Lists are told in pages of ``?limit=…`` entries; ``continue`` of an answer, given back as
-``?continue=…``, is the next one. Everything is worked out, redacted and written as JSON in threads.
+Lists come in pages of ``?limit=…`` entries; ``continue`` of an answer, given back as
+``?continue=…``, is the next one. Answers are computed, redacted and encoded as JSON in threads.
 """
 
 from collections.abc import Awaitable, Callable
@@ -16,19 +16,19 @@ from aiohttp import web
 from extender.core.explain import Page
 from extender.servers.auth import authorizer
 from extender.servers.auth.authorizer import Scope
-from extender.servers.keys import READ
+from extender.servers.caches import SharedAnswers
 from extender.servers.readapi import paging
-from extender.servers.readapi.shared_answers import Lately
+from extender.servers.readapi.answers import ReadAnswers
 from shared import api
 from shared.errors import InputError
 
-LATELY: Final = web.AppKey("lately", Lately[bytes])
-"""Pages, by what is seen."""
-PRESENT: Final = web.AppKey("present", Lately[AbstractSet[str]])
-"""The namespaces of which lists speak."""
-_TRUTH: Final = {"true": True, "false": False}
-
-_Told = TypeVar("_Told", bound=api.Response)
+READ: Final = web.AppKey("read", ReadAnswers)
+PAGES: Final = web.AppKey("pages", SharedAnswers[bytes])
+"""Pages of lists, by scope."""
+PRESENT: Final = web.AppKey("present", SharedAnswers[AbstractSet[str]])
+"""The namespaces that have entries."""
+_BOOLEANS: Final = {"true": True, "false": False}
+_Body = TypeVar("_Body", bound=api.Response)
 
 
 async def queue(request: web.Request) -> web.Response:
@@ -38,17 +38,17 @@ async def queue(request: web.Request) -> web.Response:
 
 async def nodes(request: web.Request) -> web.Response:
     """``GET /v1/nodes``: the nodes by name."""
-    await authorizer.demand_nodes(request)
+    await authorizer.require_nodes(request)
     return await _listed(request, request.app[READ].nodes)
 
 
 async def jobs(request: web.Request) -> web.Response:
-    """``GET /v1/jobs``: the jobs of ours."""
+    """``GET /v1/jobs``: our jobs."""
     return await _listed(request, request.app[READ].jobs)
 
 
 async def migrations(request: web.Request) -> web.Response:
-    """``GET /v1/migrations``: the ledger, and the jobs that were not moved."""
+    """``GET /v1/migrations``: the ledger, and the jobs that were not migrated."""
     return await _listed(request, request.app[READ].migrations)
 
 
@@ -65,38 +65,37 @@ async def namespaces(request: web.Request) -> web.Response:
 async def prices(request: web.Request) -> web.Response:
     """``GET /v1/prices``: what resources cost; with ``slots=true`` in the slots to come, too."""
     text = request.query.get("slots", "false")
-    if text not in _TRUTH:
+    if text not in _BOOLEANS:
         raise InputError("query parameter slots", text, "true or false")
-    await authorizer.demand_nodes(request)
+    await authorizer.require_nodes(request)
 
-    async def made() -> bytes:
-        told = await request.app[READ].prices(slots=_TRUTH[text])
-        return await authorizer.shown(request, told, Scope(None))  # it names nobody's jobs
+    async def compute() -> bytes:
+        body = await request.app[READ].prices(slots=_BOOLEANS[text])
+        return await authorizer.redacted_json(request, body, Scope(None))  # it names no jobs
 
     version = request.app[READ].version()
-    return _json(await request.app[LATELY].of((request.path, version, text), made))
+    return _json(await request.app[PAGES].get((request.path, version, text), compute))
 
 
 async def explain(request: web.Request) -> web.Response:
-    """``GET /v1/explain?namespace=…&pod=…``: why a pod is, or would be, where.
+    """``GET /v1/explain?namespace=…&pod=…``: where a pod is or would be, and why.
 
     With ``job=…`` (and ``kind=…`` where several have the name) why a job waits; with ``name=…`` the
     pod of that name, else the job.
     """
     namespace, kind = _parameter(request, "namespace"), request.query.get("kind", "")
-    await authorizer.demand_namespace(request, namespace)
-    what = next((word for word in ("job", "name") if word in request.query), "pod")
-    name, read = _parameter(request, what), request.app[READ]
-    found = await read.explain(namespace, name) if what != "job" else None
-    if what != "pod":
-        found = found or await read.explain_job(namespace, name, kind)
-    if found is None:
-        await _demand_existing(request, namespace)
-        missing = "pod or job" if what == "name" else what
+    await authorizer.require_namespace(request, namespace)
+    parameter = next((word for word in ("job", "name") if word in request.query), "pod")
+    name, read = _parameter(request, parameter), request.app[READ]
+    body = await read.explain(namespace, name) if parameter != "job" else None
+    if parameter != "pod":
+        body = body or await read.explain_job(namespace, name, kind)
+    if body is None:
+        await _require_existing(request, namespace)
+        missing = "pod or job" if parameter == "name" else parameter
         place = f"{namespace}/{kind}/{name}" if kind else f"{namespace}/{name}"
-        text = f"there is no {missing} {place}: `shuntyard jobs` lists the jobs that there are"
-        raise web.HTTPNotFound(text=text)
-    return await _answer(request, found)
+        raise web.HTTPNotFound(text=f"{missing} {place} not found: `shuntyard jobs` lists the jobs")
+    return await _answer(request, body)
 
 
 async def what_if(request: web.Request) -> web.Response:
@@ -107,10 +106,10 @@ async def what_if(request: web.Request) -> web.Response:
     namespace, body = request.query.get("namespace") or "default", await request.read()
     read = request.app[READ]
     of_manifest = await read.namespaces_of(body, namespace)
-    for stated in sorted(of_manifest.stated):  # before anything is worked out, or said
-        await authorizer.demand_namespace(request, stated)
+    for stated in sorted(of_manifest.stated):  # before anything is computed or answered
+        await authorizer.require_namespace(request, stated)
     for stated in sorted(of_manifest.stated - of_manifest.made):
-        await _demand_existing(request, stated)
+        await _require_existing(request, stated)
     return await _answer(request, await read.what_if(body, namespace))
 
 
@@ -121,37 +120,37 @@ def _parameter(request: web.Request, name: str) -> str:
     return value
 
 
-async def _listed(request: web.Request, told: Callable[[Page], Awaitable[_Told]]) -> web.Response:
-    """Answer with a page of a list, of the namespace that was asked for or of all of them."""
-    limit, after = paging.asked(request)
-    namespace, lately = request.query.get("namespace", ""), request.app[LATELY]
+async def _listed(request: web.Request, read: Callable[[Page], Awaitable[_Body]]) -> web.Response:
+    """Answer with a page of a list, of the namespace in the query or of all of them."""
+    limit, after = paging.parameters(request)
+    namespace, pages = request.query.get("namespace", ""), request.app[PAGES]
     if namespace:
-        await authorizer.demand_namespace(request, namespace)
-        await _demand_existing(request, namespace)
+        await authorizer.require_namespace(request, namespace)
+        await _require_existing(request, namespace)
     scope = await authorizer.scope(request, namespace, lambda: _present(request))
 
-    async def made() -> bytes:
-        body = await told(Page(limit, after, scope.namespaces))
-        return await authorizer.shown(request, body, scope)
+    async def compute() -> bytes:
+        body = await read(Page(limit, after, scope.namespaces))
+        return await authorizer.redacted_json(request, body, scope)
 
     version = request.app[READ].version()
-    return _json(await lately.of((request.path, version, limit, after, scope), made))
+    return _json(await pages.get((request.path, version, limit, after, scope), compute))
 
 
 async def _present(request: web.Request) -> AbstractSet[str]:
     read = request.app[READ]
-    return await request.app[PRESENT].of(read.version(), read.present)
+    return await request.app[PRESENT].get(read.version(), read.present)
 
 
-async def _demand_existing(request: web.Request, namespace: str) -> None:
-    """Raise ``HTTPNotFound`` if there is no such namespace; first ask if the caller may see it."""
+async def _require_existing(request: web.Request, namespace: str) -> None:
+    """Raise ``HTTPNotFound`` if there is no such namespace; call ``require_namespace`` first."""
     if not await request.app[READ].has_namespace(namespace):
         hint = "`kubectl get namespaces` lists those that exist"
         raise web.HTTPNotFound(text=f"namespace {namespace} not found: {hint}")
 
 
 async def _answer(request: web.Request, body: api.Response) -> web.Response:
-    return _json(await authorizer.shown(request, body))
+    return _json(await authorizer.redacted_json(request, body))
 
 
 def _json(text: bytes) -> web.Response:

@@ -1,6 +1,6 @@
-"""How many questions to the read API may be open at a time: of one caller, and of all together.
+"""Limits on the requests to the read API that are open at a time: of one caller, and of all.
 
-It is passed before a body is read: nobody has bodies pile up here.
+They are checked before a body is read, so that bodies cannot pile up here.
 """
 
 from collections import Counter
@@ -12,35 +12,35 @@ from typing import Final
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from extender.servers.auth.authorizer import SIGHT, WHAT_IF
-from extender.servers.readapi.threads import too_busy
+from extender.servers.auth.authorizer import VISIBILITY, WHAT_IF
+from extender.servers.threads import too_busy
 
 PREFIX: Final = "/v1/"
 LONG: Final = frozenset({WHAT_IF, "/v1/explain", "/v1/prices"})
-"""What is worked out for the one who asks; all else is told to many."""
+"""Requests whose answers are computed for one caller; all other answers are shared."""
 MOST_LONG: Final = 16
 MOST_LONG_EACH: Final = 4
-"""Long questions are worked out one at a time; a what-if may take 20 s."""
+"""Long requests are answered one at a time; a what-if may take 20 s."""
 MOST_SHORT: Final = 64
 MOST_SHORT_EACH: Final = 16
 SHARE_OF_UNNAMED: Final = 0.5
-"""Callers without a token are one caller; they may have this part of all questions."""
+"""Callers without a token are one caller; they may have this part of all requests."""
 
 
 @dataclass
-class Gate:
-    """One kind of questions: how many of them are open."""
+class OpenRequests:
+    """Counts the open requests of one kind."""
 
     most: int
     most_each: int
     _open: Counter[str] = field(default_factory=Counter)
 
     @contextmanager
-    def passing(self, caller: str) -> Iterator[None]:
-        """Hold a place; ``caller`` is empty for those who show no token.
+    def admitted(self, caller: str) -> Iterator[None]:
+        """Count a request while it is open; ``caller`` is empty for those without a token.
 
         Raises:
-            HTTPTooManyRequests: There is none.
+            HTTPTooManyRequests: There are too many.
         """
         most_each = self.most_each if caller else int(self.most * SHARE_OF_UNNAMED)
         if self._open[caller] >= most_each:
@@ -57,19 +57,19 @@ class Gate:
 
 
 @dataclass
-class Turnstile:
-    """The middleware; it comes behind the one that knows the caller."""
+class RequestLimits:
+    """The middleware; it comes after the authorizer, which finds the caller."""
 
-    long: Gate = field(default_factory=lambda: Gate(MOST_LONG, MOST_LONG_EACH))
-    short: Gate = field(default_factory=lambda: Gate(MOST_SHORT, MOST_SHORT_EACH))
+    long: OpenRequests = field(default_factory=lambda: OpenRequests(MOST_LONG, MOST_LONG_EACH))
+    short: OpenRequests = field(default_factory=lambda: OpenRequests(MOST_SHORT, MOST_SHORT_EACH))
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Let a question in while there is a place."""
+        """Handle a request unless too many are open."""
         if not request.path.startswith(PREFIX):
             return await handler(request)
-        sight = request.get(SIGHT)
-        caller = "" if sight is None else sight.viewer.caller
-        gate = self.long if request.path in LONG else self.short
-        with gate.passing(caller):
+        visibility = request.get(VISIBILITY)
+        caller = "" if visibility is None else visibility.viewer.caller
+        requests = self.long if request.path in LONG else self.short
+        with requests.admitted(caller):
             return await handler(request)

@@ -1,4 +1,4 @@
-"""Lists in pages: what is asked for, and the part of a list that is told."""
+"""Lists in pages: the parameters of a page, and the part of a list that it shows."""
 
 from typing import Final, TypeVar
 
@@ -6,20 +6,20 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from extender.core.explain import MOST_ENTRIES, Page
-from extender.servers.readapi import redacting
+from extender.servers.auth import redacting
 from shared import api
 from shared.errors import InputError
 from shared.ledgers import Declined, RescalesResponse
 from shared.tenancy import NamespacesResponse
 
 MOST_CONTINUE: Final = 1024
-"""Characters of ``?continue=``: a job's key has at most 63, 63 and 253."""
+"""Characters of ``?continue=``; the parts of a job's key have at most 63, 63 and 253."""
 
 _Ledger = TypeVar("_Ledger", api.MigrationsResponse, RescalesResponse, NamespacesResponse)
 
 
-def asked(request: web.Request) -> tuple[int, str]:
-    """Return how many entries the caller wants at most, and what they come after.
+def parameters(request: web.Request) -> tuple[int, str]:
+    """Return how many entries a page may have, and after which entry it begins.
 
     Raises:
         InputError: ``limit`` is no number of entries, or ``continue`` comes from no answer.
@@ -33,7 +33,7 @@ def asked(request: web.Request) -> tuple[int, str]:
 
 
 def offset(page: Page) -> int:
-    """Return how many entries the pages before had, of a list that is told by numbers.
+    """Return how many entries come before a page, of a list whose positions are numbers.
 
     Raises:
         InputError: It is no number.
@@ -45,16 +45,18 @@ def offset(page: Page) -> int:
 
 
 def part(whole: _Ledger, page: Page) -> _Ledger:
-    """Return a page of a list of which all entries are there; what was declined is on the first."""
-    seen = whole if page.namespaces is None else redacting.of(whole, page.namespaces)
+    """Return a page of a complete list; what was declined is on the first page."""
+    visible = (
+        whole if page.namespaces is None else redacting.keep_namespaces(whole, page.namespaces)
+    )
     start = offset(page)
     end = start + page.limit
-    told = replace(
-        seen,
-        entries=seen.entries[start:end],
-        more=str(end) if len(seen.entries) > end else "",
+    shown = replace(
+        visible,
+        entries=visible.entries[start:end],
+        more=str(end) if len(visible.entries) > end else "",
     )
-    if isinstance(told, NamespacesResponse):
-        return told
-    declined: tuple[Declined, ...] = seen.declined if not start else ()
-    return replace(told, declined=declined)
+    if isinstance(shown, NamespacesResponse):
+        return shown
+    declined: tuple[Declined, ...] = visible.declined if not start else ()
+    return replace(shown, declined=declined)

@@ -11,8 +11,12 @@ from aiohttp import web
 
 from extender.core.scheduler.binding import STANDBY, CallError
 from extender.metrics.extender import Outcome
-from extender.servers.keys import OUTCOME, SCHEDULER
+from extender.servers.middlewares import OUTCOME
 from extender.servers.scheduler import schema
+from extender.servers.scheduler.answers import SchedulerAnswers
+
+SCHEDULER: Final = web.AppKey("scheduler", SchedulerAnswers)
+
 
 JSON: Final = "application/json"
 

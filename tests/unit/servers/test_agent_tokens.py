@@ -1,4 +1,4 @@
-"""Which tokens are accepted, and how seldom the API server is asked."""
+"""Tokens of agents: which are accepted, and how often the API server reviews them."""
 
 import asyncio
 import base64
@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from extender.metrics.extender import Reviewed
-from extender.servers.agents.tokens import TokenCheck
+from extender.servers.agents.tokens import AgentTokens
 from extender.servers.auth import tokens
 from extender.servers.auth.tokens import REFUSED_SECONDS
 from shared.kube import reviews
@@ -19,65 +19,67 @@ from shared.kube.reviews import NODE_NAME, TokenVerdict, User
 from tests.fakes.clock import FakeClock
 
 AGENT = "system:serviceaccount:shuntyard-agents:shuntyard-agent"
-US = "shuntyard-extender"
+AUDIENCE = "shuntyard-extender"
 
 
 def accepted(**changes) -> TokenVerdict:
     extra = changes.pop("extra", {NODE_NAME: ("node-a",)})
     user = User(changes.pop("username", AGENT), extra)
-    return TokenVerdict(**{"authenticated": True, "user": user, "audiences": (US,), **changes})
+    return TokenVerdict(
+        **{"authenticated": True, "user": user, "audiences": (AUDIENCE,), **changes}
+    )
 
 
 @dataclass
 class Reviewer:
-    """Gives one verdict, as often as it is asked, when the gate is open."""
+    """Gives the same verdict on every token, once the gate is open."""
 
     verdict: TokenVerdict | ApiError = field(default_factory=accepted)
     gate: asyncio.Event = field(default_factory=asyncio.Event)
-    asked: list[str] = field(default_factory=list)
-    together: int = 0
-    most_together: int = 0
+    reviewed: list[str] = field(default_factory=list)
+    at_once: int = 0
+    most_at_once: int = 0
 
     async def __call__(self, token: str) -> TokenVerdict:
-        self.asked.append(token)
-        self.together += 1
-        self.most_together = max(self.most_together, self.together)
+        self.reviewed.append(token)
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
         await self.gate.wait()
-        self.together -= 1
+        self.at_once -= 1
         if isinstance(self.verdict, ApiError):
             raise self.verdict
         return self.verdict
 
 
 @dataclass
-class Door:
+class Listener:
     reviewer: Reviewer
     clock: FakeClock
-    check: TokenCheck
+    check: AgentTokens
     counted: Counter[Reviewed]
 
-    async def opens(self, token: str = "token") -> str:
+    async def node_of(self, token: str = "token") -> str:
         return await self.check.node_of(f"Bearer {token}")
 
 
 @pytest.fixture
-def door() -> Door:
+def listener() -> Listener:
     reviewer, clock, counted = Reviewer(), FakeClock(), Counter()
     reviewer.gate.set()
-    check = TokenCheck(
+    check = AgentTokens(
         review=reviewer,
-        audience=US,
+        audience=AUDIENCE,
         accounts=frozenset({AGENT}),
         kept_seconds=60.0,
         clock=clock,
         count=lambda verdict: counted.update([verdict]),
     )
-    return Door(reviewer, clock, check, counted)
+    return Listener(reviewer, clock, check, counted)
 
 
-async def test_the_token_of_an_agents_pod_speaks_for_its_node(door: Door) -> None:
-    assert await door.opens() == "node-a"
-    assert door.counted == {Reviewed.ACCEPTED: 1}
+async def test_the_token_of_an_agents_pod_stands_for_its_node(listener: Listener) -> None:
+    assert await listener.node_of() == "node-a"
+    assert listener.counted == {Reviewed.ACCEPTED: 1}
 
 
 WITHOUT = {
@@ -91,11 +93,11 @@ WITHOUT = {
 
 
 @pytest.mark.parametrize("header", WITHOUT.values(), ids=WITHOUT)
-async def test_without_a_token_nobody_is_asked(door: Door, header: str) -> None:
+async def test_a_request_without_a_token_needs_no_review(listener: Listener, header: str) -> None:
     with pytest.raises(web.HTTPUnauthorized) as caught:
-        await door.check.node_of(header)
+        await listener.check.node_of(header)
     assert caught.value.headers["WWW-Authenticate"] == "Bearer"
-    assert not door.reviewer.asked
+    assert not listener.reviewer.reviewed
 
 
 REFUSED = {
@@ -106,7 +108,7 @@ REFUSED = {
     ),
     "of another audience": (TokenVerdict(error="[token audiences]"), 401, "token audiences"),
     "of no audience": (accepted(audiences=()), 401, "not meant for shuntyard-extender"),
-    "of an audience nobody asked about": (accepted(audiences=("x",)), 401, "not meant for"),
+    "of another audience only": (accepted(audiences=("x",)), 401, "not meant for"),
     "unreadable for the server": (InvalidError(400, "BadRequest", "no token"), 401, "no token"),
     "of another account": (accepted(username="system:serviceaccount:a:b"), 403, "a:b is not"),
     "of a pod without a node": (accepted(extra={}), 403, "not bound to a pod on a node"),
@@ -115,29 +117,31 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("verdict", "status", "text"), REFUSED.values(), ids=REFUSED)
-async def test_a_token_is_refused_that_is(door: Door, verdict, status: int, text: str) -> None:
-    door.reviewer.verdict = verdict
+async def test_a_token_is_refused(listener: Listener, verdict, status: int, text: str) -> None:
+    listener.reviewer.verdict = verdict
     with pytest.raises(web.HTTPException) as caught:
-        await door.opens()
+        await listener.node_of()
     assert caught.value.status == status
     assert text in (caught.value.text or "")
 
 
-async def test_a_good_verdict_is_kept_for_its_time_and_a_bad_one_for_seconds(door: Door) -> None:
+async def test_an_accepted_token_is_cached_for_a_minute_and_a_rejected_one_for_seconds(
+    listener: Listener,
+) -> None:
     for _ in range(3):
-        await door.opens("good")
-    door.clock.pass_by(59.9)
-    await door.opens("good")
-    assert door.reviewer.asked == ["good"]
-    door.clock.pass_by(0.1)
-    door.reviewer.verdict = TokenVerdict(error="it is over")
+        await listener.node_of("good")
+    listener.clock.pass_by(59.9)
+    await listener.node_of("good")
+    assert listener.reviewer.reviewed == ["good"]
+    listener.clock.pass_by(0.1)
+    listener.reviewer.verdict = TokenVerdict(error="it is over")
     for _ in range(3):
         with pytest.raises(web.HTTPUnauthorized):
-            await door.opens("good")
-    assert door.reviewer.asked == ["good"] * 2
-    door.clock.pass_by(REFUSED_SECONDS)
-    door.reviewer.verdict = accepted()
-    assert await door.opens("good") == "node-a"
+            await listener.node_of("good")
+    assert listener.reviewer.reviewed == ["good"] * 2
+    listener.clock.pass_by(REFUSED_SECONDS)
+    listener.reviewer.verdict = accepted()
+    assert await listener.node_of("good") == "node-a"
 
 
 def jwt(**claims: object) -> str:
@@ -155,122 +159,141 @@ def jwt(**claims: object) -> str:
         ("", None),
     ],
 )
-def test_a_token_says_when_it_ends(token: str, want: float | None) -> None:
+def test_the_end_of_a_token_is_read_from_its_claims(token: str, want: float | None) -> None:
     assert reviews.expires_at(token) == want
 
 
-async def test_a_good_verdict_is_not_kept_beyond_the_tokens_own_end(door: Door) -> None:
-    token = jwt(exp=door.clock.now() + 7)
-    await door.opens(token)
-    door.clock.pass_by(6.9)
-    await door.opens(token)
-    assert len(door.reviewer.asked) == 1
-    door.clock.pass_by(0.2)
-    await door.opens(token)
-    await door.opens(token)
-    assert len(door.reviewer.asked) == 3
+async def test_an_accepted_token_is_not_cached_beyond_its_own_end(listener: Listener) -> None:
+    token = jwt(exp=listener.clock.now() + 7)
+    await listener.node_of(token)
+    listener.clock.pass_by(6.9)
+    await listener.node_of(token)
+    assert len(listener.reviewer.reviewed) == 1
+    listener.clock.pass_by(0.2)
+    await listener.node_of(token)
+    await listener.node_of(token)
+    assert len(listener.reviewer.reviewed) == 3
 
 
 NO_VERDICT = {
     "the server is gone": ConnectionLostError("gone"),
-    "we may not ask": ForbiddenError(403, "Forbidden", "no rights"),
+    "we may not review tokens": ForbiddenError(403, "Forbidden", "no rights"),
 }
 
 
 @pytest.mark.parametrize("error", NO_VERDICT.values(), ids=NO_VERDICT)
-async def test_without_a_verdict_nobody_gets_in_and_nothing_is_kept(door: Door, error) -> None:
-    await door.opens("known")
-    door.reviewer.verdict = error
+async def test_without_a_verdict_no_token_is_accepted_and_nothing_is_cached(
+    listener: Listener, error
+) -> None:
+    await listener.node_of("known")
+    listener.reviewer.verdict = error
     for _ in range(2):
         with pytest.raises(web.HTTPServiceUnavailable) as caught:
-            await door.opens("new")
+            await listener.node_of("new")
     assert caught.value.headers["Retry-After"] == "1"
-    assert door.reviewer.asked == ["known", "new", "new"]
-    assert await door.opens("known") == "node-a"
+    assert listener.reviewer.reviewed == ["known", "new", "new"]
+    assert await listener.node_of("known") == "node-a"
 
 
 async def test_a_server_that_hangs_is_no_verdict(
-    door: Door, monkeypatch: pytest.MonkeyPatch
+    listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tokens, "REVIEW_SECONDS", 0.01)
-    door.reviewer.gate.clear()
+    listener.reviewer.gate.clear()
     with pytest.raises(web.HTTPServiceUnavailable):
-        await door.opens()
-    assert door.counted == {Reviewed.UNAVAILABLE: 1}
+        await listener.node_of()
+    assert listener.counted == {Reviewed.UNAVAILABLE: 1}
 
 
-async def test_many_callers_with_one_token_ask_once(door: Door) -> None:
-    door.reviewer.gate.clear()
+async def test_many_callers_with_one_token_need_one_review(listener: Listener) -> None:
+    listener.reviewer.gate.clear()
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(door.opens("same")) for _ in range(50)]
-        while not door.reviewer.asked:
+        tasks = [group.create_task(listener.node_of("same")) for _ in range(50)]
+        while not listener.reviewer.reviewed:
             await asyncio.sleep(0)
-        door.reviewer.gate.set()
+        listener.reviewer.gate.set()
     assert {task.result() for task in tasks} == {"node-a"}
-    assert door.reviewer.asked == ["same"]
+    assert listener.reviewer.reviewed == ["same"]
 
 
-async def test_who_waits_for_anothers_review_does_not_fall_with_it(
-    door: Door, monkeypatch: pytest.MonkeyPatch
+async def test_a_caller_that_waits_for_a_review_survives_its_cancellation(
+    listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tokens, "REVIEW_SECONDS", 0.1)
-    door.reviewer.gate.clear()
-    first, second, third = (asyncio.create_task(door.opens()) for _ in range(3))
-    while not door.reviewer.asked:
+    listener.reviewer.gate.clear()
+    first, second, third = (asyncio.create_task(listener.node_of()) for _ in range(3))
+    while not listener.reviewer.reviewed:
         await asyncio.sleep(0)
     second.cancel()
     first.cancel()
     with pytest.raises(web.HTTPServiceUnavailable):
         await third
     assert (first.cancelled(), second.cancelled()) == (True, True)
-    door.reviewer.gate.set()
-    assert await door.opens() == "node-a"
+    listener.reviewer.gate.set()
+    assert await listener.node_of() == "node-a"
 
 
-async def test_the_server_is_asked_about_a_few_tokens_at_a_time(door: Door) -> None:
-    door.reviewer.gate.clear()
+async def test_a_few_tokens_are_reviewed_at_a_time(listener: Listener) -> None:
+    listener.reviewer.gate.clear()
     async with asyncio.TaskGroup() as group:
         for i in range(100):
-            group.create_task(door.opens(f"token-{i}"))
-        while len(door.reviewer.asked) < tokens.MOST_AT_ONCE:
+            group.create_task(listener.node_of(f"token-{i}"))
+        while len(listener.reviewer.reviewed) < tokens.MOST_AT_ONCE:
             await asyncio.sleep(0)
-        door.reviewer.gate.set()
-    assert door.reviewer.most_together == tokens.MOST_AT_ONCE
-    assert len(door.reviewer.asked) == 100
+        listener.reviewer.gate.set()
+    assert listener.reviewer.most_at_once == tokens.MOST_AT_ONCE
+    assert len(listener.reviewer.reviewed) == 100
 
 
-async def test_a_flood_waits_in_a_line_that_has_an_end(
-    door: Door, monkeypatch: pytest.MonkeyPatch
+async def test_the_number_of_tokens_that_wait_for_a_review_has_a_limit(
+    listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tokens, "MOST_WAITING", 2)
-    door.reviewer.gate.clear()
+    listener.reviewer.gate.clear()
     async with asyncio.TaskGroup() as group:
         for token in ("one", "two"):
-            group.create_task(door.opens(token))
-        while len(door.reviewer.asked) < 2:
+            group.create_task(listener.node_of(token))
+        while len(listener.reviewer.reviewed) < 2:
             await asyncio.sleep(0)
         with pytest.raises(web.HTTPServiceUnavailable):
-            await door.opens("three")
-        door.reviewer.gate.set()
+            await listener.node_of("three")
+        listener.reviewer.gate.set()
 
 
-async def test_bad_tokens_never_drive_good_ones_out(
-    door: Door, monkeypatch: pytest.MonkeyPatch
+async def test_rejected_tokens_never_displace_accepted_ones(
+    listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await door.opens("good")
-    door.reviewer.verdict = TokenVerdict(error="bad")
+    await listener.node_of("good")
+    listener.reviewer.verdict = TokenVerdict(error="bad")
     for i in range(tokens.MOST_REFUSED + 10):
         with pytest.raises(web.HTTPUnauthorized):
-            await door.opens(f"bad-{i}")
-    assert len(door.check.tokens._refused) == tokens.MOST_REFUSED
-    assert await door.opens("good") == "node-a"
+            await listener.node_of(f"bad-{i}")
+    assert len(listener.check.tokens._refused) == tokens.MOST_REFUSED
+    assert await listener.node_of("good") == "node-a"
 
 
-async def test_of_too_many_verdicts_the_least_used_goes(door: Door) -> None:
-    door.check.tokens._accepted.most = 2
+async def test_the_least_recently_used_token_leaves_a_full_cache(listener: Listener) -> None:
+    listener.check.tokens._accepted.capacity = 2
     for token in ("one", "two", "one", "three"):
-        await door.opens(token)
-    assert door.reviewer.asked == ["one", "two", "three"]
-    await door.opens("one")
-    await door.opens("two")
-    assert door.reviewer.asked == ["one", "two", "three", "two"]
+        await listener.node_of(token)
+    assert listener.reviewer.reviewed == ["one", "two", "three"]
+    await listener.node_of("one")
+    await listener.node_of("two")
+    assert listener.reviewer.reviewed == ["one", "two", "three", "two"]
+
+
+async def test_a_caller_that_goes_away_fails_no_other_with_the_same_token(
+    listener: Listener,
+) -> None:
+    """The next caller's review begins anew."""
+    listener.reviewer.gate.clear()
+    first = asyncio.create_task(listener.node_of("t"))
+    while len(listener.reviewer.reviewed) < 1:
+        await asyncio.sleep(0)
+    second = asyncio.create_task(listener.node_of("t"))
+    await asyncio.sleep(0)
+    first.cancel()
+    while len(listener.reviewer.reviewed) < 2:
+        await asyncio.sleep(0)
+    listener.reviewer.gate.set()
+    assert await second == "node-a"

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.core.kinds import registry
-from extender.servers.readapi import redacting
-from extender.servers.readapi.redacting import HIDDEN
+from extender.servers.auth import redacting
+from extender.servers.auth.redacting import HIDDEN
 from shared import api
 from shared.explanation import Ahead, Change, Step, StepKind
 from shared.ledgers import Declined, RescaleEntry, RescalesResponse
@@ -28,8 +28,8 @@ def job(namespace: str, **changes: object) -> api.JobEntry:
 
 
 def left(body: api.Response, hidden: set[str]) -> Any:
-    seen = (KNOWN | redacting.listed(body)) - hidden
-    return redacting.without_names(redacting.of(body, seen), seen, KNOWN)
+    seen = (KNOWN | redacting.listed_namespaces(body)) - hidden
+    return redacting.without_names(redacting.keep_namespaces(body, seen), seen, KNOWN)
 
 
 def told(body: api.Response, hidden: set[str]) -> str:
@@ -40,14 +40,14 @@ def told(body: api.Response, hidden: set[str]) -> str:
 
 def test_entries_of_hidden_namespaces_go() -> None:
     body = api.JobsResponse(generated_at=1.0, entries=(job("red"), job("blue")))
-    assert redacting.listed(body) == {"red", "blue"}
+    assert redacting.listed_namespaces(body) == {"red", "blue"}
     text = told(body, {"blue"})
     assert ("red" in text, "blue" in text) == (True, False)
 
 
 def test_a_namespace_is_spoken_of_even_if_it_is_gone() -> None:
     body = api.JobsResponse(generated_at=1.0, entries=(job("gone"),))
-    assert redacting.listed(body) == {"gone"}
+    assert redacting.listed_namespaces(body) == {"gone"}
     assert "gone" not in told(body, {"gone"})
 
 
@@ -68,7 +68,7 @@ def test_the_job_that_gets_the_room_of_a_visible_one_loses_its_name() -> None:
     gone = Declined(job="blue/job/a", reason="x", message="y", at=1.0)
     kept = Declined(job="red/job/a", reason="x", message="not before blue/job/fit.", at=1.0)
     body = RescalesResponse(generated_at=1.0, acting=True, entries=(entry,), declined=(gone, kept))
-    assert redacting.named(body, KNOWN) == {"red", "blue"}
+    assert redacting.named_namespaces(body, KNOWN) == {"red", "blue"}
     found = left(body, {"blue"})
     assert found["entries"][0]["starts"] == HIDDEN
     assert found["entries"][0]["message"] == f"room for {HIDDEN}; red/job/fit has most"
@@ -87,8 +87,8 @@ def explained(says: str, subject: str) -> api.ExplainResponse:
 
 def test_an_explanation_keeps_its_sentences_without_names() -> None:
     body = explained("wait until blue/job/a and deep-blue/x-1 end", "blue/job/a")
-    assert redacting.listed(body) == {"red", "blue"}
-    assert redacting.named(body, KNOWN) == {"red", "blue", "deep-blue"}
+    assert redacting.listed_namespaces(body) == {"red", "blue"}
+    assert redacting.named_namespaces(body, KNOWN) == {"red", "blue", "deep-blue"}
     found = left(body, {"blue", "deep-blue"})
     assert [one["job"] for one in found["ahead"]] == ["red/job/b"]
     (change,) = found["changes"]

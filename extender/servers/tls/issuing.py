@@ -17,14 +17,14 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from extender.core import certificates as core_certificates
 from extender.core.certificates import Plan, Wanted
-from extender.servers.tls import reading
-from extender.servers.tls.reading import Held, Key, Read
+from extender.servers.tls import parsing
+from extender.servers.tls.parsing import CertifiedKey, CertifiedKeys, Key
 
 SLACK_SECONDS: Final = 3600.0
 """A certificate is good so long before it is made: clocks differ."""
 
 
-def make(held: Read, plan: Plan, wanted: Wanted, now: float) -> Mapping[str, bytes]:
+def issue(held: CertifiedKeys, plan: Plan, wanted: Wanted, now: float) -> Mapping[str, bytes]:
     """Return the keys of the Secret that get another value, with those values, PEM.
 
     Args:
@@ -33,7 +33,7 @@ def make(held: Read, plan: Plan, wanted: Wanted, now: float) -> Mapping[str, byt
         wanted: What the settings ask for.
         now: Seconds since the epoch.
     """
-    old = held.authority if isinstance(held.authority, Held) else None
+    old = held.authority if isinstance(held.authority, CertifiedKey) else None
     made: dict[str, bytes] = {}
     if plan.authority or old is None:
         before = old if plan.succeeds else None
@@ -58,28 +58,28 @@ def make(held: Read, plan: Plan, wanted: Wanted, now: float) -> Mapping[str, byt
 
 
 def _authority(
-    before: Held | None, valid_seconds: float, now: float
-) -> tuple[Held, tuple[x509.Certificate, ...]]:
+    before: CertifiedKey | None, valid_seconds: float, now: float
+) -> tuple[CertifiedKey, tuple[x509.Certificate, ...]]:
     """Return a new authority, and the links to it from the one before."""
     key, number = ec.generate_private_key(ec.SECP256R1()), x509.random_serial_number()
-    name = _name(f"{reading.OURS}{number:040x}"[: len(reading.OURS) + 12])
+    name = _name(f"{parsing.OURS}{number:040x}"[: len(parsing.OURS) + 12])
     builder = _signing(_builder(name, key, now, now + valid_seconds).serial_number(number))
     issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key())
     itself = builder.issuer_name(name).add_extension(issuer, critical=False)
-    held = Held((itself.sign(key, hashes.SHA256()),), key)
+    held = CertifiedKey((itself.sign(key, hashes.SHA256()),), key)
     if before is None:
         return held, ()
-    ends_at = min(now + valid_seconds, reading.ends_at(before.certificate))
+    ends_at = min(now + valid_seconds, parsing.ends_at(before.certificate))
     link = _signing(_builder(name, key, now, ends_at).serial_number(x509.random_serial_number()))
     return held, (_signed(link, before),)
 
 
 def _leaf(
-    authority: Held, name: str, hosts: Sequence[str], valid_seconds: float, now: float
-) -> Held:
+    authority: CertifiedKey, name: str, hosts: Sequence[str], valid_seconds: float, now: float
+) -> CertifiedKey:
     """Return a server's certificate for ``hosts``, or without any a client's."""
     key = ec.generate_private_key(ec.SECP256R1())
-    ends_at = min(now + valid_seconds, reading.ends_at(authority.certificate))
+    ends_at = min(now + valid_seconds, parsing.ends_at(authority.certificate))
     builder = _builder(_name(name), key, now, ends_at).serial_number(x509.random_serial_number())
     alternatives = [_host(one) for one in hosts or [name]]
     purpose = ExtendedKeyUsageOID.SERVER_AUTH if hosts else ExtendedKeyUsageOID.CLIENT_AUTH
@@ -89,27 +89,29 @@ def _leaf(
         .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
         .add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
     )
-    return Held((_signed(builder, authority),), key)
+    return CertifiedKey((_signed(builder, authority),), key)
 
 
-def _links(held: Read, authority: Held, now: float) -> tuple[x509.Certificate, ...]:
+def _links(
+    held: CertifiedKeys, authority: CertifiedKey, now: float
+) -> tuple[x509.Certificate, ...]:
     """Return what leads from the authority to one before it: it was sent along until now."""
     sent = [
         one
         for pair in (held.server, held.client)
-        if isinstance(pair, Held)
+        if isinstance(pair, CertifiedKey)
         for one in pair.chain[1:]
-        if reading.same_key(one, authority.certificate)
+        if parsing.same_key(one, authority.certificate)
     ]
     return _still_good(dict.fromkeys(sent), now)
 
 
 def _still_good(chain: Iterable[x509.Certificate], now: float) -> tuple[x509.Certificate, ...]:
-    return tuple(one for one in chain if reading.ends_at(one) > now)
+    return tuple(one for one in chain if parsing.ends_at(one) > now)
 
 
 def _written(
-    name: str, key_name: str, held: Held, links: Sequence[x509.Certificate]
+    name: str, key_name: str, held: CertifiedKey, links: Sequence[x509.Certificate]
 ) -> dict[str, bytes]:
     return {name: _pem((*held.chain, *links)), key_name: _key_pem(held.key)}
 
@@ -135,7 +137,7 @@ def _signing(builder: x509.CertificateBuilder) -> x509.CertificateBuilder:
     return builder.add_extension(_usage(signs=True), critical=True)
 
 
-def _signed(builder: x509.CertificateBuilder, authority: Held) -> x509.Certificate:
+def _signed(builder: x509.CertificateBuilder, authority: CertifiedKey) -> x509.Certificate:
     issuer = authority.certificate
     builder = builder.issuer_name(issuer.subject).add_extension(_issuer(issuer), critical=False)
     return builder.sign(authority.key, hashes.SHA256())

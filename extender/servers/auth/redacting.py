@@ -1,7 +1,7 @@
-"""Answers without what the caller may not see (pure).
+"""Redact answers: remove what the caller may not see (pure).
 
-Entries of other namespaces go; where an answer about a job of his names one of somebody else's, its
-name goes and the sentence stays. Places in the queue stay as they are.
+Entries of hidden namespaces are dropped. Where an answer about a visible job names a hidden one,
+the name is replaced and the sentence stays. Positions in the queue stay as they are.
 """
 
 import re
@@ -19,7 +19,7 @@ from shared.ledgers import RescalesResponse
 from shared.tenancy import NamespacesResponse
 
 HIDDEN: Final = "other-namespace/job/hidden"
-"""What stands for a job, or a pod, that the caller may not see."""
+"""Replaces the name of a job, or of a pod, that the caller may not see."""
 
 _NAMED: Final = re.compile(r"(?<![\w./-])([a-z0-9](?:[a-z0-9-]*[a-z0-9])?)((?:/[\w.-]*\w){1,2})")
 """``namespace/name`` or ``namespace/kind/name`` in a text."""
@@ -29,44 +29,44 @@ _Body = TypeVar("_Body", bound=Struct)
 _Sees = Callable[[str], bool]
 
 
-def listed(body: api.Response) -> frozenset[str]:
+def listed_namespaces(body: api.Response) -> frozenset[str]:
     """Return the namespaces whose jobs an answer lists, or is about."""
     about = (body, getattr(body, "entry", None))
-    found = frozenset(_namespace(one) for one in (*about, *_entries(body)))
-    return found - {""}
+    namespaces = frozenset(_namespace(entry) for entry in (*about, *_entries(body)))
+    return namespaces - {""}
 
 
-def named(body: api.Response, known: AbstractSet[str]) -> frozenset[str]:
+def named_namespaces(body: api.Response, known: AbstractSet[str]) -> frozenset[str]:
     """Return those of the ``known`` namespaces that an answer names in its texts."""
     texts = _texts(msgspec.to_builtins(body))
-    found = frozenset(name[1] for text in texts for name in _NAMED.finditer(text))
-    return found & known
+    names = frozenset(name[1] for text in texts for name in _NAMED.finditer(text))
+    return names & known
 
 
-def without_names(body: api.Response, seen: AbstractSet[str], known: AbstractSet[str]) -> Any:
-    """Return an answer without names of what is not in namespaces that are ``seen``, for JSON.
+def without_names(body: api.Response, visible: AbstractSet[str], known: AbstractSet[str]) -> Any:
+    """Return an answer, ready for JSON, without names from outside the ``visible`` namespaces.
 
-    ``namespace/name`` is a name if the namespace is ``known``; what is written as a job's key is
-    one even so: its namespace may be gone, or not heard of yet, and still be somebody's secret.
+    ``namespace/name`` is a name if the namespace is ``known``; a job's key is one even if it is
+    not: the namespace may be gone, or not observed yet, and its jobs are secret all the same.
     """
 
-    def renamed(found: re.Match[str]) -> str:
-        namespace, rest = found[1], found[2]
+    def renamed(match: re.Match[str]) -> str:
+        namespace, rest = match[1], match[2]
         is_name = namespace in known or _is_key(rest)
-        return HIDDEN if is_name and namespace not in seen else found[0]
+        return HIDDEN if is_name and namespace not in visible else match[0]
 
     return _mapped(msgspec.to_builtins(body), lambda text: _NAMED.sub(renamed, text))
 
 
 def _is_key(rest: str) -> bool:
-    """Say whether ``/kind/name`` is what follows the namespace in a job's key."""
+    """True if ``/kind/name`` is what follows the namespace in a job's key."""
     _, kind, *name = rest.split("/")
     return bool(name) and kind in _KINDS
 
 
-def of(body: _Body, seen: AbstractSet[str]) -> _Body:
-    """Return an answer with the entries of namespaces that are ``seen``."""
-    return _pruned(body, seen.__contains__)
+def keep_namespaces(body: _Body, visible: AbstractSet[str]) -> _Body:
+    """Return an answer with the entries of ``visible`` namespaces only."""
+    return _pruned(body, visible.__contains__)
 
 
 def _pruned(body: _Body, sees: _Sees) -> _Body:
@@ -86,24 +86,24 @@ def _pruned(body: _Body, sees: _Sees) -> _Body:
 
 
 def _entries(body: Struct) -> Iterator[Any]:
-    """Yield what ``_pruned`` looks at."""
+    """Yield the entries that ``_pruned`` keeps or drops."""
     for name in ("entries", "declined", "ahead", "shifts"):
-        found = getattr(body, name, None)
-        if isinstance(found, tuple):  # what was declined of one job is about that job
-            yield from (one for one in found if _namespace(one))
+        entries = getattr(body, name, None)
+        if isinstance(entries, tuple):  # what was declined of one job is about that job
+            yield from (entry for entry in entries if _namespace(entry))
     obstacles = getattr(body, "obstacles", None)
     if obstacles is not None:
         yield from _entries(obstacles)
 
 
 def _kept(entries: tuple[Any, ...], sees: _Sees) -> tuple[Any, ...]:
-    return tuple(one for one in entries if sees(_namespace(one)))
+    return tuple(entry for entry in entries if sees(_namespace(entry)))
 
 
 def _namespace(entry: Any) -> str:
-    """Return the namespace of an entry; "" of one that is of none, such as a node."""
-    found = getattr(entry, "namespace", None)
-    return str(found if found is not None else getattr(entry, "job", "").partition("/")[0])
+    """Return the namespace of an entry; "" for one without, such as a node."""
+    namespace = getattr(entry, "namespace", None)
+    return str(namespace if namespace is not None else getattr(entry, "job", "").partition("/")[0])
 
 
 def _texts(value: Any) -> Iterator[str]:

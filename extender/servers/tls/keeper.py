@@ -17,8 +17,8 @@ from extender.core import certificates
 from extender.core.certificates import Plan, Wanted
 from extender.metrics.extender import ExtenderMetrics
 from extender.metrics.listeners import AUTHORITY, Made
-from extender.servers.tls import directory, making, reading
-from extender.servers.tls.reading import Held, Read
+from extender.servers.tls import directory, issuing, parsing
+from extender.servers.tls.parsing import CertifiedKey, CertifiedKeys
 from extender.writers.authorities import publish, refusal
 from shared.clock import Clock
 from shared.errors import SettingsError
@@ -48,7 +48,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Places:
+class CertificatePlaces:
     """Where certificates are.
 
     Attributes:
@@ -67,7 +67,7 @@ class CertificateKeeper:
     """See the module."""
 
     client: KubeClient
-    places: Places
+    places: CertificatePlaces
     wanted: Wanted
     clock: Clock
     metrics: ExtenderMetrics
@@ -106,9 +106,9 @@ class CertificateKeeper:
         problems: list[str] = []
         kept, written = await self._kept(problems), False
         if kept is not None:
-            held = reading.read(kept.data)
+            held = parsing.parse(kept.data)
             written = await self._put(kept, held, problems)
-            if isinstance(held.authority, Held):
+            if isinstance(held.authority, CertifiedKey):
                 trusted = kept.data[certificates.AUTHORITY].decode(
                     errors="replace"
                 )  # PEM, and remarks
@@ -138,10 +138,10 @@ class CertificateKeeper:
 
     async def _renewed(self, kept: KeyedData[bytes]) -> KeyedData[bytes]:
         now = self.clock.now()
-        held = reading.read(kept.data)
-        plan = certificates.plan(reading.found(held, now), self.wanted, now)
+        held = parsing.parse(kept.data)
+        plan = certificates.plan(parsing.observed(held, now), self.wanted, now)
         if not plan.nothing:
-            made = making.make(held, plan, self.wanted, now)
+            made = issuing.issue(held, plan, self.wanted, now)
             path, version = self.places.secret, kept.version
             kept = await keyed_data.write_secret(self.client, path, version, made)
             self._count(plan)
@@ -152,12 +152,12 @@ class CertificateKeeper:
             self.metrics.certificates.made.labels(certificate=what.value).inc()
         log.info("certificates were made", extra={"reasons": plan.reasons})
 
-    async def _put(self, kept: KeyedData[bytes], held: Read, problems: list[str]) -> bool:
+    async def _put(self, kept: KeyedData[bytes], held: CertifiedKeys, problems: list[str]) -> bool:
         """Write the files if listeners can use them; say whether they are there."""
         now = self.clock.now()
-        if isinstance(held.authority, Held):
+        if isinstance(held.authority, CertifiedKey):
             signs = held.authority.certificate
-            span = (reading.begins_at(signs), reading.ends_at(signs))
+            span = (parsing.begins_at(signs), parsing.ends_at(signs))
             self.metrics.certificates.observe(AUTHORITY, *span, now)
         if not _usable(held, now):
             return False
@@ -179,6 +179,6 @@ def _made(plan: Plan) -> Iterator[Made]:
     return (what for what, so in wanted.items() if so)
 
 
-def _usable(held: Read, now: float) -> bool:
+def _usable(held: CertifiedKeys, now: float) -> bool:
     server = held.server
-    return isinstance(server, Held) and reading.ends_at(server.certificate) > now
+    return isinstance(server, CertifiedKey) and parsing.ends_at(server.certificate) > now

@@ -21,7 +21,7 @@ _UNREADABLE: Final = (ValueError, TypeError, UnsupportedAlgorithm, x509.InvalidV
 
 
 @dataclass(frozen=True)
-class Held:
+class CertifiedKey:
     """A certificate and its key.
 
     Attributes:
@@ -39,34 +39,36 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Read:
+class CertifiedKeys:
     """What could be read; a pair that could not is ``Broken``."""
 
-    authority: Held | Broken | None
-    server: Held | Broken | None
-    client: Held | Broken | None
+    authority: CertifiedKey | Broken | None
+    server: CertifiedKey | Broken | None
+    client: CertifiedKey | Broken | None
 
 
-def read(data: Mapping[str, bytes]) -> Read:
+def parse(data: Mapping[str, bytes]) -> CertifiedKeys:
     """Return the pairs of a Secret."""
     authority = _pair(data, what.AUTHORITY, what.AUTHORITY_KEY)
-    if isinstance(authority, Held) and not _signs(authority.certificate):
+    if isinstance(authority, CertifiedKey) and not _signs(authority.certificate):
         authority = Broken(what.AUTHORITY, "a certificate that may not sign others")
-    return Read(
+    return CertifiedKeys(
         authority,
         _pair(data, what.SERVER, what.SERVER_KEY),
         _pair(data, what.CLIENT, what.CLIENT_KEY),
     )
 
 
-def found(held: Read, now: float) -> Found:
+def observed(held: CertifiedKeys, now: float) -> Found:
     """Return what decides; ``now``, in seconds since the epoch, says which authorities ended."""
-    by = held.authority.certificate if isinstance(held.authority, Held) else None
+    by = held.authority.certificate if isinstance(held.authority, CertifiedKey) else None
     authority = held.authority
     return Found(
-        _authority(authority, now) if isinstance(authority, Held) else authority,
-        _leaf(held.server, by, names) if isinstance(held.server, Held) else held.server,
-        _leaf(held.client, by, common_names) if isinstance(held.client, Held) else held.client,
+        _authority(authority, now) if isinstance(authority, CertifiedKey) else authority,
+        _leaf(held.server, by, names) if isinstance(held.server, CertifiedKey) else held.server,
+        _leaf(held.client, by, common_names)
+        if isinstance(held.client, CertifiedKey)
+        else held.client,
     )
 
 
@@ -111,7 +113,7 @@ def same_key(one: x509.Certificate, other: x509.Certificate) -> bool:
     return _spki(one.public_key()) == _spki(other.public_key())
 
 
-def _pair(data: Mapping[str, bytes], name: str, key_name: str) -> Held | Broken | None:
+def _pair(data: Mapping[str, bytes], name: str, key_name: str) -> CertifiedKey | Broken | None:
     text, key_text = data.get(name, b""), data.get(key_name, b"")
     if not text and not key_text:
         return None
@@ -133,7 +135,7 @@ def _pair(data: Mapping[str, bytes], name: str, key_name: str) -> Held | Broken 
 
 def _fitting(
     chain: Sequence[x509.Certificate], key: Key, name: str, key_name: str
-) -> Held | Broken:
+) -> CertifiedKey | Broken:
     """Return the pair; the authority that signs may stand anywhere among those to trust."""
     public = _spki(key.public_key())
     try:
@@ -143,10 +145,10 @@ def _fitting(
     first = fitting[:1] if name == what.AUTHORITY else [one for one in fitting if one is chain[0]]
     if not first:
         return Broken(key_name, f"the key of another certificate than {name}")
-    return Held((*first, *(one for one in chain if one is not first[0])), key)
+    return CertifiedKey((*first, *(one for one in chain if one is not first[0])), key)
 
 
-def _authority(held: Held, now: float) -> Authority:
+def _authority(held: CertifiedKey, now: float) -> Authority:
     certificate = held.certificate
     return Authority(
         ours=any(name.startswith(OURS) for name in common_names(certificate)),
@@ -157,7 +159,9 @@ def _authority(held: Held, now: float) -> Authority:
 
 
 def _leaf(
-    held: Held, by: x509.Certificate | None, named: Callable[[x509.Certificate], frozenset[str]]
+    held: CertifiedKey,
+    by: x509.Certificate | None,
+    named: Callable[[x509.Certificate], frozenset[str]],
 ) -> Leaf:
     certificate = held.certificate
     return Leaf(

@@ -7,8 +7,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from extender.core.certificates import Broken
-from extender.servers.tls import reading
-from extender.servers.tls.reading import Held
+from extender.servers.tls import parsing
+from extender.servers.tls.parsing import CertifiedKey
 from tests.fakes.certificates import DAY, HOST, Replica, Shelf, chain, fresh
 
 NOW = 1_800_000_000.0
@@ -56,13 +56,13 @@ BROKEN: dict[str, tuple[Callable[[Data], Data], str, str, str]] = {
 def test_what_cannot_be_used_is_named_by_its_key(
     change: Callable[[Data], Data], which: str, key: str, text: str
 ) -> None:
-    found = getattr(reading.read(change(fresh(NOW))), which)
+    found = getattr(parsing.parse(change(fresh(NOW))), which)
     assert isinstance(found, Broken)
     assert (found.key, text in found.problem) == (key, True), found
 
 
 def test_an_empty_secret_holds_nothing() -> None:
-    found = reading.found(reading.read({"tls.crt": b""}), NOW)
+    found = parsing.observed(parsing.parse({"tls.crt": b""}), NOW)
     assert (found.authority, found.server, found.client) == (None, None, None)
 
 
@@ -83,9 +83,9 @@ def test_an_authority_nears_its_end_and_signs_the_next_one() -> None:
     both = chain(shelf.data, "ca.crt")
     assert both[1:] == first
     server, link = chain(shelf.data)
-    assert reading.signed(server, both[0])
-    assert reading.signed(link, first[0])
-    assert reading.same_key(link, both[0])
+    assert parsing.signed(server, both[0])
+    assert parsing.signed(link, first[0])
+    assert parsing.same_key(link, both[0])
     Replica(shelf).look(later + 21 * DAY)
     assert chain(shelf.data)[1:] == [link]  # it is sent along with the next one, too
     Replica(shelf).look(NOW + 121 * DAY)
@@ -94,6 +94,6 @@ def test_an_authority_nears_its_end_and_signs_the_next_one() -> None:
 
 def test_names_and_addresses_are_read_back() -> None:
     names = frozenset([HOST, "10.0.0.7", "::1"])
-    held = reading.read(fresh(NOW, names=names)).server
-    assert isinstance(held, Held)
-    assert reading.names(held.certificate) == names
+    held = parsing.parse(fresh(NOW, names=names)).server
+    assert isinstance(held, CertifiedKey)
+    assert parsing.names(held.certificate) == names

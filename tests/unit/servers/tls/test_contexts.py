@@ -1,4 +1,4 @@
-"""Whose certificates are believed: one context until the file says something else."""
+"""A client keeps one TLS context until the file of its authorities changes."""
 
 import logging
 import shutil
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from devcluster.certificates import Authority
-from extender.servers.tls.trust import Trust
+from extender.servers.tls.contexts import ClientTrust
 from shared.system_clock import SystemClock
 
 
@@ -17,11 +17,11 @@ def authorities(tmp_path: Path) -> tuple[Path, Path]:
     return first.certificate, second.certificate
 
 
-def test_a_context_is_made_once_and_again_with_its_file(
+def test_a_context_is_built_once_and_again_when_its_file_changes(
     tmp_path: Path, authorities: tuple[Path, Path]
 ) -> None:
     file = Path(shutil.copy(authorities[0], tmp_path / "ca.crt"))
-    trust = Trust(file)
+    trust = ClientTrust(file)
     first = trust.context()
     assert trust.context() is first
     shutil.copy(authorities[1], file)
@@ -32,14 +32,14 @@ def test_a_context_is_made_once_and_again_with_its_file(
 
 
 @pytest.mark.parametrize("text", [None, "", "no certificate"])
-def test_a_file_that_cannot_be_used_changes_nothing_and_is_said_once(
+def test_a_file_that_cannot_be_used_changes_nothing_and_is_logged_once(
     tmp_path: Path,
     authorities: tuple[Path, Path],
     text: str | None,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     file = Path(shutil.copy(authorities[0], tmp_path / "ca.crt"))
-    trust = Trust(file)
+    trust = ClientTrust(file)
     first = trust.context()
     if text is None:
         file.unlink()
@@ -49,9 +49,9 @@ def test_a_file_that_cannot_be_used_changes_nothing_and_is_said_once(
         assert [trust.context() is first for _ in range(3)] == [True] * 3
     assert len(caplog.records) == 1
     with pytest.raises(OSError):  # noqa: PT011 - of the file, or of what is in it
-        Trust(file).context()
+        ClientTrust(file).context()
 
 
-def test_what_the_system_believes_is_read_once() -> None:
-    trust = Trust(None)
+def test_the_authorities_of_the_system_are_read_once() -> None:
+    trust = ClientTrust(None)
     assert trust.context() is trust.context()
