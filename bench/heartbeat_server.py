@@ -141,7 +141,7 @@ def answers(nodes: int, pods: int, directory: Path) -> tuple[AgentAnswers, Recor
     )
     agent_answers = AgentAnswers(
         store, clock, metrics, check.node_of, recorder.report,
-        synced=lambda: True, acting=lambda: True, stir=lambda: None,
+        synced=lambda: True, acting=lambda: True, notify=lambda: None,
     )  # fmt: skip
     return agent_answers, recorder
 

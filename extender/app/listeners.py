@@ -211,7 +211,7 @@ def for_agents(
     )
     answers = AgentAnswers(
         recorder.store, clock, metrics, check.node_of, recorder.report,
-        synced=lambda: observer.synced, acting=acting, stir=observer.changed.set,
+        synced=lambda: observer.synced, acting=acting, notify=observer.changed.set,
     )  # fmt: skip
     app = create_agents_app(answers, metrics, most_body_bytes=section.most_body_bytes)
     return _listener(app, section, Door.AGENTS, context, shown)

@@ -121,7 +121,7 @@ async def _keep_certificates(
     if not section.managed:
         return ()
     keeper = listeners.keeper(section, context)
-    await keeper.first(section.wait_seconds, stop)
+    await keeper.prepare(section.wait_seconds, stop)
     return (keeper,)
 
 

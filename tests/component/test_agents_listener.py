@@ -339,11 +339,11 @@ async def test_a_renewed_certificate_is_used_and_a_broken_one_is_not(
         renewal = next(one for one in lent.running.parts.loops if isinstance(one, RenewalLoop))
         assert await asyncio.to_thread(_issuer_is, lent, trust)
         await asyncio.to_thread(shutil.copy, other.certificate, mounted.certificate)
-        await renewal.look(Door.AGENTS)
+        await renewal.check(Door.AGENTS)
         assert "keeps its old certificate" in caplog.text
         assert await asyncio.to_thread(_issuer_is, lent, trust)
         await asyncio.to_thread(shutil.copy, other.key, mounted.key)
-        await renewal.look(Door.AGENTS)
+        await renewal.check(Door.AGENTS)
         assert await asyncio.to_thread(_issuer_is, lent, other)
         assert (await lent.call("GET", "/v1/nodes/a/pods", lent.token("a"))).status == 200
 

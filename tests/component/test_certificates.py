@@ -56,7 +56,7 @@ def published(fake: FakeKube) -> str:
 async def files(place: Path) -> dict[str, bytes]:
     """Return the files of a directory; no links that lead to directories."""
     return await asyncio.to_thread(
-        lambda: {one.name: one.read_bytes() for one in place.iterdir() if one.is_file()}
+        lambda: {path.name: path.read_bytes() for path in place.iterdir() if path.is_file()}
     )
 
 
@@ -69,15 +69,22 @@ def keeper(
         place,
     )
     beat = Heartbeat("certificates", 60, clock.monotonic)
-    return CertificateKeeper(client, places, wanted, clock, ExtenderMetrics(), beat)
+    return CertificateKeeper(
+        client=client,
+        places=places,
+        wanted=wanted,
+        clock=clock,
+        metrics=ExtenderMetrics(),
+        heartbeat=beat,
+    )
 
 
-def made(one: CertificateKeeper, what: str) -> float:
-    return one.metrics.certificates.made.labels(certificate=what)._value.get()
+def issued(replica: CertificateKeeper, certificate: str) -> float:
+    return replica.metrics.certificates.made.labels(certificate=certificate)._value.get()
 
 
-def failures(one: CertificateKeeper) -> float:
-    return one.metrics.certificates.failures._value.get()
+def failures(replica: CertificateKeeper) -> float:
+    return replica.metrics.certificates.failures._value.get()
 
 
 async def test_replicas_that_begin_at_once_make_one_authority(
@@ -87,9 +94,9 @@ async def test_replicas_that_begin_at_once_make_one_authority(
     clock = FakeClock()
     replicas = [keeper(client, tmp_path / str(i), clock) for i in range(6)]
     async with asyncio.TaskGroup() as group:
-        for one in replicas:
-            group.create_task(one.look())
-    assert sum(made(one, "authority") for one in replicas) == 1
+        for replica in replicas:
+            group.create_task(replica.reconcile())
+    assert sum(issued(replica, "authority") for replica in replicas) == 1
     assert fake.verbs("secrets").count("patch") > 1  # they did race
     first, *others = [await files(tmp_path / str(i)) for i in range(6)]
     assert all(other == first for other in others)
@@ -103,13 +110,13 @@ async def test_a_real_handshake_accepts_the_certificates(
     """In both directions, over both lists of authorities, and after the authority was renewed."""
     ship(fake)
     clock = FakeClock(epoch=SystemClock().now() - 81 * DAY)
-    one = keeper(client, tmp_path, clock)
-    await one.look()
+    replica = keeper(client, tmp_path, clock)
+    await replica.reconcile()
     old = kept(fake)[certificates.AUTHORITY]
     clock.pass_by(81 * DAY)
-    await one.look()
+    await replica.reconcile()
     new = kept(fake)[certificates.AUTHORITY]
-    assert made(one, "authority") == 2
+    assert issued(replica, "authority") == 2
     only_new = new.replace(old, b"")
     for name, trusted in {"old": old, "both": new, "new": only_new}.items():
         await asyncio.to_thread((tmp_path / name).write_bytes, trusted)
@@ -146,23 +153,23 @@ async def test_only_certificates_near_their_end_are_renewed(
 ) -> None:
     ship(fake)
     clock = FakeClock()
-    one = keeper(client, tmp_path, clock)
-    await one.look()
+    replica = keeper(client, tmp_path, clock)
+    await replica.reconcile()
     first, writes = kept(fake), len(fake.verbs("secrets"))
     clock.pass_by(19 * DAY)
-    await one.look()
+    await replica.reconcile()
     assert kept(fake) == first
     assert "patch" not in fake.verbs("secrets")[writes:]
     clock.pass_by(1 * DAY + 1)
-    await one.look()
+    await replica.reconcile()
     second = kept(fake)
     assert {k for k in first if first[k] != second[k]} == {
         *("tls.crt", "tls.key", "client.crt", "client.key")
     }
     assert (await files(tmp_path))["tls.crt"] == second["tls.crt"]
-    left = one.metrics.certificates.left_seconds.labels(certificate="authority")._value.get()
+    left = replica.metrics.certificates.left_seconds.labels(certificate="authority")._value.get()
     assert left == pytest.approx(100 * DAY, abs=2)
-    life = one.metrics.certificates.life_seconds.labels(certificate="authority")._value.get()
+    life = replica.metrics.certificates.life_seconds.labels(certificate="authority")._value.get()
     assert life == pytest.approx(120 * DAY + issuing.SLACK_SECONDS, abs=2)
 
 
@@ -170,12 +177,12 @@ async def test_a_broken_authority_is_named_and_left_alone(
     fake: FakeKube, client: KubeClient, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     ship(fake, {"ca.crt": b"garbage", "ca.key": b"garbage"})
-    one = keeper(client, tmp_path, FakeClock())
+    replica = keeper(client, tmp_path, FakeClock())
     with pytest.raises(SettingsError, match=r"shuntyard-certificates: ca\.crt: .*no certificates"):
-        await one.first(0.0, asyncio.Event())
+        await replica.prepare(0.0, asyncio.Event())
     assert "patch" not in fake.verbs("secrets")
-    assert failures(one) == 1
-    await one.look()
+    assert failures(replica) == 1
+    await replica.reconcile()
     assert len([r for r in caplog.records if "ca.crt" in r.message]) == 1  # it is logged once
 
 
@@ -184,15 +191,15 @@ async def test_an_unreadable_authority_is_not_published_to_agents(
     fake: FakeKube, client: KubeClient, tmp_path: Path, broken: bytes
 ) -> None:
     ship(fake)
-    one = keeper(client, tmp_path, FakeClock())
-    await one.look()
+    replica = keeper(client, tmp_path, FakeClock())
+    await replica.reconcile()
     before = kept(fake)
     secret = {"metadata": {"name": SECRET, "namespace": SYSTEM}}
     texts = {**before, "ca.crt": broken}
     data = {key: base64.b64encode(value).decode() for key, value in texts.items()}
     fake.put(paths.SECRETS, {**secret, "data": data})
-    await one.look()
-    assert failures(one) == 1
+    await replica.reconcile()
+    assert failures(replica) == 1
     assert published(fake).encode() == before["ca.crt"]
 
 
@@ -200,11 +207,11 @@ async def test_a_good_certificate_stays_in_use_with_a_broken_authority(
     fake: FakeKube, client: KubeClient, tmp_path: Path
 ) -> None:
     ship(fake)
-    await keeper(client, tmp_path / "a", FakeClock()).look()
+    await keeper(client, tmp_path / "a", FakeClock()).reconcile()
     before = kept(fake)
     ship(fake, {**before, "ca.key": before["tls.key"]})
     late = keeper(client, tmp_path / "b", FakeClock())
-    await late.first(0.0, asyncio.Event())
+    await late.prepare(0.0, asyncio.Event())
     assert failures(late) == 1
     assert (await files(tmp_path / "b"))["tls.crt"] == before["tls.crt"]
 
@@ -214,14 +221,14 @@ async def test_a_broken_certificate_is_replaced(
 ) -> None:
     caplog.set_level(logging.INFO, LOG)
     ship(fake)
-    one = keeper(client, tmp_path, FakeClock())
-    await one.look()
+    replica = keeper(client, tmp_path, FakeClock())
+    await replica.reconcile()
     before = kept(fake)
     ship(fake, {**before, "tls.key": before["client.key"]})
-    await one.look()
+    await replica.reconcile()
     assert chain(kept(fake))[0] != chain(before)[0]
     assert kept(fake)["ca.crt"] == before["ca.crt"]
-    (last,) = [r for r in caplog.records if "made" in r.message][1:]
+    (last,) = [r for r in caplog.records if "issued" in r.message][1:]
     assert "tls.key: the key of another certificate" in last.reasons[0]  # type: ignore[attr-defined]
 
 
@@ -239,14 +246,14 @@ async def test_a_missing_right_is_named(
     path = paths.namespaced(paths.SECRETS, SYSTEM, SECRET)
     fake.faults.order(verb, path, FORBIDDEN)
     with pytest.raises(SettingsError, match=text):
-        await keeper(client, tmp_path, FakeClock()).first(0.0, asyncio.Event())
+        await keeper(client, tmp_path, FakeClock()).prepare(0.0, asyncio.Event())
 
 
 async def test_a_missing_secret_is_logged(
     fake: FakeKube, client: KubeClient, tmp_path: Path
 ) -> None:
     with pytest.raises(SettingsError, match=r"shuntyard-certificates does not exist.*deploy/base"):
-        await keeper(client, tmp_path, FakeClock()).first(0.0, asyncio.Event())
+        await keeper(client, tmp_path, FakeClock()).prepare(0.0, asyncio.Event())
 
 
 async def test_a_config_map_that_cannot_be_written_delays_nothing(
@@ -254,12 +261,12 @@ async def test_a_config_map_that_cannot_be_written_delays_nothing(
 ) -> None:
     ship(fake)
     fake.faults.order("patch", paths.namespaced(paths.CONFIG_MAPS, AGENTS, AUTHORITY), FORBIDDEN)
-    one = keeper(client, tmp_path, FakeClock())
-    await one.first(0.0, asyncio.Event())
-    assert failures(one) == 1
+    replica = keeper(client, tmp_path, FakeClock())
+    await replica.prepare(0.0, asyncio.Event())
+    assert failures(replica) == 1
     assert not published(fake)
-    await one.look()
-    assert failures(one) == 1
+    await replica.reconcile()
+    assert failures(replica) == 1
     assert published(fake).encode() == kept(fake)["ca.crt"]
 
 
@@ -267,11 +274,11 @@ async def test_a_write_whose_answer_is_lost_is_not_made_twice(
     fake: FakeKube, client: KubeClient, tmp_path: Path
 ) -> None:
     ship(fake)
-    one = keeper(client, tmp_path, FakeClock())
+    replica = keeper(client, tmp_path, FakeClock())
     fake.faults.order("patch", paths.namespaced(paths.SECRETS, SYSTEM, SECRET), LostAnswer())
-    await one.look()
+    await replica.reconcile()
     first = kept(fake)
-    await one.look()
+    await replica.reconcile()
     assert kept(fake) == first
     assert (await files(tmp_path))["ca.crt"] == first["ca.crt"]
 
@@ -281,9 +288,9 @@ async def test_a_directory_that_cannot_be_written_is_logged(
 ) -> None:
     ship(fake)
     await asyncio.to_thread((tmp_path / "file").write_text, "")
-    one = keeper(client, tmp_path / "file" / "below", FakeClock())
+    replica = keeper(client, tmp_path / "file" / "below", FakeClock())
     with pytest.raises(SettingsError, match=r"below cannot be written"):
-        await one.first(0.0, asyncio.Event())
+        await replica.prepare(0.0, asyncio.Event())
 
 
 async def test_the_extender_waits_for_its_certificates_and_opens_with_them(
@@ -308,7 +315,7 @@ async def test_the_extender_ends_on_a_signal_while_it_waits_for_certificates(
     fake: FakeKube, client: KubeClient, tmp_path: Path
 ) -> None:
     stop = asyncio.Event()
-    waiting = asyncio.create_task(keeper(client, tmp_path, FakeClock()).first(60.0, stop))
+    waiting = asyncio.create_task(keeper(client, tmp_path, FakeClock()).prepare(60.0, stop))
     await eventually(lambda: fake.verbs("secrets"))
     stop.set()
     await asyncio.wait_for(waiting, 50)

@@ -97,7 +97,7 @@ async def running_with(**sections: object) -> AsyncIterator[Extender]:
 @pytest.fixture(autouse=True)
 def _the_loop_looks_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """After its first look the tests say when: its own next one would be counted beside theirs."""
-    monkeypatch.setattr("extender.servers.tls.renewal.LOOK_SECONDS", 3600.0)
+    monkeypatch.setattr("extender.servers.tls.renewal.CHECK_SECONDS", 3600.0)
 
 
 def has_looked(running: Extender) -> bool:
@@ -155,7 +155,7 @@ async def test_a_client_certificate_is_refused(
             await bind(running, session)
         refusals = renewal(running).metrics.certificates.refusals.labels(listener="scheduler")
         await eventually(lambda: refusals._value.get() == 1)
-        await renewal(running).look(Door.SCHEDULER)
+        await renewal(running).check(Door.SCHEDULER)
     assert f"the listener scheduler refused 1 handshakes: {why}" in caplog.text
 
 
@@ -251,7 +251,7 @@ async def test_certificates_change_under_load_and_no_request_fails(pki: Pki) -> 
                 group.create_task(load())
             await eventually(lambda: len(statuses) >= 40)
             await asyncio.to_thread(_swap, pki)
-            await renewal(running).look(Door.SCHEDULER)
+            await renewal(running).check(Door.SCHEDULER)
             before = len(statuses)
             await eventually(lambda: len(statuses) >= before + 40)
             done.set()
@@ -290,7 +290,7 @@ async def test_what_cannot_be_used_is_said_and_the_old_one_stays(
     async with running_with(scheduler=pki.mutual) as running:
         await asyncio.to_thread(break_it, pki)
         for _ in range(2):
-            await renewal(running).look(Door.SCHEDULER)
+            await renewal(running).check(Door.SCHEDULER)
         assert counted(running, Door.SCHEDULER, "refused") == 2
         said = [r for r in caplog.records if "scheduler keeps its old" in r.getMessage()]
         assert len(said) == 1
@@ -301,7 +301,7 @@ async def test_what_cannot_be_used_is_said_and_the_old_one_stays(
             assert await bind(running, session) == 200
         await asyncio.to_thread(lambda: pki.mount(pki.ours.issue_server("whole")))
         await asyncio.to_thread(shutil.copy, pki.ours.certificate, pki.mounted / "clients.crt")
-        await renewal(running).look(Door.SCHEDULER)
+        await renewal(running).check(Door.SCHEDULER)
         assert counted(running, Door.SCHEDULER, "renewed") == 1
 
 

@@ -114,7 +114,7 @@ class Served:
         self.recorder = Recorder(self.store, self.clock, metrics, beat, files, "hash")
         answers = AgentAnswers(
             self.store, self.clock, metrics, self._check, self.recorder.report,
-            synced=lambda: True, acting=lambda: True, stir=lambda: None,
+            synced=lambda: True, acting=lambda: True, notify=lambda: None,
         )  # fmt: skip
         self.app = create_agents_app(answers, metrics, most_body_bytes=MOST_BYTES)
         self.runner = runner

@@ -1,1 +1,1 @@
-"""The agents' listener: heartbeats in, commands out."""
+"""The listener for agents: heartbeats in, commands out."""

@@ -1,4 +1,4 @@
-"""The answers to agents: one report merged a heartbeat, the engine says what is wanted."""
+"""Answers to agents: merge each heartbeat into the report of its node, return commands."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -21,8 +21,7 @@ from shared.model import NodeName, Pod
 from shared.progress import NodeReport
 
 INDEX_SECONDS: Final = 1.0
-"""How old the list of pods by node may be: agents ask again and again, and pods change all the
-time."""
+"""Age up to which the index of pods by node is used: agents poll, and pods change all the time."""
 
 
 class Cause(Enum):
@@ -46,12 +45,12 @@ class AgentAnswers:
     """The answers to agents.
 
     Attributes:
-        check: Returns the node that the bearer of a token may speak for.
-        take: Takes a heartbeat over into the store.
-        synced: Whether the store knows the cluster.
-        acting: Whether this replica decides; only then it commands.
-        stir: Wakes those who wait for what an agent may say.
-        threads: Where the list of pods by node is made.
+        check: Returns the node for which the bearer of a token may report.
+        take: Merges a heartbeat into the store.
+        synced: Whether the store has observed the cluster.
+        acting: Whether this replica is the leader; only the leader gives commands.
+        notify: Wakes the controllers that wait for changes in reports.
+        threads: Where the index of pods by node is built.
     """
 
     store: SnapshotSource
@@ -61,41 +60,40 @@ class AgentAnswers:
     take: Callable[[NodeHeartbeat], NodeReport]
     synced: Callable[[], bool]
     acting: Callable[[], bool]
-    stir: Callable[[], None]
+    notify: Callable[[], None]
     threads: Threads = field(default_factory=lambda: Threads("agents"))
-    _by_node: Mapping[NodeName, list[Pod]] = field(default_factory=dict)
+    _index: Mapping[NodeName, list[Pod]] = field(default_factory=dict)
     _indexed: tuple[object, object] | None = None
     _indexed_at: float = 0.0
     _indexing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def node_of(self, authorization: str) -> NodeName:
-        """Return the node that the caller may speak for."""
+        """Return the node for which the caller may report."""
         return await self.check(authorization)
 
     def heartbeat(self, heartbeat: wire.Heartbeat) -> wire.HeartbeatAnswer | AgentRefusal:
-        """Take over a heartbeat and return what the agent shall do; refused, it changes nothing."""
+        """Merge a heartbeat and return the agent's commands; a refused one changes nothing."""
         snapshot = self._snapshot(heartbeat.node)
         if isinstance(snapshot, AgentRefusal):
             return snapshot
-        heard = schema.heard(heartbeat, self.clock.monotonic())
-        if (refusal := _refuse_strangers(snapshot, heard)) is not None:
+        update = schema.node_heartbeat(heartbeat, self.clock.monotonic())
+        if (refusal := _refuse_other_nodes_pods(snapshot, update)) is not None:
             return refusal
-        known = snapshot.reports.get(heard.node)
-        report = self._taken(known, heard, heartbeat)
+        report = self._merged(snapshot.reports.get(update.node), update, heartbeat)
         acting = self.acting()
-        commands = requests.commands(self.store.snapshot(), heard.node) if acting else ()
+        commands = requests.commands(self.store.snapshot(), update.node) if acting else ()
         return schema.answer(commands, acting=acting, full_wanted=not report.complete)
 
     async def pods(self, node: NodeName) -> wire.NodePods | AgentRefusal:
-        """Return the pods of ours that are bound to a node and have not finished, by name."""
+        """Return our pods that are bound to a node and have not finished, by name."""
         refusal = self._snapshot(node)
         if isinstance(refusal, AgentRefusal):
             return refusal
-        found = (await self._pods_by_node()).get(node, [])
+        pods = (await self._pods_by_node()).get(node, [])
         snapshot = self._snapshot(node)
         if isinstance(snapshot, AgentRefusal):
             return snapshot
-        return wire.NodePods(node=node, pods=tuple(_place(snapshot, pod) for pod in found))
+        return wire.NodePods(node=node, pods=tuple(_place(snapshot, pod) for pod in pods))
 
     def _snapshot(self, node: str) -> Snapshot | AgentRefusal:
         if not self.synced():
@@ -106,50 +104,50 @@ class AgentAnswers:
             return AgentRefusal(Cause.NO_SUCH_NODE, text)
         return snapshot
 
-    def _taken(
-        self, known: NodeReport | None, heard: NodeHeartbeat, heartbeat: wire.Heartbeat
+    def _merged(
+        self, before: NodeReport | None, update: NodeHeartbeat, heartbeat: wire.Heartbeat
     ) -> NodeReport:
-        kind = heartbeats.kind(known, heard)
+        kind = heartbeats.kind(before, update)
         self.metrics.heartbeats.labels(kind=kind.value).inc()
-        if known is not None and kind is Kind.REPEATED:
-            return known
-        report = self.take(heard)
+        if before is not None and kind is Kind.REPEATED:
+            return before
+        report = self.take(update)
         for event in heartbeat.events:
             self.metrics.agent_events.labels(kind=event.kind).inc()
-        if heartbeats.stirs(known, report):
-            self.stir()
+        if heartbeats.stirs(before, report):
+            self.notify()
         return report
 
     async def _pods_by_node(self) -> Mapping[NodeName, list[Pod]]:
-        """Return the list, which is made in a thread: every pod of the cluster is looked at."""
+        """Return the index, which is built in a thread: it has every pod of the cluster."""
         async with self._indexing:
             snapshot, now = self.store.snapshot(), self.clock.monotonic()
             source, before = (snapshot.jobs, snapshot.bound), self._indexed
             is_new = before is None or any(a is not b for a, b in zip(source, before, strict=True))
             if is_new and (before is None or now - self._indexed_at >= INDEX_SECONDS):
-                self._by_node = await self.threads.run(lambda: _by_node(snapshot))
+                self._index = await self.threads.run(lambda: _by_node(snapshot))
                 self._indexed, self._indexed_at = source, now
-            return self._by_node
+            return self._index
 
 
-def _refuse_strangers(snapshot: Snapshot, heard: NodeHeartbeat) -> AgentRefusal | None:
+def _refuse_other_nodes_pods(snapshot: Snapshot, update: NodeHeartbeat) -> AgentRefusal | None:
     """Refuse a report of a pod that is bound to another node."""
-    for i, pod in enumerate(heard.pods):
-        if snapshot.bound.get(pod.uid, heard.node) != heard.node:
+    for i, pod in enumerate(update.pods):
+        if snapshot.bound.get(pod.uid, update.node) != update.node:
             return AgentRefusal(Cause.POD_ELSEWHERE, f"pods.{i}.uid: that pod is on another node")
     return None
 
 
 def _by_node(snapshot: Snapshot) -> Mapping[NodeName, list[Pod]]:
-    found: dict[NodeName, list[Pod]] = {}
+    by_node: dict[NodeName, list[Pod]] = {}
     for pods in snapshot.jobs.values():
         for pod in pods:
             node = snapshot.bound.get(pod.uid)
             if node is not None and not pod.finished:
-                found.setdefault(node, []).append(pod)
-    for listed in found.values():
-        listed.sort(key=lambda pod: pod.key)
-    return found
+                by_node.setdefault(node, []).append(pod)
+    for on_node in by_node.values():
+        on_node.sort(key=lambda pod: pod.key)
+    return by_node
 
 
 def _place(snapshot: Snapshot, pod: Pod) -> wire.PodPlace:

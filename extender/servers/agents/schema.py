@@ -1,4 +1,4 @@
-"""The JSON of agents (``shared.wire``): bodies in, answers out; what is wrong is named by path."""
+"""JSON of agents (``shared.wire``): parse bodies, build answers; errors name fields by path."""
 
 import json
 import zlib
@@ -20,7 +20,7 @@ _GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
 _MOST_PROBLEMS: Final = 20
 _MOST_SHOWN: Final = 80
 _MOST_REASON: Final = 1024
-"""Longest text the wire allows."""
+"""Longest text that ``shared.wire`` allows."""
 
 
 def unpacked(body: bytes, encoding: str, most_bytes: int) -> bytes:
@@ -29,11 +29,11 @@ def unpacked(body: bytes, encoding: str, most_bytes: int) -> bytes:
     Args:
         body: As it came.
         encoding: The header ``Content-Encoding``.
-        most_bytes: Size from which it is refused; no more than that is ever unpacked.
+        most_bytes: Largest size; no more than that is ever unpacked.
 
     Raises:
         HTTPUnsupportedMediaType: Another encoding.
-        HTTPBadRequest: No gzip, or cut.
+        HTTPBadRequest: Not gzip, or truncated.
         HTTPRequestEntityTooLarge: It is larger than ``most_bytes``.
     """
     if encoding.strip().lower() in {"", "identity"}:
@@ -43,21 +43,21 @@ def unpacked(body: bytes, encoding: str, most_bytes: int) -> bytes:
         raise web.HTTPUnsupportedMediaType(text=text, headers={hdrs.ACCEPT_ENCODING: "gzip"})
     inflater = zlib.decompressobj(_GZIP_WINDOW)
     try:
-        found = inflater.decompress(body, most_bytes + 1)
+        content = inflater.decompress(body, most_bytes + 1)
     except zlib.error as error:
         raise web.HTTPBadRequest(text=f"body: expected gzip: {error}") from error
-    if len(found) > most_bytes:
+    if len(content) > most_bytes:
         raise web.HTTPRequestEntityTooLarge(most_bytes)
     if not inflater.eof or inflater.unused_data:
         raise web.HTTPBadRequest(text="body: expected one whole gzip member")
-    return found
+    return content
 
 
 def read_heartbeat(body: bytes) -> wire.Heartbeat:
     """Return the heartbeat that a body holds.
 
     Raises:
-        HTTPBadRequest: It is none; a line for each field says what was expected and found.
+        HTTPBadRequest: It holds none; the text has a line for each bad field.
     """
     try:
         return wire.Heartbeat.model_validate_json(body)
@@ -66,8 +66,8 @@ def read_heartbeat(body: bytes) -> wire.Heartbeat:
         raise web.HTTPBadRequest(text="".join(_lines(problems))) from error
 
 
-def heard(heartbeat: wire.Heartbeat, received_at: float) -> NodeHeartbeat:
-    """Return the heartbeat as the core takes it; ``received_at`` is the monotonic second."""
+def node_heartbeat(heartbeat: wire.Heartbeat, received_at: float) -> NodeHeartbeat:
+    """Convert a heartbeat for the core; ``received_at`` is the monotonic second."""
     use = heartbeat.use
     return NodeHeartbeat(
         node=NodeName(heartbeat.node),
@@ -87,7 +87,7 @@ def heard(heartbeat: wire.Heartbeat, received_at: float) -> NodeHeartbeat:
 def answer(
     commands: Iterable[Ask | Cancel], *, acting: bool, full_wanted: bool
 ) -> wire.HeartbeatAnswer:
-    """Return what a heartbeat is answered with."""
+    """Build the answer to a heartbeat."""
     return wire.HeartbeatAnswer(
         acting=acting,
         full_wanted=full_wanted,
@@ -113,12 +113,12 @@ def _lines(problems: list[ErrorDetails]) -> Iterator[str]:
     for problem in problems[:_MOST_PROBLEMS]:
         field = ".".join(str(part) for part in problem["loc"]) or "body"
         expected = problem["msg"].replace("Input should be", "expected", 1)
-        yield f"{_shown(field)}: {_shown(expected)}, found {_found(problem['input'])}\n"
+        yield f"{_shown(field)}: {_shown(expected)}, found {_described(problem['input'])}\n"
     if len(problems) > _MOST_PROBLEMS:
         yield f"and {len(problems) - _MOST_PROBLEMS} more\n"
 
 
-def _found(value: object) -> str:
+def _described(value: object) -> str:
     match value:
         case dict():
             return "an object"
@@ -131,6 +131,6 @@ def _found(value: object) -> str:
 
 
 def _shown(text: str) -> str:
-    """Return a text as ASCII and not too long: it may be anything."""
+    """Return an untrusted text as ASCII, not too long."""
     plain = json.dumps(text)[1:-1].replace('\\"', '"')
     return plain if len(plain) <= _MOST_SHOWN else f"{plain[:_MOST_SHOWN]}..."

@@ -51,7 +51,7 @@ class AgentTokens:
         )
 
     async def node_of(self, authorization: str) -> NodeName:
-        """Return the node that the caller may speak for; raises as ``TokenReviews``.
+        """Return the node for which the caller may report; raises as ``TokenReviews``.
 
         Args:
             authorization: The request's header; empty if it has none.

@@ -108,7 +108,7 @@ async def what_if(request: web.Request) -> web.Response:
     of_manifest = await read.namespaces_of(body, namespace)
     for stated in sorted(of_manifest.stated):  # before anything is computed or answered
         await authorizer.require_namespace(request, stated)
-    for stated in sorted(of_manifest.stated - of_manifest.made):
+    for stated in sorted(of_manifest.stated - of_manifest.created):
         await _require_existing(request, stated)
     return await _answer(request, await read.what_if(body, namespace))
 

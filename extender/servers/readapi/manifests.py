@@ -1,7 +1,7 @@
-"""A job's manifest, as people apply it, to the pods that its controller would make of it.
+"""Parse a job's manifest into the pods that its controller would create.
 
-A ``List`` may hold the Pods of one job; what else stands in it (Services, ConfigMaps) is left out,
-and said. The kinds are those that ``extender.core.kinds`` can suppose.
+A ``List`` may hold the Pods of one job; other objects in it (Services, ConfigMaps) are left out,
+with a note. The kinds are those that ``extender.core.kinds`` can suppose.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,17 +23,17 @@ from shared.model import Owner, Pod, PodShape, Uid
 T = TypeVar("T")
 
 _GENERATED: Final = "xxxxx"
-"""Stands for the characters that the API server adds to a ``generateName``."""
+"""Stands for the characters that the API server appends to a ``generateName``."""
 
 MOST_NAMESPACES: Final = 16
-"""That the objects of one manifest may state: each is a question whether the asker sees it."""
+"""Namespaces of the objects of one manifest: each needs a review whether the caller sees it."""
 
 MOST_NOTES: Final = 20
-"""Kinds of objects that are named as left out."""
+"""Kinds of objects that notes name as left out."""
 
 
 class _Named(msgspec.Struct):
-    """An object of which only the metadata counts."""
+    """An object of which only the metadata is read."""
 
     metadata: Meta
 
@@ -50,7 +50,7 @@ _OWNERS: Final[Mapping[tuple[str, str], Callable[[bytes], Owner]]] = {
     ("StatefulSet", "apps"): parse.decode_stateful_set,
     **{(kind.kind, kind.group): kind.decode for kind in kinds.OWNERS},
 }
-"""How owners are read as they would be observed, by kind and API group."""
+"""Decoders of owners, by kind and API group."""
 
 
 def read(body: bytes, namespace: str, scheduler: str) -> HypotheticalJob:
@@ -58,12 +58,12 @@ def read(body: bytes, namespace: str, scheduler: str) -> HypotheticalJob:
 
     Args:
         body: JSON: an object, or a ``List`` of objects.
-        namespace: Where what states no namespace goes.
+        namespace: Namespace of objects that state none.
         scheduler: Name of our scheduler.
 
     Raises:
-        InputError: It cannot be read, holds no kind that is understood, or too many pods; the text
-            names the field.
+        InputError: It cannot be read, holds no kind that is understood, or too many pods; names the
+            field.
     """
     try:
         return _read(body, namespace, scheduler)
@@ -72,36 +72,36 @@ def read(body: bytes, namespace: str, scheduler: str) -> HypotheticalJob:
 
 
 class Namespaces(NamedTuple):
-    """Those of a manifest.
+    """Namespaces of a manifest.
 
     Attributes:
-        stated: Where the objects go of which pods are made.
-        made: Namespaces that the manifest itself makes.
+        stated: Namespaces of the objects that create pods.
+        created: Namespaces that the manifest itself creates.
     """
 
     stated: frozenset[str]
-    made: frozenset[str]
+    created: frozenset[str]
 
 
 def namespaces(body: bytes, namespace: str) -> Namespaces:
     """Return the namespaces of a manifest's objects, as ``read`` would place them.
 
     Raises:
-        InputError: It cannot be read, or its objects are of many namespaces: no job is.
+        InputError: It cannot be read, or its objects are in more namespaces than a job can be.
     """
-    stated, made = set(), set()
+    stated, created = set(), set()
     try:
         for document in _documents(body):
             head = decode(Head, document, "manifest")
             if registry.supposable(head.kind, head.group) is not None:
                 stated.add(decode(_Specified, document, head.kind).metadata.namespace or namespace)
             elif (head.kind, head.group) == ("Namespace", ""):
-                made.add(decode(_Named, document, head.kind).metadata.name)
+                created.add(decode(_Named, document, head.kind).metadata.name)
     except RecursionError as error:
         raise _too_deep() from error
     if len(stated) > MOST_NAMESPACES:
         raise InputError("manifest", f"{len(stated)} namespaces", "the pods of one job")
-    return Namespaces(frozenset(stated), frozenset(made))
+    return Namespaces(frozenset(stated), frozenset(created))
 
 
 def _too_deep() -> InputError:
@@ -121,25 +121,27 @@ def _read(body: bytes, namespace: str, scheduler: str) -> HypotheticalJob:
             left_out.append(f"{head.kind} of {head.api_version}")
             continue
         place, manifest = _manifest(head, document, namespace, tally)
-        found = kind.suppose(manifest)
-        patterns = _patterns(found.parts, manifest.title, place, tally)
+        supposed = kind.suppose(manifest)
+        patterns = _patterns(supposed.parts, manifest.title, place, tally)
         shapes.update(pattern.shape for pattern in patterns)
         check_shapes(len(shapes))
-        for part, pattern in zip(found.parts, patterns, strict=True):
+        for part, pattern in zip(supposed.parts, patterns, strict=True):
             pods.extend(_pods(part, pattern))
-        implied.update(_implied(found.parts))
-        owners.extend(found.owners)
+        implied.update(_implied(supposed.parts))
+        owners.extend(supposed.owners)
     named = list(dict.fromkeys(left_out))[:MOST_NOTES]
     if not pods:
         raise InputError("kind", ", ".join(named), f"one that is understood: {understood()}")
     notes = [f"left out: {name}" for name in named]
     if implied:
         notes.append(f"requests that are not stated are the limits: {', '.join(sorted(implied))}")
-    return HypotheticalJob(tuple(pods), tuple(owners), (*notes, *_of_another(pods, scheduler)))
+    return HypotheticalJob(
+        tuple(pods), tuple(owners), (*notes, *_other_schedulers(pods, scheduler))
+    )
 
 
 def _documents(body: bytes) -> Iterator[bytes]:
-    """Yield the objects of a manifest; no list may hold lists."""
+    """Yield the objects of a manifest; a list may hold no lists."""
     head = decode(Head, body, "manifest")
     if head.kind != "List":
         yield body
@@ -149,7 +151,7 @@ def _documents(body: bytes) -> Iterator[bytes]:
 
 
 def understood() -> str:
-    """Return the kinds of manifests whose pods are known, for messages."""
+    """Return the kinds of manifests that are understood, for messages."""
     names = ["Job of batch" if kind == "Job" else kind for kind, _ in registry.understood()]
     return ", ".join((names[0], "List", *names[1:]))
 
@@ -171,28 +173,30 @@ def _manifest(head: Head, document: bytes, namespace: str, tally: Tally) -> tupl
 
     def owner() -> Owner:
         read = _OWNERS[head.kind, head.group]
-        return _readable(read, whole, f"{head.kind} {name}")
+        return _decoded(read, whole, f"{head.kind} {name}")
 
-    return place["namespace"], Manifest(head, raw.spec, name, meta, tally, owner)
+    return place["namespace"], Manifest(
+        head=head, spec=raw.spec, name=name, meta=meta, tally=tally, owner=owner
+    )
 
 
 def _patterns(parts: list[Part], title: str, namespace: str, tally: Tally) -> list[Pod]:
-    """Return the pod of each part's template, without name; every template is read once.
+    """Return the pod of each part's template, without a name; every template is read once.
 
     Raises:
-        InputError: A template cannot be read, or carries too much for so many pods.
+        InputError: A template cannot be read, or has too many traits for so many pods.
     """
-    what = f"{title}: pod template"
-    known: dict[int, Pod] = {}
+    field = f"{title}: pod template"
+    by_template: dict[int, Pod] = {}
     for part in parts:
         key = id(part.template)
-        if key not in known:
-            known[key] = _pattern(part.template, namespace, what)
-        tally.add_traits(known[key], part.count, what)
-    return [known[id(part.template)] for part in parts]
+        if key not in by_template:
+            by_template[key] = _pattern(part.template, namespace, field)
+        tally.add_traits(by_template[key], part.count, field)
+    return [by_template[id(part.template)] for part in parts]
 
 
-def _pattern(template: Template, namespace: str, what: str) -> Pod:
+def _pattern(template: Template, namespace: str, field: str) -> Pod:
     meta = template.metadata
     body = {
         "metadata": {
@@ -203,11 +207,11 @@ def _pattern(template: Template, namespace: str, what: str) -> Pod:
         },
         "spec": _as_texts(template.spec),
     }
-    return _readable(parse.decode_pod, body, what)
+    return _decoded(parse.decode_pod, body, field)
 
 
-def _readable(decode: Callable[[bytes], T], document: Mapping[str, Any], what: str) -> T:
-    """Return an object as the API server's would be read; ``what`` names it in errors.
+def _decoded(decode: Callable[[bytes], T], document: Mapping[str, Any], field: str) -> T:
+    """Decode an object as one of the API server; ``field`` names it in errors.
 
     Raises:
         InputError: It cannot be read.
@@ -217,13 +221,13 @@ def _readable(decode: Callable[[bytes], T], document: Mapping[str, Any], what: s
         return decode(data)
     except OddObjectError as error:
         cause = error.__cause__
-        if isinstance(cause, InputError):  # it says what stood where, and what should
-            raise InputError(f"{what}: {cause.field}", cause.value, cause.expected) from error
-        raise InputError(what, excerpt(data), f"readable: {error.problem}") from error
+        if isinstance(cause, InputError):  # it names the inner field
+            raise InputError(f"{field}: {cause.field}", cause.value, cause.expected) from error
+        raise InputError(field, excerpt(data), f"readable: {error.problem}") from error
 
 
 def _pods(part: Part, pattern: Pod) -> Iterator[Pod]:
-    """Yield the pods of a part, which differ by name and number."""
+    """Yield the pods of a part, which differ by name and index."""
     marks = {**pattern.labels, **part.labels}
     for number in range(part.count):
         name = f"{part.name}-{number}" if part.controller else part.name
@@ -237,31 +241,31 @@ def _pods(part: Part, pattern: Pod) -> Iterator[Pod]:
 
 
 def _implied(parts: list[Part]) -> Iterator[str]:
-    """Yield the resources that pods ask for only because they limit them."""
+    """Yield the resources that pods request only because they have limits."""
     for template in {id(part.template): part.template for part in parts}.values():
-        spec = msgspec.convert(_as_texts(template.spec), wire.PodSpec)  # its pods could be read
+        spec = msgspec.convert(_as_texts(template.spec), wire.PodSpec)  # its pods have been decoded
         yield from pod_defaults.without_request(spec)
 
 
 def _as_texts(spec: Any) -> Any:
-    """Return a pod's spec with its amounts as texts: the API takes ``cpu: 2`` too."""
+    """Return a pod's spec with its amounts as texts: the API accepts ``cpu: 2``, too."""
     if isinstance(spec, list):
-        return [_as_texts(one) for one in spec]
+        return [_as_texts(item) for item in spec]
     if not isinstance(spec, dict):
         return spec
     return {
-        key: {name: _amount(amount) for name, amount in found.items()}
-        if key in {"requests", "limits", "overhead"} and isinstance(found, dict)
-        else _as_texts(found)
-        for key, found in spec.items()
+        key: {name: _amount(amount) for name, amount in value.items()}
+        if key in {"requests", "limits", "overhead"} and isinstance(value, dict)
+        else _as_texts(value)
+        for key, value in spec.items()
     }
 
 
-def _amount(found: Any) -> Any:
-    return str(found) if isinstance(found, int | float) and not isinstance(found, bool) else found
+def _amount(value: Any) -> Any:
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-def _of_another(pods: list[Pod], scheduler: str) -> Iterator[str]:
+def _other_schedulers(pods: list[Pod], scheduler: str) -> Iterator[str]:
     others = sorted({pod.scheduler_name or "not set" for pod in pods} - {scheduler})
     if others:
         yield f"schedulerName is {', '.join(others)}: supposed to be {scheduler}"

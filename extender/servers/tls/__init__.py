@@ -1,1 +1,1 @@
-"""Certificates of our own: what is kept, what must be made, and how it is made."""
+"""Certificates: parsed, issued, kept in a Secret, and used by the listeners."""

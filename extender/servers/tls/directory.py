@@ -1,7 +1,7 @@
-"""Files for those who read certificates from a directory, in the shape of a mounted Secret.
+"""Write certificates into a directory, in the shape of a mounted Secret.
 
 The files are links through one link to a directory that never changes; a new generation is another
-directory, and one rename of that link makes all of them new at once. Blocks: call it in a thread.
+directory, and one rename of that link renews all of them at once. Blocks: call it in a thread.
 """
 
 import contextlib
@@ -16,33 +16,33 @@ _GENERATION: Final = "..generation-"
 
 
 def write(directory: Path, files: Mapping[str, bytes]) -> bool:
-    """Make the directory hold these files; return whether it did not before.
+    """Make the directory hold these files; return True if it did not before.
 
     Args:
-        directory: It is made if it is not there. One process at a time writes it.
+        directory: Created if it does not exist. One process at a time writes it.
         files: Contents by name; only our own user can read them.
 
     Raises:
         OSError: It cannot be written.
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if _held(directory, files) == files:
+    if _contents(directory, files) == files:
         return False
     before = _generations(directory)
     last = _in_use(directory)
-    made = directory / f"{_GENERATION}{_number(before[-1]) + 1 if before else 1}"
-    _make(made, files)
+    new = directory / f"{_GENERATION}{_number(before[-1]) + 1 if before else 1}"
+    _create(new, files)
     for name in files:
         if not (directory / name).is_symlink():
             _link(directory / name, f"{CURRENT}/{name}")
     for old in before:
-        if old.name != last:  # somebody may be reading that one
+        if old.name != last:  # a reader may have that one open
             shutil.rmtree(old, ignore_errors=True)
     return True
 
 
-def _make(generation: Path, files: Mapping[str, bytes]) -> None:
-    """Write a generation and let it be the one in use; nothing stays of one that cannot be."""
+def _create(generation: Path, files: Mapping[str, bytes]) -> None:
+    """Write a generation and put it into use; if that fails, nothing stays of it."""
     with contextlib.ExitStack() as undo:
         undo.callback(shutil.rmtree, generation, ignore_errors=True)
         generation.mkdir(mode=0o700)
@@ -59,16 +59,16 @@ def _in_use(directory: Path) -> str | None:
     return None
 
 
-def _held(directory: Path, names: Mapping[str, bytes]) -> Mapping[str, bytes]:
+def _contents(directory: Path, names: Mapping[str, bytes]) -> Mapping[str, bytes]:
     with contextlib.suppress(OSError):
         return {name: (directory / name).read_bytes() for name in names}
     return {}
 
 
 def _generations(directory: Path) -> list[Path]:
-    """Return those that are there, the oldest first."""
-    found = directory.glob(f"{_GENERATION}*")
-    return sorted((one for one in found if _number(one)), key=_number)
+    """Return the generations, the oldest first."""
+    paths = directory.glob(f"{_GENERATION}*")
+    return sorted((path for path in paths if _number(path)), key=_number)
 
 
 def _number(generation: Path) -> int:
@@ -83,7 +83,7 @@ def _write(file: Path, content: bytes) -> None:
 
 
 def _link(link: Path, target: str) -> None:
-    """Let a link lead somewhere else, without a moment at which it leads nowhere."""
+    """Set a link to another target, without a moment at which it has none."""
     new = link.with_name(f"{link.name}.new")
     new.unlink(missing_ok=True)
     new.symlink_to(target)

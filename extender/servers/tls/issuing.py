@@ -1,8 +1,8 @@
-"""Certificates are made: ECDSA on P-256, each for one purpose, none that outlives its authority.
+"""Issue certificates: ECDSA on P-256, each for one purpose, none that outlives its authority.
 
-A new authority is signed twice: by itself, and by the one before, as long as that one is good. The
-second form is sent along with what the new one signs. So whoever still trusts only the old one, and
-whoever trusts only the new one, accepts the same certificate.
+A new authority is signed twice: by itself, and by the one before, as long as that one is valid. The
+second form is sent along with what the new one signs. So clients that still trust only the old one
+and clients that trust only the new one accept the same certificate.
 """
 
 import datetime as dt
@@ -21,40 +21,40 @@ from extender.servers.tls import parsing
 from extender.servers.tls.parsing import CertifiedKey, CertifiedKeys, Key
 
 SLACK_SECONDS: Final = 3600.0
-"""A certificate is good so long before it is made: clocks differ."""
+"""A certificate is valid so long before it is issued: clocks differ."""
 
 
-def issue(held: CertifiedKeys, plan: Plan, wanted: Wanted, now: float) -> Mapping[str, bytes]:
-    """Return the keys of the Secret that get another value, with those values, PEM.
+def issue(kept: CertifiedKeys, plan: Plan, wanted: Wanted, now: float) -> Mapping[str, bytes]:
+    """Return the changes of the Secret: PEM by key.
 
     Args:
-        held: What is there.
-        plan: What must be made.
-        wanted: What the settings ask for.
+        kept: What the Secret holds.
+        plan: What must be issued.
+        wanted: The settings.
         now: Seconds since the epoch.
     """
-    old = held.authority if isinstance(held.authority, CertifiedKey) else None
-    made: dict[str, bytes] = {}
+    old = kept.authority if isinstance(kept.authority, CertifiedKey) else None
+    issued: dict[str, bytes] = {}
     if plan.authority or old is None:
         before = old if plan.succeeds else None
         signing, links = _authority(before, wanted.authority_valid_seconds, now)
-        trusted = (signing.certificate, *_still_good(before.chain if before else (), now))
-        made |= {
+        trusted = (signing.certificate, *_still_valid(before.chain if before else (), now))
+        issued |= {
             core_certificates.AUTHORITY: _pem(trusted),
             core_certificates.AUTHORITY_KEY: _key_pem(signing.key),
         }
     else:
-        signing, links = old, _links(held, old, now)
+        signing, links = old, _links(kept, old, now)
         if plan.prune:
-            made[core_certificates.AUTHORITY] = _pem(_still_good(old.chain, now))
+            issued[core_certificates.AUTHORITY] = _pem(_still_valid(old.chain, now))
     if plan.server:
         hosts = sorted(wanted.names)
         server = _leaf(signing, hosts[0][:64], hosts, wanted.valid_seconds, now)
-        made |= _written(core_certificates.SERVER, core_certificates.SERVER_KEY, server, links)
+        issued |= _written(core_certificates.SERVER, core_certificates.SERVER_KEY, server, links)
     if plan.client:
         client = _leaf(signing, wanted.client_name, (), wanted.valid_seconds, now)
-        made |= _written(core_certificates.CLIENT, core_certificates.CLIENT_KEY, client, links)
-    return made
+        issued |= _written(core_certificates.CLIENT, core_certificates.CLIENT_KEY, client, links)
+    return issued
 
 
 def _authority(
@@ -66,22 +66,22 @@ def _authority(
     builder = _signing(_builder(name, key, now, now + valid_seconds).serial_number(number))
     issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key())
     itself = builder.issuer_name(name).add_extension(issuer, critical=False)
-    held = CertifiedKey((itself.sign(key, hashes.SHA256()),), key)
+    authority = CertifiedKey((itself.sign(key, hashes.SHA256()),), key)
     if before is None:
-        return held, ()
+        return authority, ()
     ends_at = min(now + valid_seconds, parsing.ends_at(before.certificate))
     link = _signing(_builder(name, key, now, ends_at).serial_number(x509.random_serial_number()))
-    return held, (_signed(link, before),)
+    return authority, (_signed(link, before),)
 
 
 def _leaf(
     authority: CertifiedKey, name: str, hosts: Sequence[str], valid_seconds: float, now: float
 ) -> CertifiedKey:
-    """Return a server's certificate for ``hosts``, or without any a client's."""
+    """Issue a server's certificate for ``hosts``; without any, a client's."""
     key = ec.generate_private_key(ec.SECP256R1())
     ends_at = min(now + valid_seconds, parsing.ends_at(authority.certificate))
     builder = _builder(_name(name), key, now, ends_at).serial_number(x509.random_serial_number())
-    alternatives = [_host(one) for one in hosts or [name]]
+    alternatives = [_host(host) for host in hosts or [name]]
     purpose = ExtendedKeyUsageOID.SERVER_AUTH if hosts else ExtendedKeyUsageOID.CLIENT_AUTH
     builder = (
         builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
@@ -93,27 +93,27 @@ def _leaf(
 
 
 def _links(
-    held: CertifiedKeys, authority: CertifiedKey, now: float
+    kept: CertifiedKeys, authority: CertifiedKey, now: float
 ) -> tuple[x509.Certificate, ...]:
-    """Return what leads from the authority to one before it: it was sent along until now."""
+    """Return the links from the authority to those before it, as they are sent along now."""
     sent = [
-        one
-        for pair in (held.server, held.client)
-        if isinstance(pair, CertifiedKey)
-        for one in pair.chain[1:]
-        if parsing.same_key(one, authority.certificate)
+        certificate
+        for leaf in (kept.server, kept.client)
+        if isinstance(leaf, CertifiedKey)
+        for certificate in leaf.chain[1:]
+        if parsing.same_key(certificate, authority.certificate)
     ]
-    return _still_good(dict.fromkeys(sent), now)
+    return _still_valid(dict.fromkeys(sent), now)
 
 
-def _still_good(chain: Iterable[x509.Certificate], now: float) -> tuple[x509.Certificate, ...]:
-    return tuple(one for one in chain if parsing.ends_at(one) > now)
+def _still_valid(chain: Iterable[x509.Certificate], now: float) -> tuple[x509.Certificate, ...]:
+    return tuple(certificate for certificate in chain if parsing.ends_at(certificate) > now)
 
 
 def _written(
-    name: str, key_name: str, held: CertifiedKey, links: Sequence[x509.Certificate]
+    name: str, key_name: str, leaf: CertifiedKey, links: Sequence[x509.Certificate]
 ) -> dict[str, bytes]:
-    return {name: _pem((*held.chain, *links)), key_name: _key_pem(held.key)}
+    return {name: _pem((*leaf.chain, *links)), key_name: _key_pem(leaf.key)}
 
 
 def _builder(
@@ -131,7 +131,7 @@ def _builder(
 
 
 def _signing(builder: x509.CertificateBuilder) -> x509.CertificateBuilder:
-    """One authority below is allowed: the next one, which this one signs."""
+    """Allow one authority below: the next one, which this one signs."""
     constraints = x509.BasicConstraints(ca=True, path_length=1)
     builder = builder.add_extension(constraints, critical=True)
     return builder.add_extension(_usage(signs=True), critical=True)
@@ -144,7 +144,7 @@ def _signed(builder: x509.CertificateBuilder, authority: CertifiedKey) -> x509.C
 
 
 def _issuer(authority: x509.Certificate) -> x509.AuthorityKeyIdentifier:
-    """Return the authority's name for its key; one of somebody else's may be no usual hash."""
+    """Return the authority's key identifier; another issuer's need not be the usual hash."""
     try:
         named = authority.extensions.get_extension_for_class(x509.SubjectKeyIdentifier)
     except (x509.ExtensionNotFound, ValueError):
@@ -184,7 +184,7 @@ def _time(second: float) -> dt.datetime:
 
 
 def _pem(certificates: Iterable[x509.Certificate]) -> bytes:
-    return b"".join(one.public_bytes(serialization.Encoding.PEM) for one in certificates)
+    return b"".join(x.public_bytes(serialization.Encoding.PEM) for x in certificates)
 
 
 def _key_pem(key: Key) -> bytes:

@@ -1,7 +1,7 @@
-"""Certificates of our own are kept in a Secret, made in time, and put where they are read.
+"""Keep our own certificates: in a Secret, issued in time, and written where listeners read them.
 
-Every replica does this. What it makes it writes on the version of the Secret that it has read, so
-of two that begin at once one makes the authority, and the other one takes it.
+Every replica does this. It writes with the version of the Secret that it has read, so of two that
+start at once one issues the authority, and the other one uses it.
 """
 
 import asyncio
@@ -29,12 +29,12 @@ from shared.kube.errors import ApiError, ConflictError
 from shared.kube.keyed_data import KeyedData
 from shared.logs import LastingProblems
 
-LOOK_SECONDS: Final = 10.0
-"""How often; certificates are made anew long before they end."""
+CHECK_SECONDS: Final = 10.0
+"""Time between two passes; certificates are renewed long before they end."""
 RETRY_SECONDS: Final = 0.5
-"""From one try to the next at the start."""
+"""Time between two tries at the start."""
 TRIES: Final = 5
-"""How often in a row the Secret is read again because somebody else has written it."""
+"""How often in a row the Secret is read again because another replica has written it."""
 FILES: Final = (
     certificates.AUTHORITY,
     certificates.SERVER,
@@ -42,7 +42,7 @@ FILES: Final = (
     certificates.CLIENT,
     certificates.CLIENT_KEY,
 )
-"""What is put into the directory: all but the authority's key."""
+"""What is written into the directory: all but the authority's key."""
 
 log = logging.getLogger(__name__)
 
@@ -53,8 +53,8 @@ class CertificatePlaces:
 
     Attributes:
         secret: Path of the Secret on the API server.
-        config_maps: Paths of the ConfigMaps that say whom to trust.
-        directory: Where the files are put.
+        config_maps: Paths of the ConfigMaps with the authorities to trust.
+        directory: Where the files are written.
     """
 
     secret: str
@@ -62,9 +62,9 @@ class CertificatePlaces:
     directory: Path
 
 
-@dataclass
+@dataclass(kw_only=True)
 class CertificateKeeper:
-    """See the module."""
+    """Issues certificates when they are due, and publishes them."""
 
     client: KubeClient
     places: CertificatePlaces
@@ -76,14 +76,14 @@ class CertificateKeeper:
         default_factory=lambda: LastingProblems(partial(log.error, "certificates: %s"))
     )
 
-    async def first(self, wait_seconds: float, stop: asyncio.Event) -> None:
-        """Have the files in the directory, or give up when told to ``stop``.
+    async def prepare(self, wait_seconds: float, stop: asyncio.Event) -> None:
+        """Wait until the files are in the directory, or until ``stop``.
 
         Raises:
-            SettingsError: They are not there after ``wait_seconds``; says why.
+            SettingsError: They are not there after ``wait_seconds``; the text has the reason.
         """
         deadline = self.clock.monotonic() + wait_seconds
-        while not await self.look() and not stop.is_set():
+        while not await self.reconcile() and not stop.is_set():
             if self.clock.monotonic() >= deadline:
                 problems = "; ".join(self._problems.texts) or "there are none"
                 raise SettingsError(f"certificates: {problems}")
@@ -92,35 +92,34 @@ class CertificateKeeper:
                     await stop.wait()
 
     async def run(self) -> None:
-        """Look every ``LOOK_SECONDS``; returns only by cancellation."""
+        """Reconcile every ``CHECK_SECONDS``; returns only by cancellation."""
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(CHECK_SECONDS)
             self.heartbeat.beat()
-            await self.look()
+            await self.reconcile()
 
-    async def look(self) -> bool:
-        """Make what must be made, and put all of it in its places; say whether files are there.
+    async def reconcile(self) -> bool:
+        """Issue what is due and publish everything; return True if the files are there.
 
-        What cannot be done is said once, and again when something else cannot.
+        A problem is logged once, and again when it changes.
         """
         problems: list[str] = []
         kept, written = await self._kept(problems), False
         if kept is not None:
-            held = parsing.parse(kept.data)
-            written = await self._put(kept, held, problems)
-            if isinstance(held.authority, CertifiedKey):
-                trusted = kept.data[certificates.AUTHORITY].decode(
-                    errors="replace"
-                )  # PEM, and remarks
+            pairs = parsing.parse(kept.data)
+            written = await self._write(kept, pairs, problems)
+            if isinstance(pairs.authority, CertifiedKey):
+                pem = kept.data[certificates.AUTHORITY]
+                trusted = pem.decode(errors="replace")  # there may be comments, too
                 maps = self.places.config_maps
-                tried = [await publish(self.client, path, trusted) for path in maps]
-                problems.extend(problem for problem in tried if problem)
+                results = [await publish(self.client, path, trusted) for path in maps]
+                problems.extend(problem for problem in results if problem)
         self.metrics.certificates.failures.inc(len(problems))
         self._problems.update(problems)
         return written
 
     async def _kept(self, problems: list[str]) -> KeyedData[bytes] | None:
-        """Return what the Secret holds, with what had to be made; None if it cannot be read."""
+        """Return the Secret, with what had to be issued; None if it cannot be read."""
         kept = None
         try:
             for _ in range(TRIES):
@@ -132,34 +131,36 @@ class CertificateKeeper:
         except ApiError as error:
             verb = "get" if kept is None else "patch"
             problems.append(refusal(verb, self.places.secret, error))
-        except ValueError as error:  # InputError is one; so is what odd certificates raise
+        except ValueError as error:  # also an InputError, and what odd certificates raise
             problems.append(f"{self.places.secret}: {error}")
         return kept
 
     async def _renewed(self, kept: KeyedData[bytes]) -> KeyedData[bytes]:
         now = self.clock.now()
-        held = parsing.parse(kept.data)
-        plan = certificates.plan(parsing.observed(held, now), self.wanted, now)
+        pairs = parsing.parse(kept.data)
+        plan = certificates.plan(parsing.observed(pairs, now), self.wanted, now)
         if not plan.nothing:
-            made = issuing.issue(held, plan, self.wanted, now)
+            issued = issuing.issue(pairs, plan, self.wanted, now)
             path, version = self.places.secret, kept.version
-            kept = await keyed_data.write_secret(self.client, path, version, made)
+            kept = await keyed_data.write_secret(self.client, path, version, issued)
             self._count(plan)
         return kept
 
     def _count(self, plan: Plan) -> None:
-        for what in _made(plan):
-            self.metrics.certificates.made.labels(certificate=what.value).inc()
-        log.info("certificates were made", extra={"reasons": plan.reasons})
+        for certificate in _issued(plan):
+            self.metrics.certificates.made.labels(certificate=certificate.value).inc()
+        log.info("certificates were issued", extra={"reasons": plan.reasons})
 
-    async def _put(self, kept: KeyedData[bytes], held: CertifiedKeys, problems: list[str]) -> bool:
-        """Write the files if listeners can use them; say whether they are there."""
+    async def _write(
+        self, kept: KeyedData[bytes], pairs: CertifiedKeys, problems: list[str]
+    ) -> bool:
+        """Write the files if listeners can use them; return True if they are there."""
         now = self.clock.now()
-        if isinstance(held.authority, CertifiedKey):
-            signs = held.authority.certificate
-            span = (parsing.begins_at(signs), parsing.ends_at(signs))
+        if isinstance(pairs.authority, CertifiedKey):
+            authority = pairs.authority.certificate
+            span = (parsing.begins_at(authority), parsing.ends_at(authority))
             self.metrics.certificates.observe(AUTHORITY, *span, now)
-        if not _usable(held, now):
+        if not _usable(pairs, now):
             return False
         files = {name: kept.data[name] for name in FILES if name in kept.data}
         try:
@@ -170,15 +171,15 @@ class CertificateKeeper:
         return True
 
 
-def _made(plan: Plan) -> Iterator[Made]:
-    wanted: Mapping[Made, bool] = {
+def _issued(plan: Plan) -> Iterator[Made]:
+    planned: Mapping[Made, bool] = {
         Made.AUTHORITY: plan.authority,
         Made.SERVER: plan.server,
         Made.CLIENT: plan.client,
     }
-    return (what for what, so in wanted.items() if so)
+    return (certificate for certificate, due in planned.items() if due)
 
 
-def _usable(held: CertifiedKeys, now: float) -> bool:
-    server = held.server
+def _usable(pairs: CertifiedKeys, now: float) -> bool:
+    server = pairs.server
     return isinstance(server, CertifiedKey) and parsing.ends_at(server.certificate) > now

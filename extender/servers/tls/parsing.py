@@ -1,4 +1,4 @@
-"""The values of a Secret, understood: PEM in, what decides out. Nothing here believes anything."""
+"""Parse the values of a Secret: PEM in, facts for the plan out. No certificate is trusted here."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
-from extender.core import certificates as what
+from extender.core import certificates as core_certificates
 from extender.core.certificates import Authority, Broken, Found, Leaf
 
 OURS: Final = "shuntyard-authority-"
-"""What the common names of our authorities begin with."""
+"""Prefix of the common names of our authorities."""
 
 Key: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 _UNREADABLE: Final = (ValueError, TypeError, UnsupportedAlgorithm, x509.InvalidVersion)
@@ -25,8 +25,8 @@ class CertifiedKey:
     """A certificate and its key.
 
     Attributes:
-        chain: The certificate itself, then those that lead from it to an authority; for an
-            authority the one that signs, then those before it.
+        chain: The certificate itself, then those that link it to an authority; for an authority
+            the one that signs, then those before it.
     """
 
     chain: tuple[x509.Certificate, ...]
@@ -34,13 +34,13 @@ class CertifiedKey:
 
     @property
     def certificate(self) -> x509.Certificate:
-        """The certificate that the key is of."""
+        """The certificate of the key."""
         return self.chain[0]
 
 
 @dataclass(frozen=True)
 class CertifiedKeys:
-    """What could be read; a pair that could not is ``Broken``."""
+    """The pairs of a Secret; one that cannot be used is ``Broken``, one that is missing None."""
 
     authority: CertifiedKey | Broken | None
     server: CertifiedKey | Broken | None
@@ -48,37 +48,37 @@ class CertifiedKeys:
 
 
 def parse(data: Mapping[str, bytes]) -> CertifiedKeys:
-    """Return the pairs of a Secret."""
-    authority = _pair(data, what.AUTHORITY, what.AUTHORITY_KEY)
+    """Parse the values of a Secret."""
+    authority = _pair(data, core_certificates.AUTHORITY, core_certificates.AUTHORITY_KEY)
     if isinstance(authority, CertifiedKey) and not _signs(authority.certificate):
-        authority = Broken(what.AUTHORITY, "a certificate that may not sign others")
+        authority = Broken(core_certificates.AUTHORITY, "a certificate that may not sign others")
     return CertifiedKeys(
         authority,
-        _pair(data, what.SERVER, what.SERVER_KEY),
-        _pair(data, what.CLIENT, what.CLIENT_KEY),
+        _pair(data, core_certificates.SERVER, core_certificates.SERVER_KEY),
+        _pair(data, core_certificates.CLIENT, core_certificates.CLIENT_KEY),
     )
 
 
-def observed(held: CertifiedKeys, now: float) -> Found:
-    """Return what decides; ``now``, in seconds since the epoch, says which authorities ended."""
-    by = held.authority.certificate if isinstance(held.authority, CertifiedKey) else None
-    authority = held.authority
+def observed(kept: CertifiedKeys, now: float) -> Found:
+    """Return the facts that the plan needs, at ``now`` in seconds since the epoch."""
+    authority = kept.authority
+    by = authority.certificate if isinstance(authority, CertifiedKey) else None
     return Found(
         _authority(authority, now) if isinstance(authority, CertifiedKey) else authority,
-        _leaf(held.server, by, names) if isinstance(held.server, CertifiedKey) else held.server,
-        _leaf(held.client, by, common_names)
-        if isinstance(held.client, CertifiedKey)
-        else held.client,
+        _leaf(kept.server, by, names) if isinstance(kept.server, CertifiedKey) else kept.server,
+        _leaf(kept.client, by, common_names)
+        if isinstance(kept.client, CertifiedKey)
+        else kept.client,
     )
 
 
 def begins_at(certificate: x509.Certificate) -> float:
-    """Return the second since the epoch from which a certificate is good."""
+    """Return the second since the epoch from which a certificate is valid."""
     return certificate.not_valid_before_utc.timestamp()
 
 
 def ends_at(certificate: x509.Certificate) -> float:
-    """Return the second since the epoch to which a certificate is good."""
+    """Return the second since the epoch to which a certificate is valid."""
     return certificate.not_valid_after_utc.timestamp()
 
 
@@ -95,12 +95,12 @@ def names(certificate: x509.Certificate) -> frozenset[str]:
 
 def common_names(certificate: x509.Certificate) -> frozenset[str]:
     """Return the common names of a certificate's subject."""
-    found = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-    return frozenset(str(attribute.value) for attribute in found)
+    attributes = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    return frozenset(str(attribute.value) for attribute in attributes)
 
 
 def signed(certificate: x509.Certificate, by: x509.Certificate) -> bool:
-    """Say whether ``by`` has signed a certificate."""
+    """True if ``by`` has signed a certificate."""
     try:
         certificate.verify_directly_issued_by(by)
     except (*_UNREADABLE, InvalidSignature):
@@ -108,9 +108,9 @@ def signed(certificate: x509.Certificate, by: x509.Certificate) -> bool:
     return True
 
 
-def same_key(one: x509.Certificate, other: x509.Certificate) -> bool:
-    """Say whether two certificates are of one key."""
-    return _spki(one.public_key()) == _spki(other.public_key())
+def same_key(first: x509.Certificate, second: x509.Certificate) -> bool:
+    """True if two certificates are of one key."""
+    return _public_key_info(first.public_key()) == _public_key_info(second.public_key())
 
 
 def _pair(data: Mapping[str, bytes], name: str, key_name: str) -> CertifiedKey | Broken | None:
@@ -130,40 +130,41 @@ def _pair(data: Mapping[str, bytes], name: str, key_name: str) -> CertifiedKey |
         return Broken(key_name, f"no private key in PEM without a password ({error})")
     if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
         return Broken(key_name, "a key that is neither ECDSA nor RSA")
-    return _fitting(chain, key, name, key_name)
+    return _matched(chain, key, name, key_name)
 
 
-def _fitting(
+def _matched(
     chain: Sequence[x509.Certificate], key: Key, name: str, key_name: str
 ) -> CertifiedKey | Broken:
-    """Return the pair; the authority that signs may stand anywhere among those to trust."""
-    public = _spki(key.public_key())
+    """Return the pair; the authority that signs may be anywhere in its chain."""
+    public = _public_key_info(key.public_key())
     try:
-        fitting = [one for one in chain if _spki(one.public_key()) == public]
+        matching = [x for x in chain if _public_key_info(x.public_key()) == public]
     except _UNREADABLE as error:
         return Broken(name, f"a certificate of an unknown kind ({error})")
-    first = fitting[:1] if name == what.AUTHORITY else [one for one in fitting if one is chain[0]]
+    is_authority = name == core_certificates.AUTHORITY
+    first = matching[:1] if is_authority else [x for x in matching if x is chain[0]]
     if not first:
         return Broken(key_name, f"the key of another certificate than {name}")
-    return CertifiedKey((*first, *(one for one in chain if one is not first[0])), key)
+    return CertifiedKey((*first, *(x for x in chain if x is not first[0])), key)
 
 
-def _authority(held: CertifiedKey, now: float) -> Authority:
-    certificate = held.certificate
+def _authority(pair: CertifiedKey, now: float) -> Authority:
+    certificate = pair.certificate
     return Authority(
         ours=any(name.startswith(OURS) for name in common_names(certificate)),
         begins_at=begins_at(certificate),
         ends_at=ends_at(certificate),
-        outlived=any(ends_at(one) <= now for one in held.chain[1:]),
+        outlived=any(ends_at(older) <= now for older in pair.chain[1:]),
     )
 
 
 def _leaf(
-    held: CertifiedKey,
+    pair: CertifiedKey,
     by: x509.Certificate | None,
     named: Callable[[x509.Certificate], frozenset[str]],
 ) -> Leaf:
-    certificate = held.certificate
+    certificate = pair.certificate
     return Leaf(
         names=named(certificate),
         begins_at=begins_at(certificate),
@@ -180,7 +181,7 @@ def _signs(certificate: x509.Certificate) -> bool:
     return constraints.value.ca
 
 
-def _spki(key: object) -> bytes:
+def _public_key_info(key: object) -> bytes:
     if not isinstance(key, ec.EllipticCurvePublicKey | rsa.RSAPublicKey):
         raise UnsupportedAlgorithm("neither ECDSA nor RSA")
     return key.public_bytes(

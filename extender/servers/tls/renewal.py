@@ -1,4 +1,4 @@
-"""The listeners' certificates are read again; it is said how they do, and whom they refused."""
+"""Renew the certificates of listeners from their files, and report refused handshakes."""
 
 import asyncio
 import logging
@@ -15,11 +15,10 @@ from shared.errors import SettingsError
 from shared.health import Heartbeat
 from shared.logs import LastingProblems
 
-LOOK_SECONDS: Final = 10.0
-"""How often; a certificate is renewed days before it ends."""
-
+CHECK_SECONDS: Final = 10.0
+"""Time between two checks; a certificate is renewed days before it ends."""
 MOST_REASONS: Final = 10
-"""Reasons of refused handshakes that are told at a time."""
+"""Reasons of refused handshakes that are logged at a time."""
 
 log = logging.getLogger(__name__)
 
@@ -31,19 +30,19 @@ class Renewable(Protocol):
 
     @property
     def begins_at(self) -> float:
-        """Second since the epoch from which it is good."""
+        """Second since the epoch from which it is valid."""
         ...
 
     @property
     def ends_at(self) -> float:
-        """Second since the epoch to which it is good."""
+        """Second since the epoch to which it is valid."""
         ...
 
     refused: Callable[[str], None]
-    """Told why a handshake failed."""
+    """Called with the reason why a handshake failed."""
 
     def renew(self) -> bool:
-        """Take changed files into use and say whether there were any.
+        """Use changed files; return True if there were any.
 
         Blocks; raises ``SettingsError`` where they cannot be used.
         """
@@ -52,7 +51,7 @@ class Renewable(Protocol):
 
 @dataclass
 class RenewalLoop:
-    """See the module."""
+    """Checks the files of all certificates in turn."""
 
     certificates: Mapping[Door, Renewable]
     clock: Clock
@@ -65,18 +64,18 @@ class RenewalLoop:
         for door, certificate in self.certificates.items():
             self._refused[door] = Counter()
             self._problems[door] = LastingProblems(partial(log.error, _KEEPS, door.value))
-            certificate.refused = partial(self._note, door)
+            certificate.refused = partial(self._count, door)
 
     async def run(self) -> None:
-        """Look every ``LOOK_SECONDS``; returns only by cancellation."""
+        """Check every ``CHECK_SECONDS``; returns only by cancellation."""
         while True:
             self.heartbeat.beat()
             for door in self.certificates:
-                await self.look(door)
-            await asyncio.sleep(LOOK_SECONDS)
+                await self.check(door)
+            await asyncio.sleep(CHECK_SECONDS)
 
-    async def look(self, door: Door) -> None:
-        """Renew a certificate if its files changed; what cannot be used is said once."""
+    async def check(self, door: Door) -> None:
+        """Renew a certificate if its files changed; files that cannot be used are logged once."""
         metrics, certificate = self.metrics.certificates, self.certificates[door]
         problems: list[str] = []
         try:
@@ -91,14 +90,14 @@ class RenewalLoop:
         now = self.clock.now()
         metrics.observe(door.value, certificate.begins_at, certificate.ends_at, now)
 
-    def _note(self, door: Door, why: str) -> None:
+    def _count(self, door: Door, why: str) -> None:
         self.metrics.certificates.refusals.labels(listener=door.value).inc()
         refused = self._refused[door]
         if why in refused or len(refused) < MOST_REASONS:
             refused[why] += 1
 
     def _report(self, door: Door) -> None:
-        """Say once in a while who was refused: there may be thousands a second."""
+        """Log the refusals since the last check: there may be thousands a second."""
         for why, times in sorted(self._refused[door].items()):
             log.warning("the listener %s refused %d handshakes: %s", door.value, times, why)
         self._refused[door].clear()

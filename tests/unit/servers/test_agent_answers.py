@@ -31,13 +31,13 @@ PODS = [make_pod("train-0", job="train", node="node-0"), make_pod("train-1", job
 
 
 class Desk:
-    """Answers over a real store; ``stirred`` counts who was woken."""
+    """Answers over a real store; ``notified`` counts who was woken."""
 
     def __init__(self) -> None:
         self.store = store_of(make_node("node-0"), make_node("b"), PODS)
         self.clock, self.metrics = FakeClock(), ExtenderMetrics()
         self.synced = self.acting = True
-        self.stirred = 0
+        self.notified = 0
         self.answers = AgentAnswers(
             self.store,
             self.clock,
@@ -46,7 +46,7 @@ class Desk:
             take=self._take,
             synced=lambda: self.synced,
             acting=lambda: self.acting,
-            stir=self._stir,
+            notify=self._notify,
         )
 
     def beat(self, sequence: int = 1, *, node: str = "node-0", **fields) -> wire.HeartbeatAnswer:
@@ -63,8 +63,8 @@ class Desk:
         self.store.report(report)
         return report
 
-    def _stir(self) -> None:
-        self.stirred += 1
+    def _notify(self) -> None:
+        self.notified += 1
 
     async def _check(self, authorization: str) -> NodeName:
         return NodeName(authorization)
@@ -147,11 +147,11 @@ def test_who_waits_is_woken_by_news_and_not_by_steps(desk: Desk) -> None:
         return wire.PodBody(uid=PODS[0].uid, progress=wire.ProgressBody(**given))
 
     desk.beat(1, pods=(pod(step=1),))
-    assert desk.stirred == 1
+    assert desk.notified == 1
     desk.beat(2, pods=(pod(step=2),), full=False)
-    assert desk.stirred == 1
+    assert desk.notified == 1
     desk.beat(3, pods=(pod(step=3, category="converged"),), full=False)
-    assert desk.stirred == 2
+    assert desk.notified == 2
 
 
 def test_a_heartbeat_is_as_old_as_its_coming(desk: Desk) -> None:
