@@ -25,6 +25,7 @@ FIELDS: Final[Mapping[tuple[str, str], str | None]] = {
     ("Content", "open_seats"): "placeholders",
     ("OpenSeats", "seats"): "placeholders",
     ("Pod", "seat_refused"): "reservation_refused",
+    ("Memory", "told"): "notices",
 }
 """Field of a struct: ``("TakeSeatRecord", "number"): "seat"``; None: it is no longer kept."""
 

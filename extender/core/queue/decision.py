@@ -49,7 +49,7 @@ from extender.core.queue.notices import QueueEntry
 from extender.core.queue.order import Ranked
 from extender.core.queue.scheduling_pass import SchedulingPass
 from extender.core.queue.slot_gate import Gate
-from extender.core.queue.state import QueueState, QueueTrigger, Told, price, refuse, turn_away
+from extender.core.queue.state import Notice, QueueState, QueueTrigger, price, refuse, turn_away
 from extender.core.records import elastic_workers, migrations
 from extender.core.records.migrations import Replacements
 from shared.model import JobKey, Uid
@@ -122,11 +122,11 @@ class _QueuePass:
             self.commands += unplaceable.shown([entry], self.session)
             yield
 
-        told, explanations = notices.tell(entries, self.state.told, self.session.now)
+        written, explanations = notices.notify(entries, self.state.notices, self.session.now)
         return QueueOutcome(
             entries=tuple(entries),
             commands=(*self.commands, *explanations),
-            state=self._next_state(jobs, released, told),
+            state=self._next_state(jobs, released, written),
             wake_after_seconds=self._next_deadline(scheduling.next_deadline),
             backfill_head=scheduling.backfill_head,
         )
@@ -249,7 +249,7 @@ class _QueuePass:
     # What the next pass starts from.
 
     def _next_state(
-        self, jobs: Sequence[Job], released: Collection[str], told: Mapping[JobKey, Told]
+        self, jobs: Sequence[Job], released: Collection[str], written: Mapping[JobKey, Notice]
     ) -> QueueState:
         alive = frozenset(self.snapshot.jobs)
         viewed = {job.key for job in jobs}
@@ -269,7 +269,7 @@ class _QueuePass:
             refused={
                 u: n for u, n in self.state.refused.items() if u in self.snapshot.reservations
             },
-            told=told,
+            notices=written,
             running=running,
             runs=runs,
             turned_away=self._turned_away(jobs),

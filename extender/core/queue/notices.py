@@ -11,7 +11,7 @@ from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.reason_record import Severity
 from extender.core.cluster.reasons import Reason
 from extender.core.queue.order import Value
-from extender.core.queue.state import Told
+from extender.core.queue.state import Notice
 from extender.core.queue.weighting import Weight
 from shared import labels
 from shared.model import JobKey, OwnerReference
@@ -61,35 +61,35 @@ class QueueEntry:
     weight: Weight | None = None
 
 
-def tell(
-    entries: Iterable[QueueEntry], told: Mapping[JobKey, Told], now_seconds: float
-) -> tuple[dict[JobKey, Told], tuple[Command, ...]]:
-    """Return what Events now say, and the commands that write what changed.
+def notify(
+    entries: Iterable[QueueEntry], last: Mapping[JobKey, Notice], now_seconds: float
+) -> tuple[dict[JobKey, Notice], tuple[Command, ...]]:
+    """Return the last Events about each job, and the commands that write what changed.
 
     Every condition is a write for each pod of a gang. It is patched only where the token differs
     from the one on the pod, and not while the job's pods are still being made.
 
     Args:
         entries: The queue.
-        told: What the last Events about each job say.
+        last: The last Events about each job.
         now_seconds: Seconds since the epoch.
     """
-    now: dict[JobKey, Told] = {}
+    now: dict[JobKey, Notice] = {}
     commands: list[Command] = []
     for entry in entries:
-        before = told.get(entry.job.key, Told())
-        now[entry.job.key], notices = _tell_job(entry, before, now_seconds)
+        before = last.get(entry.job.key, Notice())
+        now[entry.job.key], notices = _notify_job(entry, before, now_seconds)
         commands.extend(notices)
     return now, tuple(commands)
 
 
-def _tell_job(entry: QueueEntry, before: Told, now: float) -> tuple[Told, list[Command]]:
+def _notify_job(entry: QueueEntry, before: Notice, now: float) -> tuple[Notice, list[Command]]:
     job, commands = entry.job, list[Command]()
     if entry.note and before.note != entry.note:
         ignored = _event(job, IGNORED, entry.note, warning=True)
         commands.append(replace(ignored, action=READING))
     if entry.reason is Reason.RELEASING:
-        return Told(entry.reason, entry.note, now), commands
+        return Notice(entry.reason, entry.note, now), commands
     if _is_young(job, now) and not entry.reason.needs_action:
         return replace(before, note=entry.note), commands
     commands.extend(_conditions(entry))
@@ -99,7 +99,7 @@ def _tell_job(entry: QueueEntry, before: Told, now: float) -> tuple[Told, list[C
     warning = entry.reason.severity is Severity.WARNING
     commands.append(_event(job, entry.reason, entry.message, warning=warning))
     commands.extend(_pod_events(entry, first=not before.reason, warning=warning))
-    return Told(entry.reason, entry.note, now), commands
+    return Notice(entry.reason, entry.note, now), commands
 
 
 def _is_young(job: Job, now_seconds: float) -> bool:

@@ -27,8 +27,8 @@ GONE: Final = 0.01
 _GONE: Final = frozenset({State.SUCCEEDED, State.FAILED, State.LEAVING})
 
 
-_UNREAD: Final = (
-    "nobody who is known made the job, so there is nothing its plan could be written on"
+_NO_OWNER: Final = (
+    "owned by an object that the extender reads; the slot plan is stored on that owner"
 )
 
 
@@ -38,7 +38,7 @@ _GROUPS: Final = (
 )
 
 
-_UNMODELLED: Final = "a pod asks for what plans over time slots do not model"
+_UNMODELLED: Final = "modelled in plans over time slots; remove it from the pods of the job"
 
 
 def wants_admission(job: Job) -> bool:
@@ -107,7 +107,7 @@ def asked(snapshot: Snapshot, job: Job, step_seconds: Mapping[str, float]) -> Jo
     """
     owner = owner_of(job)
     if owner is None:
-        raise InputError("controller of the job", job.about.name, _UNREAD)
+        raise InputError("controller of the job", job.about.name, _NO_OWNER)
     if owner.groups > 1:
         raise InputError(f"spec.replicas of {owner.kind} {owner.name}", str(owner.groups), _GROUPS)
     worth = _stated_worth(job)

@@ -16,7 +16,7 @@ from shared.model import JobKey, NodeName, Uid
 
 
 class Priced(Struct, frozen=True):
-    """Why a job with a utility has no plan, by the last pass of admission."""
+    """Why a job with a utility has no slot plan, by the last pass of pricing."""
 
     reason: Reason
     message: str
@@ -36,8 +36,8 @@ class QueueTrigger(Struct, frozen=True, omit_defaults=True):
     priced: Mapping[JobKey, Priced] | None = None
 
 
-class Told(Struct, frozen=True):
-    """What the last Events about a job say.
+class Notice(Struct, frozen=True):
+    """The last Events about a job.
 
     Attributes:
         reason: Why it waits; empty if there was no Event yet.
@@ -64,12 +64,12 @@ class QueueState(Struct, frozen=True):
             member was bound (monotonic).
         most_bound: Of each of them, how many members have been bound at one time.
         refused: Pinned nodes that kube-scheduler did not offer for a pod.
-        told: What the last Events about a job say.
+        notices: The last Events about each job.
         turned_away: Direct gangs that filter refused: they wait in the queue.
         running: Jobs whose gang is whole and has not ended, since when (seconds since the epoch).
         runs: How long the last runs of a name took, in seconds, the newest last; names in the order
             of their last run.
-        priced: Jobs with a utility that admission has priced and that have no plan.
+        priced: Jobs with a utility that were priced and have no slot plan.
     """
 
     known: frozenset[JobKey] = frozenset()
@@ -80,7 +80,7 @@ class QueueState(Struct, frozen=True):
     partial_since: Mapping[JobKey, float] = {}
     most_bound: Mapping[JobKey, int] = {}
     refused: Mapping[Uid, frozenset[NodeName]] = {}
-    told: Mapping[JobKey, Told] = {}
+    notices: Mapping[JobKey, Notice] = {}
     turned_away: frozenset[JobKey] = frozenset()
     running: Mapping[JobKey, float] = {}
     runs: Mapping[str, tuple[float, ...]] = {}

@@ -13,7 +13,7 @@ from extender.core.queue.notices import (
     REPEAT_SECONDS,
     YOUNG_SECONDS,
     QueueEntry,
-    tell,
+    notify,
 )
 from extender.core.queue.order import Value
 from shared.model import JobKey
@@ -35,7 +35,7 @@ def entry(reason: Reason, *pods: dict[str, object]) -> QueueEntry:
 def test_no_status_of_a_pod_that_never_had_our_gate_is_written(reason: Reason) -> None:
     """A status patch would send it back into kube-scheduler's queue (docs/adr/0002)."""
     told = entry(reason, {"gated": True}, {}, {"node": "a"})
-    _, commands = tell([told], {}, now_seconds=60.0)
+    _, commands = notify([told], {}, now_seconds=60.0)
     conditions = [c.pod for c in commands if isinstance(c, SetQueuedCondition)]
     assert conditions == ([] if reason is Reason.RELEASING else ["default/j-0"])
 
@@ -43,16 +43,16 @@ def test_no_status_of_a_pod_that_never_had_our_gate_is_written(reason: Reason) -
 @pytest.mark.parametrize("reason", sorted(set(Reason) - {Reason.RELEASING}))
 def test_condition_and_event_have_the_same_word_and_are_written_once(reason: Reason) -> None:
     waiting = entry(reason, {"gated": True})
-    told, commands = tell([waiting], {}, now_seconds=60.0)
+    told, commands = notify([waiting], {}, now_seconds=60.0)
     words = [c.reason for c in commands if isinstance(c, SetQueuedCondition | EmitEvent)]
     assert words == [reason, reason, reason]
     seen = entry(reason, {"gated": True, "queued_reason": reason.value})
-    assert tell([seen], told, now_seconds=61.0) == (told, ())
+    assert notify([seen], told, now_seconds=61.0) == (told, ())
 
 
 def test_a_job_that_was_just_made_is_not_told_why_it_waits() -> None:
     waiting = entry(Reason.GANG_INCOMPLETE, {"gated": True})
-    assert tell([waiting], {}, now_seconds=YOUNG_SECONDS / 2)[1] == ()
+    assert notify([waiting], {}, now_seconds=YOUNG_SECONDS / 2)[1] == ()
 
 
 GROWING: dict[str, tuple[float, float, bool]] = {
@@ -67,13 +67,13 @@ def test_a_job_whose_pods_are_still_being_made_is_not_told_why_it_waits(
     last: float, now: float, *, told: bool
 ) -> None:
     pods = [{"gated": True, "created_at": at} for at in (1.0, last)]
-    _, commands = tell([entry(Reason.GANG_INCOMPLETE, *pods)], {}, now_seconds=now)
+    _, commands = notify([entry(Reason.GANG_INCOMPLETE, *pods)], {}, now_seconds=now)
     assert bool(commands) is told
 
 
 def test_an_annotation_that_is_ignored_takes_no_other_reason_s_place_in_line() -> None:
     waiting = replace(entry(Reason.GANG_INCOMPLETE, {"gated": True}), note="an annotation")
-    _, commands = tell([waiting], {}, now_seconds=60.0)
+    _, commands = notify([waiting], {}, now_seconds=60.0)
     events = [c for c in commands if isinstance(c, EmitEvent) and c.about.kind == "Job"]
     assert [event.reason for event in events] == ["AnnotationIgnored", "GangIncomplete"]
     assert len({event.action for event in events}) == 2
@@ -90,30 +90,30 @@ def events_on_pods(commands) -> list[tuple[str, str]]:
 def test_each_waiting_pod_gets_an_event_when_the_reason_changes() -> None:
     """Where `kubectl describe pod` shows it (defect B2)."""
     waiting = entry(Reason.GANG_DOES_NOT_FIT, {"gated": True}, {}, {"node": "a"})
-    told, commands = tell([waiting], {}, now_seconds=60.0)
+    told, commands = notify([waiting], {}, now_seconds=60.0)
     assert events_on_pods(commands) == [("j-0", "GangDoesNotFit"), ("j-1", "GangDoesNotFit")]
-    assert events_on_pods(tell([waiting], told, now_seconds=61.0)[1]) == []
+    assert events_on_pods(notify([waiting], told, now_seconds=61.0)[1]) == []
     changed = entry(Reason.FRAGMENTED, {"gated": True})
-    assert events_on_pods(tell([changed], told, now_seconds=62.0)[1]) == [("j-0", "Fragmented")]
+    assert events_on_pods(notify([changed], told, now_seconds=62.0)[1]) == [("j-0", "Fragmented")]
 
 
 def test_a_restart_writes_no_second_event_about_the_same_reason() -> None:
     had = entry(Reason.FRAGMENTED, {"gated": True, "queued_reason": "Fragmented"})
-    assert events_on_pods(tell([had], {}, now_seconds=60.0)[1]) == []
+    assert events_on_pods(notify([had], {}, now_seconds=60.0)[1]) == []
 
 
 def test_events_are_written_again_before_the_api_server_has_deleted_them() -> None:
     waiting = entry(Reason.FRAGMENTED, {"gated": True, "queued_reason": "Fragmented"})
-    told, _ = tell([waiting], {}, now_seconds=60.0)
+    told, _ = notify([waiting], {}, now_seconds=60.0)
     due = 60.0 + REPEAT_SECONDS
-    assert events_on_pods(tell([waiting], told, now_seconds=due - 1.0)[1]) == []
-    again, commands = tell([waiting], told, now_seconds=due)
+    assert events_on_pods(notify([waiting], told, now_seconds=due - 1.0)[1]) == []
+    again, commands = notify([waiting], told, now_seconds=due)
     assert events_on_pods(commands) == [("j-0", "Fragmented")]
-    assert events_on_pods(tell([waiting], again, now_seconds=due + 1.0)[1]) == []
+    assert events_on_pods(notify([waiting], again, now_seconds=due + 1.0)[1]) == []
 
 
 def test_a_large_gang_gets_a_bounded_number_of_events() -> None:
     pods = [{"gated": True} for _ in range(2 * MOST_POD_EVENTS)]
-    _, commands = tell([entry(Reason.FRAGMENTED, *pods)], {}, now_seconds=60.0)
+    _, commands = notify([entry(Reason.FRAGMENTED, *pods)], {}, now_seconds=60.0)
     assert len(events_on_pods(commands)) == MOST_POD_EVENTS
     assert sum(isinstance(c, SetQueuedCondition) for c in commands) == len(pods)
