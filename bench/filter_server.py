@@ -25,7 +25,7 @@ from extender.core.scheduler.direct_gangs import NEVER, QueueView
 from extender.core.scheduler.filtering import FilterVerdict
 from extender.metrics.extender import ExtenderMetrics
 from extender.servers.applications import create_runner, create_scheduler_app
-from extender.servers.scheduler.answers import SchedulerAnswers
+from extender.servers.scheduler.verbs import SchedulerAnswers
 from extender.writers.decision_log.recorder import Recorder
 from extender.writers.decision_log.segments import SegmentFiles
 from shared.health import Heartbeat
@@ -101,7 +101,7 @@ class _NoDirectGangs:
     def waits(self, _pod: Pod) -> bool:
         return False
 
-    def occasion(self, _pod: Pod) -> QueueView:
+    def queue_view(self, _pod: Pod) -> QueueView:
         return NEVER
 
     def take_over(self, _pod: Pod, _verdict: FilterVerdict) -> None:

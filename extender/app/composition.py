@@ -24,9 +24,8 @@ from extender.core.parameters.combined import CoreParameters
 from extender.metrics.listeners import Door
 from extender.servers.readapi.answers import ReadAnswers
 from extender.servers.readapi.sources import StartEstimates
-from extender.servers.scheduler.answers import SchedulerAnswers
 from extender.servers.scheduler.barrier import CALLS_SHARE, BindBarrier
-from extender.servers.scheduler.direct_gangs import DirectDesk
+from extender.servers.scheduler.verbs import LiveDirectGangs, SchedulerAnswers
 from extender.settings.extender import ExtenderSettings, SigningSection
 from extender.settings.policy import core_parameters
 from extender.store.store import ClusterStore
@@ -318,7 +317,7 @@ class Composition:
     def _listeners(self) -> list[Listener]:
         settings, context, certificates = self._settings, self._context, self._certificates
         answers = SchedulerAnswers(
-            self.decisions, DirectDesk(self.recorder, self.queue), self.barrier.bind
+            self.decisions, LiveDirectGangs(self.recorder, self.queue), self.barrier.bind
         )
         passing_on = listeners.forwarding(
             settings.peers, self.leadership, self.leads, tls=Door.API in certificates

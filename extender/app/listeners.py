@@ -27,7 +27,7 @@ from extender.servers.auth.authorizer import Authorizer
 from extender.servers.auth.viewers import Viewers
 from extender.servers.readapi.answers import ReadAnswers
 from extender.servers.readapi.forwarding import Forwarding, LeaderAddress
-from extender.servers.scheduler.answers import SchedulerAnswers
+from extender.servers.scheduler.verbs import SchedulerAnswers
 from extender.servers.tls.contexts import ClientTrust, ServerCertificate
 from extender.servers.tls.keeper import CertificateKeeper, CertificatePlaces
 from extender.settings.certificates import CertificatesSection

@@ -1,6 +1,6 @@
-"""The loop of CPU weights: training is watched all the time, requests are set now and then.
+"""The controller of CPU weights: a pass every few seconds, requests are set less often.
 
-Where weights are switched off it restores what an earlier run changed, and has nothing else to do.
+Where weights are switched off it only restores what an earlier run changed.
 """
 
 import asyncio
@@ -24,10 +24,10 @@ from extender.core.cpu_shares.state import INFEASIBLE, CpuSharesState
 from extender.metrics.extender import Resizing
 from extender.writers.cpu_requests import RequestWriter
 
-LOOK_SECONDS: Final = 5.0
-"""How often training is looked at; agents report as often."""
+PASS_SECONDS: Final = 5.0
+"""A pass is due this often; agents report as often."""
 FAREWELL_PAUSE_SECONDS: Final = 0.1
-"""From one look to the next at the end: the watch has to show what was written."""
+"""Between two passes at the end: the watch has to show what was written."""
 
 log = logging.getLogger(__name__)
 
@@ -55,19 +55,19 @@ class CpuSharesController(Controller[CpuSharesState, CpuSharesTrigger, CpuShares
     async def wait(self) -> None:
         """Return at once the first time, then when agents have reported again."""
         if self._begun:
-            await asyncio.sleep(min(LOOK_SECONDS, self.interval_seconds))
+            await asyncio.sleep(min(PASS_SECONDS, self.interval_seconds))
         self._begun = True
 
     async def farewell(self) -> None:
-        """Give everybody back what they were given; returns after ``restore_seconds`` at last.
+        """Restore all requests; returns after ``restore_seconds`` at the latest.
 
-        Only who acts does so. What is left then, another replica or the next start restores.
+        Only the leader does so. What is left then, another replica or the next start restores.
         """
         self._leaving = True
         try:
             async with asyncio.timeout(self.restore_seconds):
                 async with self._one_at_a_time:
-                    self._reset()  # whoever rests after a refusal is tried once more
+                    self._reset()  # pods that rest after a refusal are tried once more
                 while self.context.leads() and self._restorable_pods():
                     await self.reconcile()
                     await asyncio.sleep(FAREWELL_PAUSE_SECONDS)
@@ -80,10 +80,10 @@ class CpuSharesController(Controller[CpuSharesState, CpuSharesTrigger, CpuShares
         return sum(portions.is_noted(pod) for pods in jobs.values() for pod in pods)
 
     def _restorable_pods(self) -> int:
-        """Return how many of them can be given back what the note says; nobody waits for others."""
+        """Return how many of them can be restored now, each by itself."""
         snapshot = self.context.recorder.store.snapshot()
-        found = (pod for pods in snapshot.jobs.values() for pod in pods)
-        return sum(portions.is_restorable(pod, snapshot) for pod in found)
+        all_pods = (pod for pods in snapshot.jobs.values() for pod in pods)
+        return sum(portions.is_restorable(pod, snapshot) for pod in all_pods)
 
     @override
     async def reconcile(self) -> None:
@@ -92,7 +92,7 @@ class CpuSharesController(Controller[CpuSharesState, CpuSharesTrigger, CpuShares
 
     @override
     def trigger(self, session: Session) -> CpuSharesTrigger | None:
-        """Return it; None if weights are off and nothing is left to restore."""
+        """Return the trigger; None if weights are off and nothing is left to restore."""
         changed = self.changed_pods()
         self.context.metrics.resized_pods.set(changed)
         enabled = self.context.parameters.cpu_weights.enabled and not self._leaving

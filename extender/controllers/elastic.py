@@ -1,4 +1,4 @@
-"""Changes workers of elastic jobs: open changes go on at once, new ones begin now and then."""
+"""The controller of elastic jobs: open changes go on at once, new ones begin at intervals."""
 
 import asyncio
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ class ElasticController(Controller[ElasticState, ElasticTrigger, ElasticOutcome]
 
     @override
     def trigger(self, session: Session) -> ElasticTrigger | None:
-        """Return it; None if nothing is open and no change may begin yet."""
+        """Return the trigger; None if nothing is open and no change may begin yet."""
         due = session.monotonic >= self._due_at
         open_count = len(rescale.rescale_records(session.snapshot).open)
         self.context.metrics.scaling.open.set(open_count)
@@ -75,7 +75,7 @@ class ElasticController(Controller[ElasticState, ElasticTrigger, ElasticOutcome]
 
     def ledger(self) -> tuple[Sequence[Ended], Sequence[Declined]]:
         """Return changes that ended, oldest first, and the jobs that were not changed, by name."""
-        declined = tuple(one for _, one in sorted(self.state.declined.items()))
+        declined = tuple(declined for _, declined in sorted(self.state.declined.items()))
         return self.state.ended, declined
 
     @override

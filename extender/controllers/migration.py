@@ -1,4 +1,4 @@
-"""Runs migrations: open ones go on when something changed, new ones begin now and then."""
+"""The controller of migrations: open ones go on after a change, new ones begin at intervals."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -55,7 +55,7 @@ class MigrationController(Controller[MigrationState, MigrationTrigger, Migration
 
     @override
     def trigger(self, session: Session) -> MigrationTrigger | None:
-        """Return it; None if nothing is open and no new migration may begin yet."""
+        """Return the trigger; None if nothing is open and no new migration may begin yet."""
         choose = session.monotonic >= self._choose_at
         open_count = sum(migration.open for migration in session.snapshot.migrations.values())
         self.context.metrics.moves.migrating_jobs.set(open_count)

@@ -1,7 +1,7 @@
-"""The loop of admission by price: jobs with a utility are looked at when something changed.
+"""The controller of admission by price: a pass over jobs with a utility after a change.
 
-It only writes plans on owners: the queue lets a job pass that has one, and each slot's number of
-workers is the business of rescales. A look may take long, so it is worked out beside the loop.
+It only writes slot plans on owners: the queue starts a job that has one, and the elastic decision
+sets each slot's number of workers. A pass may take long, so it runs in a thread.
 """
 
 import asyncio
@@ -31,12 +31,14 @@ from shared.model import JobKey
 SETTLE_SECONDS: Final = 0.2
 """Pause after a change: a job's pods come one by one."""
 LONGEST_PAUSE_SECONDS: Final = 10.0
-"""Without any change a look is due after this, for what agents measured."""
+"""Without any change a pass is due after this, for what agents measured."""
 REST_RATIO: Final = 3.0
-"""Pause after a look, in times of how long it took: deciding takes a quarter of a core at most, but
-a slot that begins is not waited for, nor a job that comes kept waiting until its slot is lost."""
-NOTHING_YET: Final = "no job with a utility was offered so far: nobody knows what anything is worth"
-NOT_ACTING: Final = "this replica does not act: the one that does knows the slots"
+"""Pause after a pass, as a multiple of its duration: deciding takes a quarter of a core at most.
+
+The pause ends when a slot begins, and before a new job would lose its slot.
+"""
+NOTHING_YET: Final = "no job with a utility was priced so far, so there are no prices"
+NOT_ACTING: Final = "this replica is not the leader; only the leader knows the slots"
 
 
 @dataclass(kw_only=True)
@@ -86,11 +88,11 @@ class PricingController(Controller[PricingState, PricingTrigger, PricingOutcome]
             self._remember(kept)
 
     def standings(self) -> Mapping[JobKey, JobStatus]:
-        """Return how jobs with a utility stood after the last pass."""
+        """Return the status of jobs with a utility after the last pass."""
         return {} if self.last is None else self.last.standings
 
     def book(self) -> PriceLedger | str:
-        """Return what is promised over the slots, or in words why that is not known."""
+        """Return what is promised over the slots, or a text why that is not known."""
         if not self.context.parameters.slot_time.enabled:
             return NOT_BY_PRICE
         if self.last is None:
@@ -162,12 +164,12 @@ class PricingController(Controller[PricingState, PricingTrigger, PricingOutcome]
 
 
 def pause(took_seconds: float, left_seconds: float, slot_seconds: float) -> float:
-    """Return the pause after a look, in seconds; a slot that began during it is looked at at once.
+    """Return the pause after a pass, in seconds; for a slot that began during it there is none.
 
     Args:
-        took_seconds: How long the look took.
+        took_seconds: Duration of the pass.
         left_seconds: Until the next slot; below 0 it has begun.
-        slot_seconds: Length of a slot; looks that take longer than one rest all the same.
+        slot_seconds: Length of a slot; after a pass that took longer there is a pause all the same.
     """
     in_time = GRACE * slot_seconds / 2
     rest = min(LONGEST_PAUSE_SECONDS, in_time, REST_RATIO * took_seconds)

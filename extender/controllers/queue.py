@@ -1,6 +1,6 @@
-"""The scheduling loop: when something changed, one cycle on one snapshot, then its commands.
+"""The controller of the queue: after a change, one pass on one snapshot, then its commands.
 
-A cycle that takes longer than ``SLICE_SECONDS`` pauses after each such slice, so that probes,
+A pass that takes longer than ``SLICE_SECONDS`` pauses after each such slice, so that probes,
 heartbeats and kube-scheduler are answered meanwhile. It goes on with the snapshot of its beginning,
 so it decides what it would have decided without a pause. Filter plans no gang until it has ended.
 """
@@ -27,35 +27,35 @@ ASSUMPTION_SECONDS = 30.0
 """A write of ours that the watch has not shown after this time did not happen."""
 
 IDLE_PAUSES = 20
-"""Where nothing changes, the pause between two cycles is at least so many times as long as one."""
+"""Without changes the pause between two passes is at least so many times as long as a pass."""
 
 MOST_PAUSE_SECONDS = 10.0
 """Nor is it longer than this."""
 
 BUSY_PAUSES = 4
-"""After a change the pause is at least so many times as long as the last cycle, which then takes
-a fifth of the extender's time at most."""
+"""After a change the pause is at least so many times as long as the last pass, which then takes a
+fifth of the extender's time at most."""
 
 MOST_SETTLE_SECONDS = 2.0
-"""Nor is it longer than this, unless a cycle takes longer: then it takes half of the time."""
+"""Nor is it longer than this, unless a pass takes longer: then it takes half of the time."""
 
 SLICE_SECONDS = 0.05
-"""A cycle holds the event loop for so long, and for one job more; then others have a turn."""
+"""A pass holds the event loop for so long, and for one job more; then other tasks run."""
 
 REST_SECONDS = 0.01
-"""So long others have, at least: an answer to a request takes several turns of the event loop."""
+"""Other tasks run for at least so long: a request takes several turns of the event loop."""
 
 log = logging.getLogger(__name__)
 
 
-def pause_seconds(interval_seconds: float, cycle_seconds: float) -> float:
-    """Return how long nothing may happen until the next cycle, after one that took so long."""
-    return max(interval_seconds, min(IDLE_PAUSES * cycle_seconds, MOST_PAUSE_SECONDS))
+def pause_seconds(interval_seconds: float, pass_seconds: float) -> float:
+    """Return the pause without changes, after a pass that took so long."""
+    return max(interval_seconds, min(IDLE_PAUSES * pass_seconds, MOST_PAUSE_SECONDS))
 
 
-def settling_seconds(settle_seconds: float, cycle_seconds: float) -> float:
-    """Return how long a cycle waits after a change, when the last one took so long."""
-    own_share = min(BUSY_PAUSES * cycle_seconds, max(MOST_SETTLE_SECONDS, cycle_seconds))
+def settling_seconds(settle_seconds: float, pass_seconds: float) -> float:
+    """Return the pause after a change, when the last pass took so long."""
+    own_share = min(BUSY_PAUSES * pass_seconds, max(MOST_SETTLE_SECONDS, pass_seconds))
     return max(settle_seconds, own_share)
 
 
@@ -64,11 +64,11 @@ class QueueController(Controller[QueueState, QueueTrigger, QueueOutcome]):
     """See the module.
 
     Attributes:
-        settle_seconds: Pause after a change, so that a burst of pods is judged together; longer
-            where a cycle would take more than its share (``BUSY_PAUSES``).
-        interval_seconds: A cycle runs at least this often, unless it would take more than its share
+        settle_seconds: Pause after a change, so that a burst of pods is viewed together; longer
+            where a pass would take more than its share (``BUSY_PAUSES``).
+        interval_seconds: A pass runs at least this often, unless it would take more than its share
             (``IDLE_PAUSES``).
-        last: The last cycle, for the read API; None before the first.
+        last: The last pass, for the read API; None before the first.
     """
 
     decision: QueueDecision = QUEUE
@@ -82,8 +82,8 @@ class QueueController(Controller[QueueState, QueueTrigger, QueueOutcome]):
     priced: Mapping[JobKey, Priced] | None = None
     _pass_seconds: float = field(init=False, default=0.0)
     _deciding: bool = field(init=False, default=False)
-    _judged: QueueOutcome | None = field(init=False, default=None)
-    _free: bool = field(init=False, default=False)
+    _checked: QueueOutcome | None = field(init=False, default=None)
+    _has_room: bool = field(init=False, default=False)
 
     @override
     async def reconcile(self) -> None:
@@ -101,7 +101,7 @@ class QueueController(Controller[QueueState, QueueTrigger, QueueOutcome]):
         return QueueTrigger(refusals, turned_away, priced)
 
     async def pass_(self) -> tuple[Command, ...]:
-        """Run one pass on what is known now; return what of it can be carried out."""
+        """Run one pass on the newest snapshot; return the commands that can be carried out."""
         reading, recorder = self.context.reading(), self.context.recorder
         recorder.expire(reading.monotonic - ASSUMPTION_SECONDS)
         self._close_reservations(reading.monotonic)
@@ -147,43 +147,43 @@ class QueueController(Controller[QueueState, QueueTrigger, QueueOutcome]):
         return outcome
 
     def refuse(self, uid: Uid, node: NodeName) -> None:
-        """Tell the next cycle that kube-scheduler did not offer a pod's planned node."""
+        """Pass on to the next pass that kube-scheduler did not offer a pod's planned node."""
         self.refusals.append((uid, node))
         self.changed.set()
 
     def turn_away(self, job: JobKey) -> None:
-        """Queue a direct gang in the next cycle: filter could reserve no nodes for it."""
+        """Queue a direct gang in the next pass: filter could reserve no nodes for it."""
         self.turned_away.add(job)
         self.changed.set()
 
     def price(self, priced: Mapping[JobKey, Priced]) -> None:
-        """Tell the next cycle how jobs with a utility stand that have no plan."""
+        """Pass on to the next pass why jobs with a utility have no slot plan."""
         if priced != (self.state.priced if self.priced is None else self.priced):
             self.priced = priced
             self.changed.set()
 
-    def is_in_line(self, job: JobKey) -> bool:
-        """Say whether the cycle, not filter, gives this direct gang its reservations."""
+    def has_direct_gang(self, job: JobKey) -> bool:
+        """Return True if a pass, not filter, gives this direct gang its reservations."""
         return job in self.turned_away or job in self.state.turned_away
 
     def may_plan(self, job: JobKey) -> bool:
-        """Say whether filter may plan a direct gang: nobody is overtaken by it."""
-        if self._deciding or self.is_in_line(job) or self.turned_away:
+        """Return True if filter may plan a direct gang: it overtakes no job."""
+        if self._deciding or self.has_direct_gang(job) or self.turned_away:
             return False
-        if not self._nobody_lacks_room():
+        if not self._has_room_for_all():
             return False
         snapshot = self.context.recorder.store.snapshot()
         if namespace_shares.has_limit(snapshot, job.partition("/")[0], self.context.parameters):
-            return False  # what its namespace holds is counted in cycles
-        return not direct_gangs.unjudged(snapshot, self.state.known)
+            return False  # what its namespace holds is counted in passes
+        return not direct_gangs.has_unviewed(snapshot, self.state.known)
 
-    def _nobody_lacks_room(self) -> bool:
-        """As the last cycle saw it; it is asked for every gang, so it is looked at once a cycle."""
-        if self._judged is not self.last:
-            self._judged = self.last
+    def _has_room_for_all(self) -> bool:
+        """Return True if no job of the last pass lacks room; computed once a pass."""
+        if self._checked is not self.last:
+            self._checked = self.last
             entries = self.last.entries if self.last else ()
-            self._free = self.last is not None and direct_gangs.nobody_lacks_room(entries)
-        return self._free
+            self._has_room = self.last is not None and direct_gangs.no_job_lacks_room(entries)
+        return self._has_room
 
     def _close_reservations(self, monotonic: float) -> None:
         snapshot = self.context.recorder.store.snapshot()

@@ -23,9 +23,8 @@ from extender.servers.readapi.answers import ReadAnswers
 from extender.servers.readapi.forwarding import Forwarding
 from extender.servers.readapi.handlers import PAGES, PRESENT, READ
 from extender.servers.readapi.limits import RequestLimits
-from extender.servers.scheduler import handlers
-from extender.servers.scheduler.answers import SchedulerAnswers
-from extender.servers.scheduler.handlers import SCHEDULER
+from extender.servers.scheduler import verbs
+from extender.servers.scheduler.verbs import SCHEDULER, SchedulerAnswers
 from extender.servers.threads import Threads
 from shared.connections import Connections
 from shared.health import Health
@@ -56,9 +55,9 @@ def create_scheduler_app(
     checks += [] if first is None else [middlewares.wait_for(first)]
     app = _application(metrics, checks=checks)
     app[SCHEDULER] = scheduler
-    app.router.add_post("/filter", handlers.filter_nodes, name=Verb.FILTER)
-    app.router.add_post("/prioritize", handlers.prioritize, name=Verb.PRIORITIZE)
-    app.router.add_post("/bind", handlers.bind, name=Verb.BIND)
+    app.router.add_post("/filter", verbs.filter_nodes, name=Verb.FILTER)
+    app.router.add_post("/prioritize", verbs.prioritize, name=Verb.PRIORITIZE)
+    app.router.add_post("/bind", verbs.bind, name=Verb.BIND)
     return app
 
 

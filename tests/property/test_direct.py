@@ -92,9 +92,9 @@ class World:
         names = tuple(n.name for n in snapshot.node_table.nodes)
         key = next(k for k, pods in snapshot.jobs.items() if any(p.uid == pod.uid for p in pods))
         in_line = key in self.turned_away or key in self.memory.turned_away
-        free = self.last is not None and direct_gangs.nobody_lacks_room(self.last.entries)
+        free = self.last is not None and direct_gangs.no_job_lacks_room(self.last.entries)
         may = free and not in_line and not self.turned_away
-        may = may and not direct_gangs.unjudged(snapshot, self.memory.known)
+        may = may and not direct_gangs.has_unviewed(snapshot, self.memory.known)
         occasion = QueueView(may_plan=may, monotonic=self.now)
         verdict = filtering.filter_nodes(snapshot, pod, names, PARAMS, occasion)
         if verdict.nowhere:

@@ -46,10 +46,10 @@ class QueueView(Struct, frozen=True):
 
 
 NEVER = QueueView(may_plan=False, monotonic=0.0)
-"""An occasion on which nothing is planned."""
+"""A view in which nothing may be planned."""
 
 
-class GivenCpu(Struct, frozen=True):
+class GivenReservation(Struct, frozen=True):
     """The reservation of a member that is there."""
 
     uid: Uid
@@ -59,11 +59,11 @@ class GivenCpu(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Grant:
-    """What an answer to filter gives away.
+    """The reservations that an answer to filter makes.
 
     Attributes:
         job: The gang.
-        node: Where the pod goes that was asked about.
+        node: Where the pod of the call goes.
         taken: Number of the placeholder that it takes; 0 if the gang was planned just now.
         given: Reservations of the members that are there, the pod itself among them, if it was.
         placeholders: The plan, and what it keeps for the members that are not there; with ``taken``
@@ -73,7 +73,7 @@ class Grant:
     job: JobKey
     node: NodeName
     taken: int = 0
-    given: tuple[GivenCpu, ...] = ()
+    given: tuple[GivenReservation, ...] = ()
     placeholders: PlaceholderReservations | None = None
 
 
@@ -86,10 +86,10 @@ def needs_reservation(snapshot: Snapshot, pod: Pod) -> bool:
 
 
 def is_single(snapshot: Snapshot, pod: Pod) -> bool:
-    """Return True if the pod is a job alone, never had our gate, and we know all that moves it.
+    """Return True if the pod is a job alone, never had our gate, and the planner can place it.
 
-    Not so with what our planner does not model, with a preference of its own, which kube-scheduler
-    weighs, or with a topology.
+    The planner cannot place a pod with what it does not model, with a preference of its own, which
+    kube-scheduler weighs, or with a topology.
     """
     notes = pod.annotations
     if labels.PLAN in notes or pod.scheduling_group or labels.GATE in pod.gates or pod.prefers:
@@ -111,17 +111,17 @@ def grant(
     snapshot: Snapshot,
     pod: Pod,
     names: Sequence[str],
-    occasion: QueueView,
+    view: QueueView,
     params: CoreParameters,
 ) -> Grant | None:
     """Return a reservation for a pod that ``needs_reservation``; None if it gets none now.
 
     Args:
         snapshot: The cluster; a pod that is not in it gets nothing.
-        pod: The pod that kube-scheduler asks about.
-        names: The nodes it offers; a placeholder on one of them is preferred.
-        occasion: Whether a gang may be planned now.
-        params: The engine's parameters.
+        pod: The pod of the call.
+        names: The offered nodes; a placeholder on one of them is preferred.
+        view: Whether a gang may be planned now.
+        params: Of the core.
     """
     known = snapshot.pods.get(pod.key)
     if known is None or known.uid != pod.uid or known.deleting or known.finished:
@@ -130,15 +130,15 @@ def grant(
     kept = snapshot.placeholders.get(key)
     if kept is not None and (placeholder := _fitting(kept, known, names, snapshot)):
         return Grant(key, placeholder.node, taken=placeholder.number)
-    return _planned(snapshot, known, key, occasion, params) if occasion.may_plan else None
+    return _planned(snapshot, known, key, view, params) if view.may_plan else None
 
 
-def nobody_lacks_room(entries: Iterable[QueueEntry]) -> bool:
+def no_job_lacks_room(entries: Iterable[QueueEntry]) -> bool:
     """Return True if no job in the queue waits for room: a new gang then overtakes none."""
     return not any(entry.reason.waits_for_room for entry in entries)
 
 
-def unjudged(snapshot: Snapshot, known: Collection[JobKey]) -> bool:
+def has_unviewed(snapshot: Snapshot, known: Collection[JobKey]) -> bool:
     """Return True if a gated job waits that no pass has viewed; ``known``: jobs it has viewed."""
     return any(
         labels.GATE in pod.gates
@@ -169,7 +169,7 @@ def _fitting(
         return (
             placeholder
             for placeholder in kept.placeholders
-            if placeholder.shape == shape and _stands(placeholder, static, room)
+            if placeholder.shape == shape and _is_usable(placeholder, static, room)
         )
 
     first = next((one for one in usable() if one.role == role), None) or next(usable(), None)
@@ -179,23 +179,23 @@ def _fitting(
     return next((s for s in usable() if s.role == like and s.node in offered), first)
 
 
-def _stands(placeholder: Placeholder, static: NodeFilter, room: NodeTable) -> bool:
+def _is_usable(placeholder: Placeholder, static: NodeFilter, room: NodeTable) -> bool:
     index = room.index.get(placeholder.node)
     return index is not None and static.accepts(room.nodes[index])
 
 
 def _planned(
-    snapshot: Snapshot, pod: Pod, key: JobKey, occasion: QueueView, params: CoreParameters
+    snapshot: Snapshot, pod: Pod, key: JobKey, view: QueueView, params: CoreParameters
 ) -> Grant | None:
     """Plan the whole gang, what it still keeps for members that did not fit there included."""
     job = replace(job_views.view(snapshot, key), kept=0)
     here = job.having(State.DIRECT)
-    me = next((m for m in here if m.pod.uid == pod.uid), None)
+    member = next((m for m in here if m.pod.uid == pod.uid), None)
     priced = params.slot_time.enabled and job.spec.utility is not None
-    if me is None or priced or not _plannable(job, here):
+    if member is None or priced or not _plannable(job, here):
         return None
-    room = slot_gate.others(_without_open(snapshot, key), snapshot, params)
-    to_come = tuple(_to_come(me, job, planner.missing(job) - len(here)))
+    room = slot_gate.others(_without_placeholders(snapshot, key), snapshot, params)
+    to_come = tuple(_to_come(member, job, planner.missing(job) - len(here)))
     placement = planner.place_members(job, (*here, *to_come), room, params)
     if isinstance(placement, Unschedulable):
         return None
@@ -203,14 +203,14 @@ def _planned(
     return Grant(
         job=key,
         node=placement.nodes[pod.uid],
-        given=tuple(_given(member, placement) for member in here),
+        given=tuple(_given(other, placement) for other in here),
         placeholders=PlaceholderReservations(
             job=key,
             plan=plan,
             plan_size=size,
-            at=occasion.monotonic,
+            at=view.monotonic,
             placeholders=tuple(
-                _open(i, member, placement) for i, member in enumerate(to_come, start=1)
+                _placeholder(i, absent, placement) for i, absent in enumerate(to_come, start=1)
             ),
         ),
     )
@@ -222,7 +222,7 @@ def _plannable(job: Job, here: Sequence[Member]) -> bool:
     return known and not queued and not any(m.shape.unmodelled for m in here)
 
 
-def _without_open(snapshot: Snapshot, key: JobKey) -> NodeTable:
+def _without_placeholders(snapshot: Snapshot, key: JobKey) -> NodeTable:
     kept = snapshot.placeholders.get(key)
     placeholders = kept.placeholders if kept else ()
     return migrations.without_reservations(
@@ -231,18 +231,19 @@ def _without_open(snapshot: Snapshot, key: JobKey) -> NodeTable:
 
 
 def _to_come(like: Member, job: Job, lacking: int) -> Iterator[Member]:
-    """Yield the members that do not exist yet: as the one we know, ranked behind all others."""
+    """Yield the members that do not exist yet: like the given one, ranked behind all others."""
     first = max(m.rank for m in job.members) + 1
     for i, rank in zip(range(lacking), count(first), strict=False):
         uid, name = Uid(f"{like.pod.uid}/{i}"), f"{like.pod.name}/{i}"
         yield replace(like, pod=changed(like.pod, uid=uid, name=name), index=rank)
 
 
-def _given(member: Member, placement: Placement) -> GivenCpu:
+def _given(member: Member, placement: Placement) -> GivenReservation:
     uid = member.pod.uid
-    return GivenCpu(uid, placement.nodes[uid], release.decision_text(member.pod, placement, None))
+    decision = release.decision_text(member.pod, placement, None)
+    return GivenReservation(uid, placement.nodes[uid], decision)
 
 
-def _open(number: int, member: Member, placement: Placement) -> Placeholder:
+def _placeholder(number: int, member: Member, placement: Placement) -> Placeholder:
     given = _given(member, placement)
     return Placeholder(number, given.node, member.shape, member.role, given.decision)

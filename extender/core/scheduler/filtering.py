@@ -83,7 +83,7 @@ def filter_nodes(
     pod: Pod,
     names: Sequence[str],
     params: CoreParameters,
-    occasion: QueueView = direct_gangs.NEVER,
+    view: QueueView = direct_gangs.NEVER,
 ) -> FilterVerdict:
     """Judge the offered nodes for a pod as kube-scheduler sent it."""
     if pod.scheduler_name != params.scheduler_name:
@@ -100,7 +100,7 @@ def filter_nodes(
         return _best(snapshot, pod, names, params) or _with_room(
             room, pod_shape.without_devices(snapshot, pod.shape), names
         )
-    granted = direct_gangs.grant(snapshot, pod, names, occasion, params)
+    granted = direct_gangs.grant(snapshot, pod, names, view, params)
     return WITHOUT_RESERVATIONS if granted is None else _planned(granted.node, names, granted)
 
 

@@ -10,7 +10,7 @@ from aiohttp import hdrs, web
 
 from extender.servers.agents import schema
 from extender.servers.agents.answers import AgentAnswers, AgentRefusal, Cause
-from extender.servers.scheduler.handlers import JSON
+from extender.servers.scheduler.verbs import JSON
 from shared import wire
 
 AGENTS: Final = web.AppKey("agents", AgentAnswers)

@@ -26,11 +26,11 @@ from extender.writers.bindings import Bindings
 from shared.health import Heartbeat
 from shared.model import JobKey, NodeName, Pod, PodKey, Uid
 
-LOOK_SECONDS = 1.0
-"""How often waiting gangs are looked at without a new arrival; a look reads all their members."""
+CHECK_SECONDS = 1.0
+"""Waiting gangs are checked this often without a new arrival; a check reads all their members."""
 
 CALLS_SHARE = 0.9
-"""Of the listener's connections may be taken by calls that wait; filter needs some too."""
+"""Share of the listener's connections that waiting calls may take; filter needs some too."""
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Arrival:
     outcome: asyncio.Future[CallError | None]
     started: bool = False
     counts_until: float | None = None
-    """By the loop's clock, when no call waits for the outcome; None: one does, and says when."""
+    """By the event loop's clock, if no call waits for the outcome; None: a call waits."""
     annotations: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -114,14 +114,14 @@ class BindBarrier:
             outcome = asyncio.get_running_loop().create_future()
             gang[pod.uid] = arrival = Arrival(pod, node, outcome)
         reservation = snapshot.reservations.get(pod.uid)
-        # A gang's last arrival opens the barrier at once; the ones before it need no look.
+        # A gang's last arrival opens the barrier at once; the ones before it need no check.
         if reservation is None or len(gang) >= reservation.plan_size:
             self._ready.add(job)
             self._wake.set()
         return arrival
 
     def _would_wait(self, arrival: Arrival) -> bool:
-        """Say whether the call would be open for long: its Binding is not about to be written."""
+        """Return True if the call would be open for long: its Binding is not written soon."""
         return not arrival.started and registry.job_key(arrival.pod) not in self._ready
 
     async def _outcome(self, arrival: Arrival) -> CallError | None:
@@ -145,7 +145,7 @@ class BindBarrier:
 
     async def _next(self) -> None:
         try:
-            async with asyncio.timeout(LOOK_SECONDS):
+            async with asyncio.timeout(CHECK_SECONDS):
                 await self._wake.wait()
                 self._wake.clear()
         except TimeoutError:

@@ -98,7 +98,7 @@ class _Node(Struct, frozen=True):
 
 
 class Offer(Struct, frozen=True):
-    """A filter or prioritize call, understood.
+    """A filter or prioritize call, parsed.
 
     Attributes:
         pod: The pod to be placed.
@@ -119,7 +119,7 @@ _ENCODER: Final = msgspec.json.Encoder()
 
 
 def read_offer(body: bytes) -> Offer:
-    """Return what a filter or prioritize call asks.
+    """Parse the body of a filter or prioritize call.
 
     Raises:
         InputError: The body cannot be read; names the field.
@@ -133,7 +133,7 @@ def read_offer(body: bytes) -> Offer:
 
 
 def read_binding(body: bytes) -> ExtenderBindingArgs:
-    """Return what a bind call asks.
+    """Parse the body of a bind call.
 
     Raises:
         InputError: The body cannot be read; names the field.
@@ -179,9 +179,9 @@ def _read(decoder: msgspec.json.Decoder[_Body], kind: type[_Body], body: bytes) 
         raise InputError("body", _excerpt(body), "nested less deeply") from error
 
 
-def _lacks_nodes(found: Struct) -> bool:
-    """Say whether it names no nodes in either form, as kube-scheduler never asks."""
-    return isinstance(found, ExtenderArgs) and found.nodes is None and found.node_names is None
+def _lacks_nodes(body: Struct) -> bool:
+    """Return True if it names no nodes in either form; kube-scheduler sends no such body."""
+    return isinstance(body, ExtenderArgs) and body.nodes is None and body.node_names is None
 
 
 def _in_gos_spelling(kind: type[Struct], body: bytes) -> bytes:

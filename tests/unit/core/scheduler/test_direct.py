@@ -326,17 +326,17 @@ WAITING = {
 
 
 @pytest.mark.parametrize(("reason", "free"), WAITING.items())
-def test_a_gang_is_planned_at_once_only_while_nobody_lacks_room(reason, free):
+def test_a_gang_is_planned_at_once_only_while_no_job_lacks_room(reason, free):
     found = cycle(store_of(NODES, queued_job("j", 2)))
     entry = QueueEntry(found.entries[0].job, found.entries[0].value, reason, "")
-    assert direct_gangs.nobody_lacks_room([entry]) is free
+    assert direct_gangs.no_job_lacks_room([entry]) is free
 
 
 def test_a_queued_job_that_no_cycle_has_seen_is_judged_first():
     snapshot = snapshot_of(NODES, queued_job("j", 2))
-    assert direct_gangs.unjudged(snapshot, frozenset())
-    assert not direct_gangs.unjudged(snapshot, frozenset({KEY}))
-    assert not direct_gangs.unjudged(snapshot_of(NODES, members(2)), frozenset())
+    assert direct_gangs.has_unviewed(snapshot, frozenset())
+    assert not direct_gangs.has_unviewed(snapshot, frozenset({KEY}))
+    assert not direct_gangs.has_unviewed(snapshot_of(NODES, members(2)), frozenset())
 
 
 def test_missing_members_are_those_for_whom_no_reservation_is_kept():
