@@ -10,8 +10,8 @@ import aiohttp
 import pytest
 
 from extender.app import replay
-from extender.controllers.observe import catalog, optional_kind
 from extender.controllers.observe import observer as observe_observer
+from extender.controllers.observe import optional_kind
 from extender.controllers.observe.observer import Observer
 from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import core_parameters
@@ -39,7 +39,7 @@ async def fake() -> AsyncIterator[FakeKube]:
 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalog, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(optional_kind, "CATALOG_SECONDS", 0.05)
 
 
 def observer(running: Extender) -> Observer:

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from extender.controllers.observe import catalog, optional_kind
-from extender.controllers.observe.catalog import Catalog
-from extender.controllers.observe.optional_kind import OptionalKind
+from extender.controllers.observe import optional_kind
+from extender.controllers.observe.optional_kind import Catalog, OptionalKind
 from shared import labels
 from shared.kube import discovery, paths, reflector
 from shared.kube.errors import ApiError, NotFoundError
@@ -29,7 +28,7 @@ NOTED = {labels.MAX_WAIT: "20m"}
 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalog, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(optional_kind, "CATALOG_SECONDS", 0.2)
     monkeypatch.setattr(optional_kind, "SOON_SECONDS", 0.2)
     monkeypatch.setattr(optional_kind, "RETRY_SECONDS", 0.5)
     monkeypatch.setattr(reflector, "FLOOR_SECONDS", 0.1)

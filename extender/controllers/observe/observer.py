@@ -13,8 +13,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from extender.controllers.observe.catalog import Catalog
-from extender.controllers.observe.optional_kind import OptionalKind
+from extender.controllers.observe.optional_kind import Catalog, OptionalKind
 from extender.metrics.extender import ExtenderMetrics
 from extender.store.source import StoreReads
 from extender.writers.decision_log.recorder import Recorder
@@ -41,13 +40,13 @@ KINDS = (
 BEAT_SECONDS = 1.0
 
 CONFIRMED_SECONDS = 0.3
-"""So long may wait what leaves a pod where it stood: mostly the sight of a write of ours."""
+"""Debounce for updates that do not move a pod: mostly echoes of our own writes."""
 
 YOUNG_OBJECTS = 20_000
-"""New objects until the garbage collector looks at them; at Python's 700 it does so at each pod."""
+"""New objects until a garbage collection; with Python's 700 there is one at each pod."""
 
 PATIENCE_SECONDS = 15.0
-"""A job kind that the server fails to list for so long is not waited for: its jobs wait."""
+"""Decisions begin without a job kind that the server fails to list for so long."""
 
 log = logging.getLogger(__name__)
 
@@ -95,7 +94,7 @@ class Observer:
         return self._migrations.present
 
     def distrust(self) -> None:
-        """List all again, and know nothing until then: what we hold may be old."""
+        """List all again, and be unsynced until then: what we hold may be old."""
         for reflector in (*self.reflectors, *self._present()):
             reflector.distrust()
 
@@ -120,7 +119,7 @@ class Observer:
         return [kind.reflector for kind in self.optional if kind.present]
 
     async def _freeze(self) -> None:
-        """Take what was listed out of the garbage collector's sight: it stays for long."""
+        """Exempt what was listed from garbage collection: it stays for long."""
         for reflector in self.reflectors:
             await reflector.synced.wait()
         gc.collect()
@@ -157,16 +156,16 @@ class Observer:
         )
 
     def _take(self, delta: Delta) -> None:
-        """Wake the loops if the delta says something new; heartbeats of nodes do not.
+        """Wake the loops if the delta changes the store; heartbeats of nodes do not.
 
-        A burst of Bindings comes back as as many events that move nobody: they wake them together.
+        A burst of Bindings comes back as as many events that move no pod: they wake them together.
         """
         store = self.recorder.store
-        before, stood = store.generation, _stands(store, delta)
+        before, node = store.generation, _node_of(store, delta)
         self.recorder.apply(delta)
         if store.generation == before and not isinstance(delta, Replace):
             return
-        if stood is not None and stood == _stands(store, delta):
+        if node is not None and node == _node_of(store, delta):
             self._wake_later()
         else:
             self.changed.set()
@@ -184,8 +183,8 @@ class Observer:
         self.metrics.skipped_objects.inc()
 
 
-def _stands(store: StoreReads, delta: Delta) -> NodeName | None:
-    """Return where the pod that a delta tells of takes room; None: nowhere, or it leaves."""
+def _node_of(store: StoreReads, delta: Delta) -> NodeName | None:
+    """Return the node of the pod of a delta; None if it has none, or leaves."""
     if not isinstance(delta, Upsert) or not isinstance(delta.entity, Pod) or delta.entity.deleting:
         return None
     return store.takes(delta.entity.uid)
