@@ -29,7 +29,7 @@ from tests.fakes.eventually import eventually
 PATIENCE_SECONDS: Final = 60.0
 REST_SECONDS: Final = 60.0
 """A gang that is neither unbound nor whole for longer than this counts as partial: longer than an
-\toutage, the burst after it, and the dissolution of what cannot be completed."""
+outage, the burst after it, and the dissolution of what cannot be completed."""
 
 SUPERVISED: Final = (
     "kube-apiserver",

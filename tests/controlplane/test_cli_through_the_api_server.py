@@ -170,7 +170,7 @@ async def ask(kubeconfig: Path, directory: Path, namespace: str, *manifests: Any
 async def test_what_if_leaves_no_trace(yard: Yard, viewer: Path, tmp_path: Path) -> None:
     """A manifest's job is submitted after its what-if: it goes to the nodes of the answer.
 
-    \tThe viewer may not create Jobs: the answer states that the API server has not checked it.
+    The viewer may not create Jobs: the answer states that the API server has not checked it.
     """
     await yard.nodes(KwokNodes(3, cpu="4"))
     manifest = job("asked", 2)

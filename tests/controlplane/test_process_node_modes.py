@@ -114,7 +114,7 @@ def slowness(times: list[tuple[float, float]]) -> float:
     """Seconds that one CPU second of work takes, in the best window.
 
     Other load of this machine can only make a window worse, and it changes how much CPU time a step
-    \tneeds; a step's work is always the same, so this is its duration in a fixed unit.
+    needs; a step's work is always the same, so this is its duration in a fixed unit.
     """
     starts = range(0, len(times) - WINDOW_STEPS, WINDOW_STEPS)
     ends = [(times[start], times[start + WINDOW_STEPS]) for start in starts]

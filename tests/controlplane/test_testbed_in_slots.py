@@ -39,7 +39,7 @@ pytestmark = [pytest.mark.controlplane, pytest.mark.e2e]
 CLOCK: Final = SystemClock()
 SLOT_SECONDS: Final = 40.0
 """A job must be planned within a twentieth of the slot in which it comes: a later plan has so much
-\tmore to do, and differs. A machine that takes two seconds for that is too busy."""
+more to do, and differs. A machine that takes two seconds for that is too busy."""
 HORIZON: Final = 20
 LOOK_AT: Final = 0.75
 """Part of a slot after which the workers are counted."""

@@ -1,4 +1,4 @@
-"""What a plan of moves leaves behind, for the laws of both balancing rules."""
+"""State after a plan of moves, for the laws of both balancing rules."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -38,7 +38,7 @@ def imbalance(counts: dict[str, int]) -> tuple[int, int]:
 
 
 def check_moves(counts: dict[str, int], hosts: dict[str, str], fits, moves: Sequence) -> None:
-    """Each container moves at most once, from where it is to where it fits, for the better."""
+    """Each container moves at most once, from its host to one where it fits, and evens out."""
     assert len({move.uid for move in moves}) == len(moves)
     for move in moves:
         assert hosts[move.uid] == move.source != move.target
@@ -51,6 +51,6 @@ def check_moves(counts: dict[str, int], hosts: dict[str, str], fits, moves: Sequ
 
 
 def after(counts: dict[str, int], hosts: dict[str, str], moves: Sequence):
-    """Counts and hosts as they are once the moves are made."""
+    """Return counts and hosts after the moves."""
     *_, left = steps(counts, moves)
     return left, hosts | {move.uid: move.target for move in moves}

@@ -1,8 +1,8 @@
-"""A small world in which bare pods are replaced: engine, executor's part, a model of an API server.
+"""A small model in which bare pods are replaced: engine, executor's part, an API server.
 
 Everything happens in steps that a test chooses. Each request may fail before or after it is carried
-out, or the extender may end there; between two requests a user may delete a pod. The watch brings
-what happened when the test says so.
+out, or the extender may end there; between two requests a user may delete a pod. The watch delivers
+changes as the test orders.
 """
 
 from collections import Counter
@@ -39,14 +39,14 @@ T = TypeVar("T")
 
 
 class Luck(StrEnum):
-    """What becomes of one request."""
+    """The outcome of one request."""
 
     GOOD = "good"
     REFUSED = "refused"
     LOST = "lost"
-    """It never arrives, and nobody knows."""
+    """It never arrives, without an error."""
     UNANSWERED = "unanswered"
-    """It is carried out, and nobody knows."""
+    """It is carried out, without an answer."""
     CRASH_BEFORE = "crash before"
     CRASH_AFTER = "crash after"
 
@@ -72,7 +72,7 @@ class World:
     Attributes:
         luck: Of the requests to come; good where there is none.
         deletions: Before which of the requests to come a user deletes which member.
-        unwanted: Members that a user deleted; True where we could know that it was not us.
+        unwanted: Members that a user deleted; True where the extender could tell it from its own.
         whole: The store has seen the gang whole, and survivors are there.
     """
 
@@ -92,7 +92,7 @@ class World:
         self.restart()
 
     def restart(self) -> None:
-        """A new life of the extender: it lists what there is, and remembers nothing."""
+        """Restart the extender: it lists the objects, and has no other state."""
         self.store, self.memory, self.now = ClusterStore(labels.SCHEDULER_NAME), QueueState(), 0.0
         for kind, collection, decode in (
             ("Node", paths.NODES, parse.decode_node),
@@ -117,7 +117,7 @@ class World:
             self.server.store.write(key, None)
 
     def deliver(self, most: int = 10_000) -> None:
-        """Let the watch bring the next changes."""
+        """Let the watch deliver the next changes."""
         for change in list(self.server.store.since(self._seen))[:most]:
             self._seen = change.version
             collection, namespace, name = change.key
@@ -134,7 +134,7 @@ class World:
             self._look()
 
     def cycle(self, seconds: float) -> None:
-        """Decide once, and carry it out."""
+        """Decide once, and carry out the commands."""
         self.now += seconds
         reading = Reading(self.now, self.now)
         snapshot = self.store.snapshot()
@@ -149,7 +149,7 @@ class World:
             self.restart()
 
     def bind(self, index: int) -> None:
-        """kube-scheduler and the kubelet: bind a released pod where it is planned."""
+        """Bind a released pod where it is planned, as kube-scheduler and the kubelet do."""
         waiting = [p for p in self.pods() if is_loose(p) and not p["spec"].get("nodeName")]
         for found in waiting[index % len(waiting) :][:1] if waiting else ():
             place = found["metadata"]["annotations"].get(labels.NODE)
@@ -160,20 +160,20 @@ class World:
                 self._write(found)
 
     def end_pods(self) -> None:
-        """The kubelets: what is being deleted is gone."""
+        """Remove the pods that are being deleted, as the kubelets do."""
         for found in self.pods():
             if "deletionTimestamp" in found["metadata"]:
                 self.server.store.write((paths.PODS, "default", found["metadata"]["name"]), None)
         self.check()
 
     def delete(self, name: str) -> None:
-        """A user deletes the pod of a member, by the name that it has now."""
+        """Delete the pod of a member by its present name, as a user does."""
         mine = [p for p in self.pods() if member(p) == name]
         if not mine:
             return
         alone = len(mine) == 1 and "deletionTimestamp" not in mine[0]["metadata"]
-        told = alone or (len(mine) == 2 and name not in self.disturbed and _undeleted(mine))
-        self.unwanted[name] = told and self.unwanted.get(name, True)
+        recognizable = alone or (len(mine) == 2 and name not in self.disturbed and _undeleted(mine))
+        self.unwanted[name] = recognizable and self.unwanted.get(name, True)
         first = next((p for p in mine if labels.REPLACED_BY in _notes(p)), mine[0])
         self.server.delete(_target(first["metadata"]["name"]), {})
 
@@ -181,7 +181,7 @@ class World:
         return self.server.store.collection(paths.PODS, "", lambda _found: True)
 
     def next_luck(self, about: Target) -> Luck:
-        """Say what comes of the next request, after what a user does before it."""
+        """Return the outcome of the next request, after the user's action before it."""
         if self.deletions and (name := self.deletions.pop(0)):
             self.delete(name)
         luck = self.luck.pop(0) if self.luck else Luck.GOOD
@@ -250,7 +250,7 @@ class World:
 
 
 class Client(KubeClient):
-    """The way to the world's server; ``luck`` decides what comes of each request."""
+    """The connection to the model's server; ``luck`` decides the outcome of each request."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -294,7 +294,7 @@ class Client(KubeClient):
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run to the end what waits for nothing but itself."""
+    """Run a coroutine that waits for nothing outside itself."""
     while True:
         try:
             coroutine.send(None)

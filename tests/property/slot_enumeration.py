@@ -1,4 +1,4 @@
-"""Tiny clusters and jobs, and the best schedule by trying everything: the laws' second opinion."""
+"""Tiny clusters and jobs, and the best schedule by enumeration: the laws' second opinion."""
 
 import itertools
 import math
@@ -63,7 +63,7 @@ def best_payoff(
 
 
 def _ways(job, promised, bounds, slot, granularity):
-    """Work done in one slot → what it costs at least, over all y and z."""
+    """Return the work done in one slot → its least cost, over all y and z."""
     cluster = promised.cluster
     found = {0: 0.0}
     for y in _counts(promised.g[slot - 1], cluster.worker_capacity, job.worker, job.chunks):

@@ -1,4 +1,4 @@
-"""What is over pods that are looked at together is what is over each of them (defect A1)."""
+"""Owners of pods are the same, read for many pods at once or for each (defect A1)."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +17,7 @@ few = st.sampled_from
 
 @st.composite
 def owners(draw: st.DrawFn) -> list[Owner]:
-    """Up to four, each controlled by one that came before it, or by any uid at all."""
+    """Up to four, each controlled by an earlier one, or by any uid."""
     made: list[Owner] = []
     for number in range(draw(st.integers(1, 4))):
         owner = make_owner(
@@ -59,7 +59,7 @@ def pods(draw: st.DrawFn, of: list[Owner]) -> list[Pod]:
 
 
 @given(st.data())
-def test_together_they_are_what_they_are_alone(data: st.DataObject) -> None:
+def test_owners_of_many_pods_are_the_owners_of_each(data: st.DataObject) -> None:
     known = data.draw(owners())
     seen = data.draw(pods(known))
     snapshot = snapshot_of(known, seen)
@@ -67,7 +67,7 @@ def test_together_they_are_what_they_are_alone(data: st.DataObject) -> None:
 
 
 @given(st.data())
-def test_no_owner_of_another_namespace_is_over_a_pod(data: st.DataObject) -> None:
+def test_no_pod_has_an_owner_of_another_namespace(data: st.DataObject) -> None:
     known = data.draw(owners())
     seen = data.draw(pods(known))
     snapshot = snapshot_of(known, seen)

@@ -1,4 +1,4 @@
-"""Laws of admission: no promise is broken, and the dual pays for it."""
+"""Laws of admission: every promise is kept, and the dual pays for it."""
 
 import pytest
 from hypothesis import given
@@ -69,14 +69,14 @@ def test_the_dual_rises_by_at_most_alpha_times_the_utility(world, params, rule):
 
 
 @given(worlds(), params, rules)
-def test_a_full_cluster_admits_nobody(world, params, rule):
+def test_a_full_cluster_admits_no_job(world, params, rule):
     state, jobs = begin(world, rule)
     state.promised.workers.used[:] = state.promised.workers.capacity[:, None, :]
     assert not any(admission.offer(job, state, params).admitted for job in jobs)
 
 
 @given(worlds(), rules)
-def test_what_is_given_back_is_free_again(world, rule):
+def test_released_amounts_are_free_again(world, rule):
     state, jobs = begin(world, rule)
     for job in jobs:
         state.accept(job, admission.offer(job, state, AdmissionParameters()))

@@ -1,4 +1,4 @@
-"""What we write of a utility and of a training is what was read."""
+"""A utility and a training are parsed from their own text to the same value."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,12 +29,12 @@ with_gradient = st.builds(
 
 
 @given(st.one_of(sigmoids, steps))
-def test_a_utility_that_is_written_is_read_again(worth):
+def test_a_utility_is_read_back_from_its_text(worth):
     assert training_spec.utility_of(training_spec.utility_text(worth)) == worth
 
 
 @given(st.one_of(trainings, with_gradient))
-def test_a_training_that_is_written_is_read_again(training):
+def test_a_training_is_read_back_from_its_text(training):
     assert training_spec.training_of(training_spec.training_text(training)) == training
 
 

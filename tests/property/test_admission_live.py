@@ -1,4 +1,4 @@
-"""Laws of admission on a played cluster: no promise twice, none dropped, nobody starved."""
+"""Laws of admission on a simulated cluster: no double promise, none dropped, no job starved."""
 
 from collections import Counter
 from fractions import Fraction
@@ -47,7 +47,7 @@ events = st.lists(
 )
 
 
-def job_of(name, row, **said):
+def job_of(name, row, **changes):
     most = row["workers"] + row["extra"] if row["elastic"] else None
     return priced_job(
         name,
@@ -59,13 +59,13 @@ def job_of(name, row, **said):
         ps=row["ps"],
         cpu=row["cpu"],
         created_at=START + row["arrives"] * SLOT,
-        **said,
+        **changes,
     )
 
 
-def yard_of(sizes, **said):
+def yard_of(sizes, **changes):
     nodes = [make_node(f"n{i}", cpu=str(cpu)) for i, cpu in enumerate(sizes)]
-    return PricedYard(nodes, params(**said))
+    return PricedYard(nodes, params(**changes))
 
 
 def check_room(world, share):
@@ -92,7 +92,7 @@ def taken(there, shape, slot):
 
 
 def disturb(world, event, number):
-    """Have something happen to the cluster; nodes in use do not go."""
+    """Apply an event to the cluster; nodes in use stay."""
     if event in {"slower", "faster"}:
         for name, plan in world.plans().items():
             done = 0.1 if event == "slower" else 0.95
@@ -115,7 +115,7 @@ def disturb(world, event, number):
 @given(
     cpus, job_lists, shares, st.sampled_from([Replanning.NEVER, Replanning.ADMITTED_FIRST]), events
 )
-def test_no_node_is_promised_twice_and_nobody_who_was_admitted_is_dropped(
+def test_no_node_is_promised_twice_and_no_admitted_job_is_dropped(
     sizes, rows, share, replanning, happens
 ):
     world = yard_of(sizes, share=share, admission=AdmissionParameters(replanning=replanning))
@@ -168,7 +168,7 @@ def test_in_an_empty_cluster_the_papers_rule_decides(sizes, row, share):
 
 @settings(max_examples=25)
 @given(cpus, job_lists, st.lists(st.sampled_from([0.0, 0.0, 0.3]), min_size=5, max_size=5))
-def test_another_life_decides_the_same(sizes, rows, within):
+def test_a_restarted_extender_decides_the_same(sizes, rows, within):
     world = yard_of(sizes)
     for slot, part in enumerate(within):
         world.now = START + slot * SLOT
@@ -193,7 +193,7 @@ def test_another_life_decides_the_same(sizes, rows, within):
 
 @settings(max_examples=30)
 @given(st.integers(1, 4), st.integers(2, 6), job_lists, st.randoms(use_true_random=False))
-def test_other_names_of_equal_nodes_change_nothing_but_names(count, cpu, rows, dice):
+def test_renaming_equal_nodes_changes_only_names(count, cpu, rows, dice):
     names = [f"n{i}" for i in range(count)]
     others = [f"m{i}" for i in range(count)]
     dice.shuffle(others)
@@ -214,7 +214,7 @@ def test_other_names_of_equal_nodes_change_nothing_but_names(count, cpu, rows, d
     st.lists(st.integers(1, 2), min_size=1, max_size=4),
     st.integers(1, 4),
 )
-def test_neither_side_starves_the_other(sizes, share, plain, width):
+def test_jobs_with_and_without_a_utility_do_not_starve_each_other(sizes, share, plain, width):
     """Jobs with a utility come in every slot; some without one wait; each runs one slot."""
     world = yard_of(sizes, share=share)
     assume(any(width <= int(share * cpu) for cpu in sizes))

@@ -1,4 +1,4 @@
-"""Whatever `explain` offers to a job that is not admitted admits it, by the look that decides."""
+"""Each change that `explain` offers to a job that is not admitted admits it, by the real pass."""
 
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
@@ -47,13 +47,13 @@ def admitted(snapshot: Snapshot, history: History, later: float = 0.0) -> bool:
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
-def test_each_change_that_is_offered_admits_the_job(
+def test_each_offered_change_admits_the_job(
     jobs: tuple[list[Entity], str, int, int],
 ) -> None:
     first, utility, workers, steps = jobs
 
-    def late(said: str) -> list[Entity]:
-        return job("late", said, workers=workers, steps=steps, created_at=1.0)
+    def late(utility: str) -> list[Entity]:
+        return job("late", utility, workers=workers, steps=steps, created_at=1.0)
 
     snapshot = snapshot_of(NODE, first, late(utility))
     look = looked(snapshot)
@@ -78,7 +78,7 @@ def test_each_change_that_is_offered_admits_the_job(
         assert step.field == labels.UTILITY
         return admitted(snapshot_of(NODE, first, late(step.after)), history)
 
-    told = explained(snapshot, look, history)
-    for change in told.changes:
+    explanation = explained(snapshot, look, history)
+    for change in explanation.changes:
         event(change.kind.value)
-    assert [change.says for change in told.changes if not holds(change)] == []
+    assert [change.says for change in explanation.changes if not holds(change)] == []

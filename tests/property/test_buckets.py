@@ -71,7 +71,7 @@ def test_two_ps_without_nodes_are_in_different_buckets(tasks, ps):
 
 
 @given(jobs(), relations)
-def test_it_is_what_the_rules_say_step_by_step(tasks, relations):
+def test_buckets_equal_a_plain_implementation_of_the_rules(tasks, relations):
     """A second, plain writing of Volcano's ``buildBucket``."""
     opened: list[list[Task]] = []
     for task in sorted(tasks, key=lambda t: _as_volcano_sorts(t, relations)):

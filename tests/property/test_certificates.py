@@ -1,4 +1,4 @@
-"""Over the years: one authority at a time, and nobody who may trust it is ever turned away."""
+"""Over the years there is one authority at a time, and no client that trusts it is refused."""
 
 from dataclasses import dataclass, field
 
@@ -20,13 +20,13 @@ from tests.fakes.certificates import (
 )
 
 LONGEST_PAUSE_DAYS = 9
-"""Replicas look every ten seconds; at the longest both are away for so long, which is less than
-what a certificate has left when it is made anew."""
+"""Replicas pass every ten seconds; at most both are down for so long, which is less than a
+certificate's remaining life when it is renewed."""
 
 
 @dataclass
 class Client:
-    """It read the list of whom to trust at some time, and perhaps never again."""
+    """It read the list of authorities at some time, and perhaps never again."""
 
     trusted: bytes
     ends_at: float = field(default=0.0)
@@ -71,7 +71,7 @@ class Years(RuleBasedStateMachine):
         self.readers.append(Client(trusted, parsing.ends_at(signing.certificate)))
 
     @invariant()
-    def nobody_is_turned_away_while_the_authority_he_knows_is_good(self) -> None:
+    def no_client_is_refused_while_its_authority_is_valid(self) -> None:
         if not self.shelf.data:
             return
         server, client = chain(self.shelf.data), chain(self.shelf.data, certificates.CLIENT)

@@ -1,4 +1,4 @@
-"""How many members were placed at one time is what the watch showed, event by event (defect E3)."""
+"""The number of members placed at one time equals the watch's, event by event (defect E3)."""
 
 from collections import defaultdict
 
@@ -23,7 +23,7 @@ EVENTS = st.lists(
 
 
 class Model:
-    """For each placed pod, every set of placed pods that it was one of."""
+    """For each placed pod, every set of placed pods that it was part of."""
 
     def __init__(self) -> None:
         self.placed: set[str] = set()
@@ -77,7 +77,7 @@ def happen(store: ClusterStore, model: Model, life: int, name: str, what: str) -
 
 
 @given(events=EVENTS)
-def test_the_store_knows_how_many_were_placed_with_a_survivor(events):
+def test_the_store_counts_the_members_placed_with_a_survivor(events):
     store, model = ClusterStore(labels.SCHEDULER_NAME), Model()
     store.apply(Upsert(make_node("n")))
     for life, (name, what) in enumerate(events):
@@ -88,7 +88,7 @@ def test_the_store_knows_how_many_were_placed_with_a_survivor(events):
 
 
 @given(events=EVENTS, later=EVENTS)
-def test_a_restored_store_goes_on_as_the_one_it_came_from(events, later):
+def test_a_restored_store_continues_as_its_original(events, later):
     store, model = ClusterStore(labels.SCHEDULER_NAME), Model()
     store.apply(Upsert(make_node("n")))
     for life, (name, what) in enumerate(events):

@@ -82,7 +82,9 @@ def test_the_categories_are_those_of_the_algorithm_by_hand(values, goal, params)
 
 
 @given(gaps, goals, params)
-def test_also_with_divisions_unless_two_growths_are_as_good_as_equal(values, goal, params):
+def test_divisions_give_the_same_categories_unless_two_growths_are_nearly_equal(
+    values, goal, params
+):
     found = standings(values, params=params, goal=goal)
     growths = [params.alpha, *(s.growth for s in found if math.isfinite(s.growth) and s.growth)]
     ordered = sorted(set(growths))
@@ -139,7 +141,7 @@ def test_a_tick_without_a_value_does_not_count(data, values, goal, params):
 
 
 @given(series, st.integers(1, 50))
-def test_a_trainer_that_falls_silent_keeps_its_category(values, silent):
+def test_a_silent_trainer_keeps_its_category(values, silent):
     found = categories([*values, *[None] * silent])
     assert set(found[len(values) :]) == {([P, *found])[len(values)]}
 
@@ -150,7 +152,7 @@ def test_a_loss_that_never_falls_never_converges(values):
 
 
 @given(anything, goals, params)
-def test_no_value_whatever_breaks_it(values, goal, params):
+def test_any_value_is_accepted(values, goal, params):
     for standing in standings(values, params=params, goal=goal):
         assert standing.growth >= 0
         assert standing.previous_growth >= 0
@@ -217,7 +219,7 @@ wild = st.floats() | st.floats(-10, 10) | st.integers(-5, 50).map(float)
     wild,
     goals,
 )
-def test_no_series_whatever_breaks_the_forecast(points, total, now, goal):
+def test_the_forecast_accepts_any_series(points, total, now, goal):
     found = forecast(points, total, now, goal)
     for span in (found.remaining_seconds, found.remaining_loss):
         if span is not None:
@@ -226,7 +228,7 @@ def test_no_series_whatever_breaks_the_forecast(points, total, now, goal):
 
 
 @given(st.lists(wild, min_size=8, max_size=60), st.integers(1, 10**6), goals)
-def test_no_values_whatever_break_the_fit(values, further, goal):
+def test_the_fit_accepts_any_values(values, further, goal):
     points = [Point(i, v, float(i)) for i, v in enumerate(values)]
     found = forecast(points, len(points) + further, 0.0, goal).remaining_loss
     if found is not None:

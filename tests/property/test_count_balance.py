@@ -1,4 +1,4 @@
-"""Laws of count balancing: every move evens out, and what is left needs no second plan."""
+"""Laws of count balancing: every move evens out, and a second plan has no move left."""
 
 from dataclasses import replace
 
@@ -50,7 +50,7 @@ def test_a_second_plan_on_the_result_plans_nothing(cluster, lives, params):
 
 
 @given(clusters(), lives, params)
-def test_nobody_is_moved_too_often_or_too_soon(cluster, lives, params):
+def test_no_container_is_moved_too_often_or_too_soon(cluster, lives, params):
     counts, hosts, fits = cluster
     containers = {c.uid: c for c in settled(hosts, lives)}
     for move in count_balance.plan(counts, list(containers.values()), fits, params, now=NOW):
@@ -60,7 +60,7 @@ def test_nobody_is_moved_too_often_or_too_soon(cluster, lives, params):
 
 
 @given(clusters(), lives, params)
-def test_nobody_who_could_even_out_is_left(cluster, lives, params):
+def test_no_container_that_could_even_out_is_left(cluster, lives, params):
     counts, hosts, fits = cluster
     containers = settled(hosts, lives)
     moves = count_balance.plan(counts, containers, fits, params, now=NOW)
@@ -84,9 +84,9 @@ def test_nobody_who_could_even_out_is_left(cluster, lives, params):
 @given(clusters())
 def test_where_all_may_move_and_fit_no_two_hosts_are_further_apart_than_one(cluster):
     counts, _, _ = cluster
-    everybody = [Resident(f"{host}-{i}", host, 0.0) for host, n in counts.items() for i in range(n)]
-    moves = count_balance.plan(counts, everybody, lambda *_: True, CountParameters(), now=NOW)
-    left, _ = after(counts, {c.uid: c.host for c in everybody}, moves)
+    residents = [Resident(f"{host}-{i}", host, 0.0) for host, n in counts.items() for i in range(n)]
+    moves = count_balance.plan(counts, residents, lambda *_: True, CountParameters(), now=NOW)
+    left, _ = after(counts, {c.uid: c.host for c in residents}, moves)
     assert max(left.values()) - min(left.values()) <= 1
 
 

@@ -1,4 +1,4 @@
-"""Laws of the CPU requests: the sum is kept, so are floors and limits, and nearer is more."""
+"""Laws of the CPU requests: sum, floors and limits are kept, and a nearer end means more CPU."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -56,7 +56,7 @@ def test_every_request_is_between_floor_and_limit(sharers, params):
 
 
 @given(nodes(), params)
-def test_who_has_no_prediction_keeps_what_was_given(sharers, params):
+def test_a_pod_without_a_prediction_keeps_its_request(sharers, params):
     assume(params.exponent > 0)
     found = cpu_weights.requests(sharers, params)
     for s in sharers:
@@ -65,7 +65,7 @@ def test_who_has_no_prediction_keeps_what_was_given(sharers, params):
 
 
 @given(nodes(remaining=KNOWN, limits=False), params)
-def test_of_equals_the_nearer_to_its_end_gets_no_less(sharers, params):
+def test_the_nearer_to_its_end_of_two_equals_gets_no_less(sharers, params):
     equal = [replace(s, given_milli=1000, converged=False) for s in sharers]
     found = cpu_weights.requests(equal, params)
     in_order = sorted(equal, key=lambda s: s.remaining_core_seconds)
@@ -115,7 +115,7 @@ def filled(sharers, params):
 
 
 @given(nodes(remaining=KNOWN), params)
-def test_it_agrees_with_water_poured_over_the_weights(sharers, params):
+def test_requests_agree_with_water_filling_over_the_weights(sharers, params):
     assume(any(s.given_milli for s in sharers))
     found = cpu_weights.requests(sharers, params)
     for uid, share in filled(sharers, params).items():

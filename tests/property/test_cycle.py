@@ -51,7 +51,7 @@ def released(cycle):
 
 
 def carry_out(store, cycle, at):
-    """What the API server and the watch make of a cycle's commands."""
+    """Apply a cycle's commands as the API server and the watch would."""
     pods = store.snapshot().pods
     for gang in released(cycle):
         for one in gang.pods:
@@ -110,8 +110,8 @@ def test_the_order_in_which_things_were_seen_changes_no_decision(nodes, wanted, 
     gone=st.sets(st.integers(0, 4)),
     foreign=st.integers(0, 8),
 )
-def test_no_gang_stays_partial_whatever_happens_to_its_members(nodes, job, bound, gone, foreign):
-    """Some members bound, some deleted, nodes filled by others: in the end whole, or nothing."""
+def test_no_gang_stays_partial_after_any_change_of_its_members(nodes, job, bound, gone, foreign):
+    """Some members bound, some deleted, nodes filled by others: in the end whole, or none."""
     size = job[1]
     gang = members(0, 0, size, size, "1", 0)
     store, params, memory = store_of(nodes, gang), CoreParameters(), QueueState()

@@ -1,7 +1,7 @@
-"""Laws of direct gangs: arrivals, refusals, bursts that break, restarts; never half of one at rest.
+"""Laws of direct gangs: arrivals, refusals, broken bursts, restarts; no partial gang at rest.
 
-The model plays kube-scheduler, the barrier and the API server over the real decisions: filter with
-what the shell makes of its grants, cycles with their commands, Bindings one by one.
+The model simulates kube-scheduler, the barrier and the API server over the real decisions: filter
+with the shell's handling of its grants, cycles with their commands, Bindings one by one.
 """
 
 from dataclasses import dataclass, field
@@ -44,7 +44,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(ACTIONS), st.integers(0, 3)), max_siz
 
 @dataclass
 class World:
-    """A cluster, its owners, a kube-scheduler, and one life of the extender after the other."""
+    """A cluster, its owners, a kube-scheduler, and the extender through restarts."""
 
     gangs: list
     store: ClusterStore
@@ -79,7 +79,7 @@ class World:
             self.store.apply(Upsert(pod))
 
     def ask(self):
-        """kube-scheduler asks about every pod without a node that is not gated."""
+        """Call filter for every pod without a node that is not gated, as kube-scheduler does."""
         for pod in sorted(self.pods(), key=lambda p: (p.created_at, p.name)):
             if pod.node_name or pod.gates or pod.deleting:
                 continue
@@ -119,7 +119,7 @@ class World:
             self.store.keep_placeholders(kept)
 
     def bind(self, most):
-        """Every pod that passes filter has reached bind; at most so many Bindings are written."""
+        """Every pod accepted by filter has reached bind; at most so many Bindings are written."""
         snapshot = self.store.snapshot()
         arrived = {u for u, s in snapshot.reservations.items() if u not in snapshot.bound}
         for key in sorted(snapshot.waiting):
@@ -179,7 +179,7 @@ class World:
         self.store.apply(Upsert(replace(pod, gates=(), shape=shape, annotations=annotations)))
 
     def restart(self):
-        """Only what is on the API server outlives the extender."""
+        """Restart: only the objects of the API server remain."""
         content = self.store.export()
         fresh = ClusterStore("shuntyard")
         for entity in content.entities:
@@ -188,7 +188,7 @@ class World:
         self.turned_away.clear()
 
     def fill(self):
-        """Somebody else's pod takes what is free on the first node."""
+        """A foreign pod takes the free room of the first node."""
         room = self.store.snapshot().node_table
         free = int(room.free[0][0])
         if free > 0:
@@ -222,7 +222,7 @@ CPUS = st.lists(st.integers(2, 8), min_size=1, max_size=3)
     gangs=[(4, "1", False)],
     steps=[("all", 0), ("ask", 0), ("bind", 1), ("restart", 0), ("fill", 0)],
 )
-def test_whatever_happens_no_gang_is_partial_at_rest(cpus, gangs, steps):
+def test_no_gang_is_partial_at_rest_after_any_events(cpus, gangs, steps):
     world = world_of(cpus, gangs)
     world.cycle()
     for action, number in steps:
@@ -239,7 +239,7 @@ def test_whatever_happens_no_gang_is_partial_at_rest(cpus, gangs, steps):
 
 @settings(deadline=None)
 @given(cpus=CPUS, gangs=GANGS, order=st.lists(st.integers(0, 3), max_size=24))
-def test_reservations_given_in_answers_never_overcommit_a_node(cpus, gangs, order):
+def test_reservations_made_in_answers_never_overcommit_a_node(cpus, gangs, order):
     world = world_of(cpus, gangs)
     world.cycle()
     for number in order:

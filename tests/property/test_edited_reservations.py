@@ -1,8 +1,8 @@
-"""Somebody edits the annotations that say where a pod's reservation is (defect E4).
+"""Annotations of pods' reservations are edited by a user (defect E4).
 
-Whichever of them are removed, altered or added, on whichever pods, before or after the Bindings: in
-the end the gang is whole. With signatures (``checked``) pods come to the core as the shell shows
-them after it has checked them; without, the core sees what was edited.
+The gang ends whole, whichever of them are removed, altered or added, on whichever pods, before or
+after the Bindings. With signatures (``checked``) pods come to the core as the shell passes them
+after its check; without, the core sees the edited ones.
 """
 
 import dataclasses
@@ -30,7 +30,7 @@ GATED, DIRECT = True, False
 
 @dataclass(frozen=True)
 class Case:
-    """A gang, what is edited of it, and when."""
+    """A gang, the edits of it, and their time."""
 
     gated: bool
     edits: dict
@@ -41,7 +41,7 @@ class Case:
 
 
 class LooseWorld(World):
-    """kube-scheduler also binds pods without a reservation where filter lets them pass."""
+    """kube-scheduler also binds pods without a reservation, where filter accepts them."""
 
     def bind(self, most):
         super().bind(most)
@@ -90,18 +90,18 @@ def edited(pod, case):
 
 
 def released(case):
-    """A gang of three on two nodes, with its reservations, and some of it bound."""
+    """Return a gang of three on two nodes, with its reservations, and some of it bound."""
     simple = world_of([3, 3, 3], [(3, "1", case.gated)])
     world = LooseWorld(simple.gangs, simple.store)
     world.cycle()
     for _ in range(3):
         world.create(0)
-    for pod in world.pods() if case.gated else ():  # it waited for a moment, and its status says so
+    for pod in world.pods() if case.gated else ():  # it waited for a moment, as its status shows
         world.store.apply(Upsert(replace(pod, queued_reason="GangIncomplete")))
     world.cycle()
     world.ask()
     if not case.gated:
-        # kube-scheduler asked, and the queue wrote the reservations down
+        # kube-scheduler called filter, and the queue wrote the reservations
         world.turned_away.update(world.store.snapshot().jobs)
         for key in tuple(world.store.snapshot().placeholders):
             world.store.drop_placeholders(key)
@@ -114,7 +114,7 @@ def released(case):
 
 
 def lose_nodes(world):
-    """All nodes go, with what is bound to them, and as many others come."""
+    """Delete all nodes with the pods bound to them, and add as many others."""
     for i in range(3):
         world.store.apply(Delete("Node", f"n{i}"))
         world.store.apply(Upsert(make_node(f"m{i}", cpu="3")))
@@ -124,7 +124,7 @@ def lose_nodes(world):
 
 
 def settle(world: World) -> int:
-    """Let cycles, filter and Bindings go on until nothing more has to be done; return how long."""
+    """Run cycles, filter and Bindings until nothing is left to do; return how long it took."""
     for done in range(ROUNDS):
         snapshot = world.store.snapshot()
         if any(job_views.view(snapshot, key).placed >= 3 for key in snapshot.jobs):
@@ -149,7 +149,7 @@ def settle(world: World) -> int:
 @example(Case(GATED, {labels.NODE: "x"}, frozenset({1}), 0, checked=False))
 @example(Case(DIRECT, {labels.DIRECT: None}, frozenset({1}), 0, checked=False))
 @example(Case(DIRECT, {labels.PLAN: None}, frozenset({1}), 0, checked=False))
-def test_a_gang_of_which_reservations_were_edited_is_whole_in_the_end(case):
+def test_a_gang_with_edited_reservations_ends_whole(case):
     world = released(case)
     pods = sorted(world.pods(), key=lambda pod: pod.name)
     for number in case.pods:
@@ -162,7 +162,7 @@ def test_a_gang_of_which_reservations_were_edited_is_whole_in_the_end(case):
 
 @settings(deadline=None)
 @given(case=CASES)
-def test_no_pod_is_deleted_because_its_reservation_did_not_verify(case):
+def test_no_pod_is_deleted_for_a_reservation_with_a_bad_signature(case):
     case = dataclasses.replace(case, checked=True, lost=False)
     world = released(case)
     pods = sorted(world.pods(), key=lambda pod: pod.name)

@@ -32,7 +32,7 @@ NODES = ("a", "b", "c")
 
 @dataclass(frozen=True)
 class Case:
-    """Nodes with just the room of what runs on them, and a little more."""
+    """Nodes with just the room for their pods, and a little more."""
 
     nodes: dict
     entities: list
@@ -72,7 +72,7 @@ PARAMS = st.builds(
 @st.composite
 def cases(draw):
     nodes = {n: draw(st.sampled_from([0, 0, 1, 3])) for n in NODES[: draw(st.integers(1, 3))]}
-    entities, said, samples = [], {n: [] for n in nodes}, {}
+    entities, by_node, samples = [], {n: [] for n in nodes}, {}
     for name in "vwx"[: draw(st.integers(1, 3))]:
         cpu = draw(st.sampled_from([1, 2]))
         at = draw(st.lists(st.sampled_from(sorted(nodes)), min_size=1, max_size=4))
@@ -86,7 +86,7 @@ def cases(draw):
             nodes[node] += cpu
         if draw(st.booleans()):
             steps = make_pod_report(f"default-{name}-0", step=0, total_steps=1000)
-            said[at[0]].append(steps)
+            by_node[at[0]].append(steps)
             samples[key_of(name)] = draw(SPEEDS)
     for name in "st"[: draw(st.integers(0, 2))]:
         size = draw(st.integers(1, 4))
@@ -99,7 +99,7 @@ def cases(draw):
         at = draw(st.sampled_from([NOW - 100.0, NOW - 10.0]))
         wait = draw(st.sampled_from([{}, {labels.MAX_WAIT: "50s"}]))
         entities.append(waiting(name, size, workers=text, at=at, notes=wait, pod=pod))
-    reports = [make_report(node, pods, received_at=NOW) for node, pods in said.items()]
+    reports = [make_report(node, pods, received_at=NOW) for node, pods in by_node.items()]
     return Case(nodes, entities, reports, SpeedMemory(samples=samples), draw(PARAMS))
 
 
@@ -129,7 +129,7 @@ def fits(case, snapshot, key, room):
 
 
 @given(cases())
-def test_shrinking_frees_at_least_what_the_starter_needs_and_no_less_would_do(case) -> None:
+def test_shrinking_frees_just_enough_for_the_job_that_starts(case) -> None:
     snapshot = case.store().snapshot()
     found = starts(case.proposals(snapshot))
     if not found:
@@ -145,7 +145,7 @@ def test_shrinking_frees_at_least_what_the_starter_needs_and_no_less_would_do(ca
 
 
 @given(cases())
-def test_nobody_as_important_is_shrunk_but_for_the_starving(case) -> None:
+def test_no_job_as_important_is_shrunk_but_for_a_starving_one(case) -> None:
     snapshot = case.store().snapshot()
     value = {key: max(p.priority for p in pods) for key, pods in snapshot.jobs.items()}
     for one in starts(case.proposals(snapshot)):
@@ -203,7 +203,7 @@ def _grow(store, snapshot, one):
 
 
 @given(st.data(), cases())
-def test_the_same_cluster_gives_the_same_whatever_the_order(data, case) -> None:
+def test_the_order_of_the_input_changes_no_decision(data, case) -> None:
     found = case.proposals(case.store().snapshot())
     shuffled = data.draw(st.permutations(case.entities))
     assert case.proposals(case.store(shuffled).snapshot()) == found
@@ -261,8 +261,8 @@ def feasible(nodes, spec, params):
 
 @settings(max_examples=25)
 @given(worlds())
-def test_without_news_it_comes_to_rest(world) -> None:
-    """Nobody comes or ends: no job goes on giving and getting the same workers."""
+def test_without_events_changes_stop(world) -> None:
+    """No job comes or ends: no job yields and gets the same workers forever."""
     nodes, specs, params = world
     stay = [dataclasses.replace(spec, comes_at=0.0, lasts=None) for spec in specs]
     played = World(nodes, stay, params).run(steps=60)

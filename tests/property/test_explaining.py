@@ -1,4 +1,4 @@
-"""Explanations of any small cluster: there is always a change, and it makes the job run."""
+"""Explanations on any small cluster: there is always a change, and it makes the job run."""
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -59,15 +59,15 @@ def situations(draw: st.DrawFn) -> Situation:
 
 @given(situations())
 @settings(suppress_health_check=[HealthCheck.too_slow])
-def test_something_is_offered_and_each_change_makes_the_job_run(s: Situation) -> None:
+def test_a_change_is_offered_and_each_change_makes_the_job_run(s: Situation) -> None:
     if s.key in released(s):
         assert explained(s).reason == "Releasing"
         return
-    told = explained(s)
-    assert told.reason
-    assert told.cause
-    assert told.changes
-    assert [c.says for c in told.changes if s.key not in released(after(s, c))] == []
+    explanation = explained(s)
+    assert explanation.reason
+    assert explanation.cause
+    assert explanation.changes
+    assert [c.says for c in explanation.changes if s.key not in released(after(s, c))] == []
 
 
 @given(situations())

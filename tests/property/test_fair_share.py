@@ -1,4 +1,4 @@
-"""Laws of fair share, on one machine that jobs of several namespaces fill up."""
+"""Laws of fair share, on one machine that jobs of several namespaces fill."""
 
 import string
 
@@ -38,7 +38,7 @@ def machines(draw, holds=holdings):
 
 
 @given(machines(), queues)
-def test_everybody_has_one_turn_and_the_order_inside_a_namespace_stays(machine, waiting):
+def test_every_job_has_one_turn_and_the_order_inside_a_namespace_stays(machine, waiting):
     turns = []
     machine.start(waiting, lambda job, _: turns.append(job))
     for name in NAMES:
@@ -48,7 +48,7 @@ def test_everybody_has_one_turn_and_the_order_inside_a_namespace_stays(machine, 
 
 
 @given(machines(), queues)
-def test_nobody_is_served_while_another_that_waits_stands_lower(machine, waiting):
+def test_no_namespace_is_served_while_one_with_a_lower_share_waits(machine, waiting):
     left = list(waiting)
 
     def seen(job, _starts):
@@ -68,14 +68,14 @@ def test_no_namespace_grows_beyond_its_limit(machine, waiting):
 
 
 @given(machines(), queues)
-def test_who_waits_in_the_end_does_not_fit_or_is_at_its_limit(machine, waiting):
+def test_a_job_that_waits_in_the_end_does_not_fit_or_is_at_its_limit(machine, waiting):
     started = machine.start(waiting)
     for job in waiting:
         assert job.name in started or not (machine.fits(job) and machine.may(job))
 
 
 @given(machines(), queues, st.permutations(NAMES))
-def test_what_namespaces_are_called_changes_nothing(machine, waiting, order):
+def test_names_of_namespaces_change_nothing(machine, waiting, order):
     called = dict(zip(NAMES, order, strict=True))
     renamed = Machine(
         CAPACITY,
@@ -91,7 +91,7 @@ sizes = st.lists(amounts, min_size=2, max_size=4)
 
 
 @given(sizes, params)
-def test_with_equal_weights_nobody_has_less_than_an_equal_part_but_for_one_job(sizes, params):
+def test_with_equal_weights_every_namespace_has_an_equal_part_but_for_one_job(sizes, params):
     """DRF's sharing incentive, with jobs that cannot be divided and steps that are not noticed."""
     machine, count = Machine(CAPACITY, params=params), len(sizes)
     queue = [job for name, size in zip(NAMES, sizes, strict=False) for job in jobs(name, 60, *size)]
@@ -112,14 +112,14 @@ def test_shares_are_as_the_weights_but_for_one_job_and_one_step(weights, params)
 
 
 @given(st.lists(st.integers(0, 12), min_size=2, max_size=4), st.integers(1, 4), params)
-def test_from_an_empty_machine_everybody_reaches_its_guarantee_but_for_one_job(
+def test_from_an_empty_machine_every_namespace_reaches_its_guarantee_but_for_one_job(
     twentieths, size, params
 ):
     total = max(20, sum(twentieths))
     guarantees = dict(zip(NAMES, (part / total for part in twentieths), strict=False))
     entitled = {name: Entitlement(guaranteed=part) for name, part in guarantees.items()}
     machine = Machine((100,), entitled, params)
-    greedy = jobs("z", 100, size)  # first in the order, and guaranteed nothing
+    greedy = jobs("z", 100, size)  # first in the order, and without a guarantee
     machine.start([*greedy, *(job for name in entitled for job in jobs(name, 100, size))])
     for name, part in guarantees.items():
         assert machine.share(name) >= part - len(guarantees) * size / 100 - 1e-9

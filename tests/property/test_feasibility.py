@@ -60,7 +60,7 @@ def test_a_node_that_is_accepted_is_among_the_named_ones(shape, node) -> None:
 
 
 @given(shapes, nodes)
-def test_a_node_is_accepted_exactly_where_nothing_hinders(shape, node) -> None:
+def test_a_node_is_accepted_if_and_only_if_no_filter_refuses_it(shape, node) -> None:
     assert accepts(shape, node) == (not list(NodeFilter(shape).hindrances(node)))
 
 
@@ -99,8 +99,8 @@ def test_in_and_not_in_are_opposites(key, values, node) -> None:
 
 
 @given(shapes, st.lists(nodes, max_size=6))
-def test_all_nodes_at_a_time_are_judged_as_one_by_one(shape, several) -> None:
-    """The mask by distinct label values is what each node alone is told (defect A6)."""
+def test_the_mask_of_all_nodes_equals_the_verdicts_one_by_one(shape, several) -> None:
+    """The mask by distinct label values equals the verdict on each node alone (defect A6)."""
     named = tuple(replace(node, name=f"node-{i}") for i, node in enumerate(several))
     one_by_one = [accepts(shape, node) for node in named]
     assert NodeFilter(shape).mask(NodeColumns(named)).tolist() == one_by_one

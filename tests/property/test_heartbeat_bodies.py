@@ -1,4 +1,4 @@
-"""Whatever an agent sends, the answer is a 200 or says what is wrong; never a defect of ours."""
+"""Every body an agent may send gets a 200 or an error that names the fault, never a 500."""
 
 import asyncio
 import copy
@@ -94,7 +94,7 @@ def nearly_right(draw) -> object:
             else:
                 del at[path[-1]]
         except (KeyError, IndexError, TypeError):
-            continue  # an earlier change took the place away
+            continue  # an earlier change removed the path
     return body
 
 
@@ -150,7 +150,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         runner.run(stack.aclose())
 
 
-def test_the_body_that_all_start_from_is_right(served: Served) -> None:
+def test_the_unchanged_body_is_accepted(served: Served) -> None:
     assert served.post(json.dumps(WHOLE).encode()) == 200
 
 
@@ -159,18 +159,18 @@ def test_the_body_that_all_start_from_is_right(served: Served) -> None:
 @example(body=json.dumps({**WHOLE, "node": "\ud800"}).encode())
 @example(body=b"[" * 100_000)
 @example(body=b"9" * 5000)
-def test_no_json_is_a_defect_of_ours(served: Served, body: bytes) -> None:
+def test_no_json_body_causes_a_500(served: Served, body: bytes) -> None:
     assert served.post(body) in {200, 400, 403, 413}
 
 
 @given(body=st.binary(max_size=200))
-def test_no_bytes_are_a_defect_of_ours(served: Served, body: bytes) -> None:
+def test_no_bytes_cause_a_500(served: Served, body: bytes) -> None:
     assert served.post(body) == 400
     assert served.post(body, **{"Content-Encoding": "gzip"}) == 400
 
 
 @given(body=bodies, data=st.data())
-def test_no_packed_body_is_a_defect_of_ours(served: Served, body: bytes, data) -> None:
+def test_no_compressed_body_causes_a_500(served: Served, body: bytes, data) -> None:
     gzipped = {"Content-Encoding": "gzip"}
     packed = bytearray(gzip.compress(body))
     assert served.post(bytes(packed), **gzipped) in {200, 400, 403, 413}
@@ -180,11 +180,11 @@ def test_no_packed_body_is_a_defect_of_ours(served: Served, body: bytes, data) -
 
 
 @given(header=st.text(st.characters(codec="latin-1", exclude_categories=["Cc"]), max_size=20))
-def test_no_encoding_is_a_defect_of_ours(served: Served, header: str) -> None:
+def test_no_encoding_causes_a_500(served: Served, header: str) -> None:
     assert served.post(b"{}", **{"Content-Encoding": header}) in {400, 415}
 
 
-def test_what_was_taken_stands_in_the_log_and_replays(served: Served) -> None:
+def test_accepted_reports_are_logged_and_replay(served: Served) -> None:
     later = {**WHOLE, "sequence": 2**63 - 1}
     assert served.post(json.dumps(later).encode()) == 200
     session = Session(served.store.snapshot(), Reading(0.0, 0.0), CoreParameters())
@@ -193,14 +193,14 @@ def test_what_was_taken_stands_in_the_log_and_replays(served: Served) -> None:
     served.recorder.decided(FILTER, session, NoState(), trigger, outcome)
     served.runner.run(served.recorder._flush())
     assert served.recorder.files is not None
-    told: list[NodeReport] = []
+    reports: list[NodeReport] = []
 
     def decide(snapshot: Snapshot, record: DecisionRecord) -> object:
-        told.append(snapshot.reports[NodeName("n")])
+        reports.append(snapshot.reports[NodeName("n")])
         return record.output
 
     paths = served.recorder.files.paths()
     lines = [line for path in paths for line in path.read_bytes().splitlines(keepends=True)]
     assert list(recording.replay(lines, decide)) == []
     live = served.store.snapshot().reports[NodeName("n")]
-    assert told[-1] == replace(live, pods={u: _without_curve(p) for u, p in live.pods.items()})
+    assert reports[-1] == replace(live, pods={u: _without_curve(p) for u, p in live.pods.items()})

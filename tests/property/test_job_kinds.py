@@ -60,7 +60,7 @@ def test_every_pod_has_one_job_and_its_key_comes_from_the_pod_alone(pod):
 
 
 @given(pods())
-def test_the_quick_way_to_a_kind_finds_the_first_that_claims_the_pod(pod):
+def test_the_lookup_of_a_kind_finds_the_first_that_claims_the_pod(pod):
     first = next(kind_of_job for kind_of_job in registry.KINDS.kinds if kind_of_job.claims(pod))
     assert registry.kind_of(pod) is first
 
@@ -75,7 +75,7 @@ def test_a_size_is_at_least_1_and_a_problem_names_a_label_annotation_or_field(po
 
 
 @given(pods())
-def test_only_a_pod_that_nobody_owns_and_no_group_names_is_a_job_of_one_by_itself(pod):
+def test_only_a_pod_without_an_owner_and_a_group_is_a_job_of_one_by_itself(pod):
     member = registry.membership(pod, NOTHING_ABOVE)
     stated = set(pod.annotations.values()) & {"1"}
     if member.size == 1 and not stated:
@@ -96,6 +96,6 @@ def test_our_label_and_our_size_decide_over_all_others(pod):
 
 
 @given(pods(), st.sampled_from(["app", "example.com/team"]))
-def test_labels_that_nobody_reads_change_nothing(pod, key):
+def test_unread_labels_change_nothing(pod, key):
     more = replace(pod, labels={**pod.labels, key: "x"})
     assert registry.membership(more, NOTHING_ABOVE) == registry.membership(pod, NOTHING_ABOVE)

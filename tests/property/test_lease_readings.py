@@ -1,4 +1,4 @@
-"""However often a Lease is read, by the clock or because somebody calls: nobody acts beyond it."""
+"""A replica never leads beyond its Lease, however often the Lease is read."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,9 +11,9 @@ SECONDS = st.floats(0, 20)
 MOMENTS = st.sampled_from((0.0, 0.1, 1.0, 5.0, 9.9, 14.9, 15.0)) | SECONDS
 
 Renewals = list[tuple[float, str]]
-"""Pause before each, and who renews."""
+"""Pause before each, and the replica that renews."""
 Readings = list[tuple[float, float, float]]
-"""Pause before each, then until the server looks, then until its answer is there."""
+"""Pause before each, then until the server reads, then until its answer arrives."""
 
 
 @given(
@@ -21,10 +21,10 @@ Readings = list[tuple[float, float, float]]
     readings=st.lists(st.tuples(MOMENTS, MOMENTS, MOMENTS), min_size=1, max_size=12),
     late=MOMENTS,
 )
-def test_who_acts_has_been_seen_and_may_not_have_been_followed_yet(
+def test_a_leader_has_a_renewal_that_no_other_replica_may_have_outwaited(
     renewals: Renewals, readings: Readings, late: float
 ) -> None:
-    """Whoever waits for the Lease to run out begins at the earliest a duration after a renewal."""
+    """A replica that waits for the Lease to expire begins at least a duration after a renewal."""
     observer, now, seen = LeaseObserver(), 0.0, None
     for pause, there, back in readings:
         asked_at = now + pause

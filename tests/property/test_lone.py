@@ -1,4 +1,4 @@
-"""A single pod gets the node that the gang rules give it, whatever was asked before."""
+"""A single pod gets the node that the gang rules give it, whatever came before."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +17,7 @@ WEIGHTS = st.sampled_from(
 
 @st.composite
 def histories(draw):
-    """A room, some shapes, and single pods of them; each is put into the room, or is not."""
+    """A node table, some shapes, and single pods of them; each is placed, or is not."""
     kinds = draw(st.lists(shapes, min_size=1, max_size=3))
     asked = st.tuples(st.sampled_from(kinds), st.booleans(), st.booleans())
     return draw(rooms), draw(st.lists(asked, min_size=1, max_size=12))
@@ -31,13 +31,13 @@ def same(one: Placement, other: Placement) -> None:
 
 
 def elsewhere(room: NodeTable, shape) -> NodeTable:
-    """The room after somebody else's pod took a place on the first node that has one."""
+    """Return the table after a foreign pod took room on the first node that has some."""
     fitting = room.feasible(shape).nonzero()[0].tolist()
     return room.with_pods([(shape, fitting[0])]) if fitting else room
 
 
 def counts_only(shape) -> bool:
-    """Whether it asks for nothing but to be one more pod."""
+    """True if it asks for nothing but to be one more pod."""
     return all(amount == 0 for name, amount in shape.requests if name != "pods")
 
 
@@ -61,7 +61,7 @@ def test_a_single_pod_goes_where_the_gang_rules_put_it(history, weights, spares)
 
 
 @given(rooms, shapes, st.data())
-def test_only_the_nodes_that_are_asked_about_take_the_pod(room, shape, data):
+def test_only_offered_nodes_take_the_pod(room, shape, data):
     names = data.draw(st.sets(st.sampled_from([node.name for node in room.nodes])))
     within = room.feasible(shape)
     within &= [node.name in names for node in room.nodes]

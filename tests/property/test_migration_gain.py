@@ -16,7 +16,7 @@ params = st.builds(
 
 
 @given(remaining, shares, shares)
-def test_what_is_gained_is_the_difference_of_the_two_ends(remaining, now, then):
+def test_the_gain_is_the_difference_of_the_two_ends(remaining, now, then):
     work = remaining * now
     gain = migration_gain.gain_seconds(remaining, now, then)
     assert gain == pytest.approx(remaining - work / then, rel=1e-9, abs=1e-6)
@@ -61,7 +61,7 @@ def test_a_move_to_no_fewer_containers_on_as_many_cores_gains_nothing(cores, her
 
 
 @given(st.lists(costs, min_size=1, max_size=20))
-def test_the_running_cost_stays_among_what_was_measured(measured):
+def test_the_running_cost_stays_within_the_measured_range(measured):
     mean = None
     for cost in measured:
         mean = migration_gain.smoothed(mean, cost)

@@ -1,4 +1,4 @@
-"""Laws of Algorithm 2: it agrees with an enumeration, and does not send a container to and fro."""
+"""Laws of Algorithm 2: it agrees with an enumeration, and no container moves back and forth."""
 
 import dataclasses
 from fractions import Fraction
@@ -106,7 +106,7 @@ def test_only_the_ratios_of_the_weights_matter(cluster, three, own, factor):
 
 
 @given(clusters(), weights)
-def test_asked_again_on_its_new_host_it_stays(cluster, three):
+def test_a_moved_container_stays_on_its_new_host(cluster, three):
     category, hosts = cluster
     params = weighing(three)
     target = migration_target.choose(SOURCE, category, hosts, params)

@@ -1,4 +1,4 @@
-"""Whatever clocks, pauses and lost answers: never do two hold the Lease at once."""
+"""Two replicas never hold the Lease at once, whatever clocks, pauses and lost answers do."""
 
 from dataclasses import dataclass
 
@@ -16,13 +16,15 @@ TERMS = LeaseTerms(retry_seconds=2, renew_deadline_seconds=10, duration_seconds=
 
 
 @given(duration=st.floats(1, 600), part=st.floats(0.5, 1, exclude_max=True))
-def test_others_are_told_to_wait_until_the_holder_has_ended(duration: float, part: float) -> None:
+def test_the_duration_in_a_lease_lasts_until_the_holder_has_ended(
+    duration: float, part: float
+) -> None:
     """A Lease says whole seconds; the settings may have parts of one."""
     terms = LeaseTerms(duration * part / 2, duration * part, duration)
-    told = LeaseCandidate("a_1", terms).next_spec(None, 0.0, 1e9)
-    assert told is not None
-    assert told.lease_duration_seconds is not None
-    assert told.lease_duration_seconds > terms.renew_deadline_seconds
+    spec = LeaseCandidate("a_1", terms).next_spec(None, 0.0, 1e9)
+    assert spec is not None
+    assert spec.lease_duration_seconds is not None
+    assert spec.lease_duration_seconds > terms.renew_deadline_seconds
 
 
 @dataclass
@@ -42,7 +44,7 @@ class Machine:
 
 
 class Election(RuleBasedStateMachine):
-    """A Lease with a version, machines, and one true time that none of them knows."""
+    """A Lease with a version, machines, and one true time that none of them has."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -73,25 +75,25 @@ class Election(RuleBasedStateMachine):
         wanted = machine.candidate.next_spec(self.spec, monotonic, now)
         machine.begun = None if wanted is None else (self.version, wanted, monotonic)
 
-    @rule(which=CANDIDATES, heard=st.booleans())
-    def writes(self, which: int, heard: bool) -> None:
+    @rule(which=CANDIDATES, answered=st.booleans())
+    def writes(self, which: int, answered: bool) -> None:
         """The write may come long after the reading; its answer may be lost."""
         machine, begun = self.machines[which], self.machines[which].begun
         machine.begun = None
         if begun is None or begun[0] != self.version:
             return
         self.version, self.spec = self.version + 1, begun[1]
-        if heard:
+        if answered:
             machine.candidate.note_written(begun[2])
 
     @rule(which=CANDIDATES)
     def renews(self, which: int) -> None:
         self.reads(which)
-        self.writes(which, heard=True)
+        self.writes(which, answered=True)
 
     @rule(which=CANDIDATES, seconds=st.sampled_from(PAUSES))
     def waits_for_the_end(self, which: int, seconds: float) -> None:
-        """The other one may have renewed just before."""
+        """Another candidate may have renewed just before."""
         self.renews(1 - which)
         self.reads(which)
         self.time_passes(seconds)
@@ -99,7 +101,7 @@ class Election(RuleBasedStateMachine):
 
     @rule(which=CANDIDATES)
     def resigns(self, which: int) -> None:
-        """It ends, gives the Lease back if it has it, and another life begins on that machine."""
+        """End it; it releases the Lease if it holds it, and restarts on that machine."""
         machine = self.machines[which]
         machine.candidate.resigned = True
         if self.spec is not None and self.spec.holder_identity == machine.candidate.identity:

@@ -1,4 +1,4 @@
-"""Laws of parsing: no crash on anything, no point that was not written, none lost."""
+"""Laws of parsing: no crash on any input, no point that was not written, none lost."""
 
 import csv
 import io
@@ -103,7 +103,7 @@ def test_a_line_that_lost_its_beginning_is_no_line_of_a_format(line, data):
 
 
 @given(metrics, rows)
-def test_what_json_writes_is_read(name, rows):
+def test_a_line_of_json_is_read(name, rows):
     parser = JsonLines()
     for step, value in rows:
         (point,) = parser.feed(json.dumps({"step": step, name: value}))
@@ -111,7 +111,7 @@ def test_what_json_writes_is_read(name, rows):
 
 
 @given(st.lists(metrics, min_size=1, max_size=4, unique=True), rows)
-def test_what_csv_writes_is_read(names, rows):
+def test_a_line_of_csv_is_read(names, rows):
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["step", *names])
@@ -169,7 +169,7 @@ def test_no_bytes_stop_a_reader_of_whole_files(data):
 
 
 @given(st.integers(0, 5000))
-def test_half_a_trainer_state_tells_nothing(cut):
+def test_half_a_trainer_state_gives_no_points(cut):
     whole = (LOGS / "trainer_state-20.json").read_bytes().rstrip()
     assert not fed(TrainerState(), whole[: min(cut, len(whole) - 1)])
 

@@ -1,4 +1,4 @@
-"""Laws of users' patterns: what is taken finds what Python's own ``re`` finds."""
+"""Laws of users' patterns: an accepted pattern matches as Python's own ``re`` does."""
 
 import re
 import warnings

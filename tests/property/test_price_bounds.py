@@ -1,4 +1,4 @@
-"""Laws of the price bounds: L below U, and what they promise about an empty and a full cluster."""
+"""Laws of the price bounds: L below U, and their promises for an empty and a full cluster."""
 
 import math
 from dataclasses import replace

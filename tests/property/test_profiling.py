@@ -1,7 +1,7 @@
-"""Laws of profile runs on a played cluster, whatever is reported and however often it is restarted.
+"""Laws of profile runs on a simulated cluster, for any reports and restarts.
 
-No run holds room of jobs with a plan; nothing that was written is lost; nobody is stopped for being
-measured, or for being too dear; what counts as measured is near the truth.
+No run holds room of jobs with a plan; no written record is lost; no job is stopped for being
+measured, or for being too dear; a measured step time is near the truth.
 """
 
 from collections import Counter
@@ -52,14 +52,14 @@ def made(number, row):
     name = f"j{number}"
     if kind == "plain":
         return queued_job(name, workers, created_at=START)
-    said = {"utility": utility, "checkpoint": checkpoint}
+    fields = {"utility": utility, "checkpoint": checkpoint}
     if kind == "priced":
-        return priced_job(name, workers, work=2 * workers, **said)
-    return unmeasured(name, workers, **said)
+        return priced_job(name, workers, work=2 * workers, **fields)
+    return unmeasured(name, workers, **fields)
 
 
 def check_others(world):
-    """Jobs without a plan hold no more of a node than what is not kept for those with one."""
+    """Jobs without a plan hold no more of a node than the part not kept for those with one."""
     snapshot = world.store.snapshot()
     planned = {f"default/job/{name}" for name in world.plans()}
     held = Counter()
@@ -118,7 +118,7 @@ def test_no_run_holds_room_of_jobs_with_a_plan_and_nothing_is_lost(rows, events)
     st.integers(1, 8),
 )
 @settings(max_examples=30, deadline=None)
-def test_what_counts_as_measured_is_near_the_truth(noise, step_seconds, workers):
+def test_a_measured_step_time_is_near_the_truth(noise, step_seconds, workers):
     params, at, step, timed = SlotTimeParameters(), 0.0, 0, None
     for factor in noise:
         steps = max(1, round(10.0 / step_seconds))

@@ -1,4 +1,4 @@
-"""Laws of Algorithm 3: every move evens out, and what is left needs no second rebalance."""
+"""Laws of Algorithm 3: every move evens out, and a second rebalance has no move left."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,7 +39,7 @@ def test_a_second_rebalance_on_the_result_plans_nothing(cluster, times):
 
 
 @given(clusters(), times)
-def test_also_if_the_moved_ones_might_move_again_and_all_fit(cluster, times):
+def test_a_second_rebalance_plans_nothing_if_moved_ones_may_move_and_all_fit(cluster, times):
     counts, hosts, _ = cluster
     containers = converged(hosts, times)
     moves = rebalance.plan(counts, containers, lambda *_: True, PARAMS)
@@ -58,7 +58,7 @@ def test_no_source_falls_below_the_factor_and_no_target_rises_above(cluster, tim
 
 
 @given(clusters(), times)
-def test_nobody_who_could_help_a_short_host_is_left(cluster, times):
+def test_no_container_that_could_help_a_short_host_is_left(cluster, times):
     counts, hosts, fits = cluster
     factor = sum(counts.values()) // len(counts)
     moves = rebalance.plan(counts, converged(hosts, times), fits, PARAMS)

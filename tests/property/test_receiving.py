@@ -1,4 +1,4 @@
-"""Laws of merging heartbeats: what an agent knew is known, whatever was lost or repeated."""
+"""Laws of merging heartbeats: the report equals the agent's state after losses and repeats."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,21 +26,21 @@ histories = st.lists(heartbeats, max_size=8)
 
 
 def known_after(history: list[NodeHeartbeat], known: NodeReport | None = None) -> NodeReport | None:
-    for heard in history:
-        known = merged(known, heard)
+    for heartbeat in history:
+        known = merged(known, heartbeat)
     return known
 
 
 def difference(
     before: dict[str, PodReport], after: dict[str, PodReport], sequence: int
 ) -> NodeHeartbeat:
-    """What an agent sends to one that knows ``before``."""
+    """Return what an agent sends to a replica that has ``before``."""
     changed = [pod for uid, pod in after.items() if before.get(uid) != pod]
     return make_heartbeat(sequence, changed, gone=before.keys() - after.keys())
 
 
 @given(histories, states)
-def test_after_a_full_report_its_state_is_known_whatever_came_before(history, state) -> None:
+def test_after_a_full_report_the_agents_state_is_complete(history, state) -> None:
     report = known_after(history)
     last = 0 if report is None else report.sequence
     full = make_heartbeat(last + 1, state.values(), full=True, boot=report.boot if report else "x")
@@ -55,16 +55,16 @@ def test_changes_add_up_to_the_agents_state_though_heartbeats_are_lost(first, st
     answered, sequence = first, 1
     for state, arrives in steps:
         sequence += 1
-        heard = difference(answered, state, sequence)
+        heartbeat = difference(answered, state, sequence)
         if arrives:
-            known, answered = merged(known, heard), state
+            known, answered = merged(known, heartbeat), state
             assert dict(known.pods) == state
     assert known.complete
 
 
 @given(states, states, states)
-def test_an_answer_that_is_lost_costs_nothing(first, second, third) -> None:
-    """The heartbeat was taken, the agent does not know: the next one holds its changes too."""
+def test_a_lost_answer_loses_no_change(first, second, third) -> None:
+    """The heartbeat arrived, its answer did not: the next one holds its changes too."""
     known = merged(None, make_heartbeat(1, first.values(), full=True))
     known = merged(known, difference(first, second, 2))
     repeated = difference(first, third, 3)
@@ -74,9 +74,9 @@ def test_an_answer_that_is_lost_costs_nothing(first, second, third) -> None:
 
 
 @given(histories, st.data())
-def test_what_comes_twice_or_late_changes_nothing(history, data) -> None:
+def test_a_repeated_or_late_heartbeat_changes_nothing(history, data) -> None:
     report = known_after(history)
-    lives = [heard for heard in history if report and heard.boot == report.boot]
+    lives = [heartbeat for heartbeat in history if report and heartbeat.boot == report.boot]
     if lives:
         old = data.draw(st.sampled_from(lives))
         if old.sequence <= report.sequence:
@@ -87,8 +87,8 @@ def test_what_comes_twice_or_late_changes_nothing(history, data) -> None:
 @given(histories)
 def test_a_report_without_a_base_is_never_complete_and_holds_nothing(history) -> None:
     known = None
-    for heard in history:
-        what, known = kind(known, heard), merged(known, heard)
+    for heartbeat in history:
+        what, known = kind(known, heartbeat), merged(known, heartbeat)
         if what is Kind.BASELESS:
             assert (known.complete, dict(known.pods)) == (False, {})
         if what in {Kind.FULL, Kind.CHANGES}:

@@ -1,4 +1,4 @@
-"""Laws of replacing bare pods, whatever fails and whoever else acts (defects E1, E2, E3)."""
+"""Laws of replacing bare pods, under all faults and actions of others (defects E1, E2, E3)."""
 
 from collections import Counter
 
@@ -48,7 +48,7 @@ def step(world, what, value):
 
 
 def settle(world):
-    """Nothing fails any more, nobody else acts, and there is room."""
+    """No request fails any more, no user acts, and there is room."""
     world.luck.clear()
     world.deletions.clear()
     for name in "ab":
@@ -89,16 +89,16 @@ def test_a_deletion_by_a_user_is_seen_before_each_request(name):
         for seconds in (1.0, 31.0, 31.0):
             world.deliver()
             world.cycle(seconds)
-        told = world.unwanted.get(name, False)
+        unwanted = world.unwanted.get(name, False)
         settle(world)
         there = {member(pod) for pod in world.pods()}
-        assert not (told and name in there), f"deleted before request {before}, and back"
+        assert not (unwanted and name in there), f"deleted before request {before}, and back"
 
 
 @settings(deadline=None)
 @given(steps=st.lists(STEPS, max_size=15), luck=LUCK, deletions=DELETIONS)
-def test_what_a_user_deletes_while_it_is_replaced_does_not_come_back(steps, luck, deletions):
-    """But where a request of ours failed, or ours was the first deletion: docs/adr/0013."""
+def test_a_pod_that_a_user_deletes_while_it_is_replaced_does_not_come_back(steps, luck, deletions):
+    """Except where a request of ours failed, or our deletion came first: docs/adr/0013."""
     world = World()
     for one in BROKEN:
         step(world, *one)
@@ -110,5 +110,5 @@ def test_what_a_user_deletes_while_it_is_replaced_does_not_come_back(steps, luck
     there = Counter(member(pod) for pod in world.pods())
     assert all(count == 1 for count in there.values()), there
     assert set(NAMES) - set(there) <= set(world.unwanted), "a member is lost"
-    for name, told in world.unwanted.items():
-        assert not (told and name not in world.disturbed and there[name]), f"{name} is a ghost"
+    for name, unwanted in world.unwanted.items():
+        assert not (unwanted and name not in world.disturbed and there[name]), f"{name} is a ghost"

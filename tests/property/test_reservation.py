@@ -75,10 +75,8 @@ def test_the_order_of_the_tenants_does_not_matter(world, place, order):
 
 
 @given(worlds(), GANGS, st.integers(1, 4))
-def test_whatever_passes_the_holder_still_fits_when_those_it_waits_for_have_ended(
-    world, place, cpu
-):
-    """By the open room, or with other reservations: in both ways, on every node."""
+def test_backfilled_jobs_still_fit_beside_the_backfill_head(world, place, cpu):
+    """On the shadow room, or on other nodes: in both cases, on every node."""
     nodes, rows = world
     room, found = held(nodes, rows, place, NOW)
     if found is None:
@@ -100,7 +98,7 @@ def test_whatever_passes_the_holder_still_fits_when_those_it_waits_for_have_ende
 
 
 @given(worlds(), GANGS, st.integers(1, 100))
-def test_who_is_gone_in_time_ends_no_later_than_the_holder_starts(world, place, lasts):
+def test_a_job_gone_in_time_ends_no_later_than_the_backfill_head_starts(world, place, lasts):
     nodes, rows = world
     _, found = held(nodes, rows, place, NOW)
     if found is not None:

@@ -1,4 +1,4 @@
-"""Whatever happens to pods, agents and the extender: nobody loses what was given, no sum grows."""
+"""Under all events of pods, agents and the extender: every grant is kept, no sum grows."""
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -126,7 +126,7 @@ class Weights(RuleBasedStateMachine):
                 assert given.milli == original(pod)
 
     @invariant()
-    def nobody_is_below_the_floor_or_changes_class(self) -> None:
+    def no_pod_is_below_the_floor_or_changes_class(self) -> None:
         for pod in self._alive():
             cpu = pod.cpus[0]
             assert cpu.request_milli >= min(50, original(pod))

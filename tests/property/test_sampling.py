@@ -1,4 +1,4 @@
-"""Laws of sampling: nobody else's group is a pod's, and a counter never gives a wrong rate."""
+"""Laws of sampling: each group belongs to its own pod, and no counter gives a wrong rate."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,7 +26,7 @@ COUNTS = st.integers(0, 2**62)
 
 
 @given(UIDS, PARENTS)
-def test_what_a_driver_names_is_read_back(uid: str, parent: str) -> None:
+def test_the_uid_is_read_from_a_drivers_group_name(uid: str, parent: str) -> None:
     assert uid_of(directory_name(parent, uid)) == uid
 
 
@@ -36,7 +36,7 @@ def test_two_pods_never_share_a_name(one: str, other: str, parent: str) -> None:
 
 
 @given(st.text(max_size=80))
-def test_whatever_is_read_from_a_name_is_in_it_and_usable(name: str) -> None:
+def test_a_uid_read_from_a_name_is_in_it_and_valid(name: str) -> None:
     uid = uid_of(name)
     if uid is not None:
         assert is_usable(uid)

@@ -19,7 +19,7 @@ speeds = st.builds(
 
 @st.composite
 def yards(draw):
-    """Nodes with little room beside what runs on them, so that whoever starts needs that of others.
+    """Nodes with little room beside their pods, so that a job that starts needs that of others.
 
     Returns:
         What a ``Yard`` is made of.
@@ -70,7 +70,7 @@ params = st.fixed_dictionaries(
 
 
 def after(yard: Yard, plan: ScalingPlan):
-    """The room, and the workers of every running job, when the plan is carried out."""
+    """Return the room, and the workers of every running job, after the plan."""
     room, workers = yard.node_table, {r.elastic.job: list(r.workers) for r in yard.running}
     shapes = {r.elastic.job: r.elastic.worker for r in yard.running}
     for removal in plan.removals:
@@ -89,14 +89,14 @@ def after(yard: Yard, plan: ScalingPlan):
 
 
 @given(yards(), params)
-def test_no_node_is_filled_beyond_what_it_has(yard, params):
+def test_no_node_is_filled_beyond_its_capacity(yard, params):
     yard = Yard(*yard)
     room, _ = after(yard, yard.decide(**params))
     assert (room.free >= 0).all()
 
 
 @given(yards(), params)
-def test_nobody_goes_below_its_least_or_above_its_most(yard, params):
+def test_no_job_goes_below_its_least_or_above_its_most_workers(yard, params):
     yard = Yard(*yard)
     _, workers = after(yard, yard.decide(**params))
     for one in yard.running:
@@ -104,7 +104,7 @@ def test_nobody_goes_below_its_least_or_above_its_most(yard, params):
 
 
 @given(yards(), params)
-def test_who_starts_starts_whole_and_within_its_bounds(yard, params):
+def test_a_job_that_starts_starts_whole_and_within_its_bounds(yard, params):
     yard = Yard(*yard)
     for start in yard.decide(**params).starts:
         one = next(c for c in yard.waiting if c.elastic.job == start.job)
@@ -126,7 +126,7 @@ def test_no_worker_is_taken_for_a_job_that_does_not_start(yard, params):
 
 
 @given(yards(), params)
-def test_nobody_as_important_or_more_gives_anything_but_to_the_starving(yard, params):
+def test_no_job_as_important_yields_workers_but_to_a_starving_one(yard, params):
     yard = Yard(*yard)
     utility = {
         one.elastic.job: one.elastic.weight.utility for one in (*yard.running, *yard.waiting)
@@ -140,8 +140,8 @@ def test_nobody_as_important_or_more_gives_anything_but_to_the_starving(yard, pa
 
 
 @given(yards(), params)
-def test_no_job_could_start_that_gave_up_its_room_for_nothing(yard, params):
-    """Of the workers that left for one start, none could have stayed."""
+def test_no_job_yields_room_in_which_it_could_start_again(yard, params):
+    """No worker that left for one start could have stayed."""
     yard = Yard(*yard)
     plan = yard.decide(**params)
     if len(plan.starts) != 1 or not plan.removals:
@@ -175,7 +175,7 @@ def test_an_owner_that_states_an_order_gives_up_a_prefix_of_it(yard, params):
 
 
 @given(yards(), params)
-def test_while_somebody_could_start_nobody_grows(yard, params):
+def test_no_job_grows_while_another_could_start(yard, params):
     yard = Yard(*yard)
     plan = yard.decide(**params)
     if plan.additions:
@@ -187,8 +187,8 @@ def test_while_somebody_could_start_nobody_grows(yard, params):
 
 
 @given(yards(), params)
-def test_with_a_reserve_growing_leaves_the_first_waiting_job_what_it_could_use(yard, params):
-    """So many of its workers as fitted before still fit, server first."""
+def test_with_a_reserve_growing_leaves_room_for_the_first_waiting_job(yard, params):
+    """As many of its workers as fitted before still fit, server first."""
     yard = Yard(*yard)
     plan = yard.decide(**{**params, "reserve": True})
     if not plan.additions or not yard.waiting:
@@ -200,7 +200,7 @@ def test_with_a_reserve_growing_leaves_the_first_waiting_job_what_it_could_use(y
 
 
 def _slots(one, room) -> int:
-    """How many of its pods fit, the server first, wherever they fit."""
+    """Return how many of its pods fit, the server first, wherever they fit."""
     reserved = 0
     job = one.elastic
     for shape in [job.server] * job.servers + [job.worker] * one.wanted:
@@ -222,7 +222,7 @@ def test_with_marginal_gain_every_change_saves_more_than_two_pauses(yard):
 
 
 @given(yards())
-def test_with_marginal_gain_nobody_of_known_speed_grows_past_the_tipping_point(yard):
+def test_with_marginal_gain_no_job_of_known_speed_grows_past_the_tipping_point(yard):
     yard = Yard(*yard)
     known = {one.elastic.job for one in yard.running if one.seconds_left() is not None}
     before = {one.elastic.job: one for one in yard.running}

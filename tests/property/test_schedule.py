@@ -1,4 +1,4 @@
-"""Laws of the best schedule: it is the best there is, and it may be kept."""
+"""Laws of the best schedule: it is optimal and feasible."""
 
 from dataclasses import dataclass, replace
 
@@ -54,7 +54,7 @@ def test_it_is_as_good_as_the_best_of_all_schedules(world, granularity, rule):
 
 
 @given(worlds(most_jobs=6, horizon=8), granularities, rules, st.integers(1, 4))
-def test_it_keeps_to_all_constraints_and_costs_what_it_says(world, granularity, rule, start):
+def test_it_keeps_to_all_constraints_and_costs_its_stated_price(world, granularity, rule, start):
     cluster, jobs = world
     bounds = price_bounds.price_bounds(jobs, cluster, rule)
     promised = Commitments(cluster)
@@ -145,7 +145,7 @@ def test_the_order_of_the_machines_does_not_matter(world, granularity, data):
 
 
 @given(worlds(), granularities)
-def test_what_nobody_asks_for_costs_nothing(world, granularity):
+def test_an_unrequested_resource_costs_nothing(world, granularity):
     """A further resource, used up on all machines, changes nothing for jobs without it."""
     cluster, jobs = world
     more = SlotCluster(

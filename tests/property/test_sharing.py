@@ -65,7 +65,7 @@ def asks(spec):
 
 
 class Watched(World):
-    """A world that looks at every moment how much each namespace holds."""
+    """A world that checks at every moment how much each namespace holds."""
 
     most = 0
 
@@ -77,7 +77,7 @@ class Watched(World):
 
 
 @given(rows=JOBS, limit=LIMITS, params=PARAMS)
-def test_no_namespace_holds_more_than_its_limit_and_whoever_fits_below_it_runs(rows, limit, params):
+def test_no_namespace_exceeds_its_limit_and_every_job_that_fits_below_it_runs(rows, limit, params):
     specs = specs_of(rows)
     alone = {
         spec.name
@@ -92,13 +92,13 @@ def test_no_namespace_holds_more_than_its_limit_and_whoever_fits_below_it_runs(r
 
 @settings(max_examples=30)
 @given(
-    size=st.integers(2, 4), stream=st.integers(1, 3), lasts=st.integers(2, 9), told=st.booleans()
+    size=st.integers(2, 4), stream=st.integers(1, 3), lasts=st.integers(2, 9), stated=st.booleans()
 )
 def test_small_jobs_of_its_own_namespace_do_not_starve_one_that_waits_for_quota(
-    size, stream, lasts, told
+    size, stream, lasts, stated
 ):
     small = [
-        Spec(f"s{i}", comes_at=i // stream, lasts=float(lasts), told=told, namespace=LIMITED)
+        Spec(f"s{i}", comes_at=i // stream, lasts=float(lasts), stated=stated, namespace=LIMITED)
         for i in range(15)
     ]
     large = Spec("large", size, comes_at=1.0, max_wait=5.0, namespace=LIMITED)
@@ -113,20 +113,20 @@ def test_without_surprises_every_job_starts_when_it_was_estimated(rows, limit, p
     world = World(entities(limit), specs, params)
     world.run(until=START + max(spec.comes_at for spec in specs))
     cycle = queue_pass(world.observe(), world.memory, world.reading, params)
-    told = forecast.estimates(Session(world.observe(), world.reading, params), cycle)
+    estimates = forecast.estimates(Session(world.observe(), world.reading, params), cycle)
     began = {name: START + at for name, at in world.run().started.items()}
     for entry in cycle.entries:
-        estimate = told[entry.job.key]
+        estimate = estimates[entry.job.key]
         assert estimate.starts_at == began.get(entry.job.name), (entry.reason, estimate)
 
 
 @settings(max_examples=30)
 @given(rows=JOBS, limit=LIMITS, params=PARAMS)
-def test_switched_off_it_is_as_if_nobody_had_said_anything(rows, limit, params):
+def test_switched_off_fair_share_ignores_all_limits(rows, limit, params):
     off = dataclasses.replace(params, fair_share=FairShareParameters())
     silent = [one for one in entities(limit) if type(one).__name__ == "Node"]
-    said, unsaid = (World(e, specs_of(rows), off) for e in (entities(limit), silent))
-    assert said.run().started == unsaid.run().started
+    with_limits, without = (World(e, specs_of(rows), off) for e in (entities(limit), silent))
+    assert with_limits.run().started == without.run().started
 
 
 @pytest.mark.parametrize("enabled", [True, False])

@@ -1,4 +1,4 @@
-"""Laws of the speed of a job, and of what is fitted to measurements."""
+"""Laws of the speed of a job, and of the fit to measurements."""
 
 from itertools import pairwise
 

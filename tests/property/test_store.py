@@ -1,4 +1,4 @@
-"""Whatever happens in whatever order, the indices are what a recomputation gives."""
+"""After any events in any order, the indices equal a recomputation."""
 
 from collections import Counter
 
@@ -180,7 +180,7 @@ class Store(RuleBasedStateMachine):
 
     @rule(listed=st.lists(owners, max_size=2), source=st.sampled_from(["Job", "StatefulSet"]))
     def owners_listed(self, listed, source) -> None:
-        """What another source listed stays."""
+        """The objects of other sources stay."""
         stays = {o.key for o in self._owners() if o.kind != source}
         mine = by_key(owner for owner in listed if owner.kind == source)
         self.store.apply(Replace("Owner", source, mine))
@@ -276,7 +276,7 @@ class Store(RuleBasedStateMachine):
                 assert room.used[i, j] == want[node, resource]
 
     def _places(self):
-        """Where each pod takes room, and what migrations keep."""
+        """Return where each pod takes room, and the reservations of migrations."""
         yield from self._places_of_pods()
         snapshot = self.store.snapshot()
         early = ("Requested", "Resuming", "Completed", "Aborted", "Failed")
@@ -287,7 +287,7 @@ class Store(RuleBasedStateMachine):
                     yield member, member.target
 
     def _places_of_pods(self):
-        """Where each pod takes room, told once more and differently from the store."""
+        """Return where each pod takes room, by an implementation other than the store's."""
         for pod in self._pods():
             acts = {a.act: a.node for a in self.store.export().assumptions if a.uid == pod.uid}
             if pod.finished:
@@ -302,7 +302,7 @@ class Store(RuleBasedStateMachine):
                 yield pod, pod.annotations.get("shuntyard.io/node")
 
     def _some_uid(self, data) -> Uid:
-        """Of a pod that is held, or of one that is not."""
+        """Of a pod in the store, or of another one."""
         return data.draw(st.sampled_from([*sorted(p.uid for p in self._pods()), Uid("unknown")]))
 
     def _pods(self):

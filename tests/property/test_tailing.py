@@ -1,4 +1,4 @@
-"""Laws of following a file: nothing invented, nothing complete lost, whatever happens to it."""
+"""Laws of following a file: no invented line, no complete line lost, after any change of it."""
 
 import itertools
 import os
@@ -168,7 +168,7 @@ def test_every_line_of_a_container_is_read_once_and_in_order(things, limits):
 
 
 class _Pod:
-    """A runtime that writes what a container prints, in parts, and a kubelet that rotates."""
+    """A runtime that writes a container's output in parts, and a kubelet that rotates."""
 
     def __init__(self, folder: Path, limits: Limits) -> None:
         self.folder = folder

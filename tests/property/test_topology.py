@@ -55,7 +55,7 @@ def gang_of(shape, count):
 
 
 def domain(room, node, level):
-    """What tells a node's domain from others: the labels down to the level; None for no domain."""
+    """Return the labels down to the level, which identify a node's domain; None for no domain."""
     labels = room.nodes[room.index[node]].labels
     if level == "hostname":
         return node
@@ -65,7 +65,7 @@ def domain(room, node, level):
 
 
 def by_hand(shape, count, room, level):
-    """Brute force over domains: does one hold so many pods of the shape, reserved one by one?"""
+    """Return by brute force whether one domain holds so many pods of the shape, one by one."""
     for wanted in {domain(room, node.name, level) for node in room.nodes} - {None}:
         here, left = room, count
         for index in range(len(room.nodes)):
@@ -125,7 +125,7 @@ def test_a_required_gang_never_spans_domains_nor_do_its_spares(
 
 
 @given(node_lists, mixed(), levels, relations, st.booleans())
-def test_what_is_placed_could_be(rows, gang, level, related, required):
+def test_a_placed_gang_fits_by_brute_force(rows, gang, level, related, required):
     room = room_of(rows)
     result = place(gang, room, relations=related, topology=asked(level, required=required))
     if isinstance(result, Unschedulable):

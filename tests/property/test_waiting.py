@@ -1,4 +1,4 @@
-"""Laws of waiting, on whole runs of random jobs: nobody starves, and nobody delays the holder."""
+"""Laws of waiting, on whole runs of random jobs: no job starves, none delays the backfill head."""
 
 import dataclasses
 
@@ -45,15 +45,19 @@ def nodes_of(rows):
     return [make_node(f"n{i}", cpu=str(cpu), labels={"rack": r}) for i, (cpu, r) in enumerate(rows)]
 
 
-def specs_of(rows, *, told):
+def specs_of(rows, *, stated):
     return [
-        Spec(f"j{i}", told=row.get("told", told), **{k: v for k, v in row.items() if k != "told"})
+        Spec(
+            f"j{i}",
+            stated=row.get("stated", stated),
+            **{k: v for k, v in row.items() if k != "stated"},
+        )
         for i, row in enumerate(rows)
     ]
 
 
 def feasible(nodes, spec):
-    """Whether the job runs on the cluster when it is alone; of one shape, so this is exact."""
+    """True if the job fits on the empty cluster; of one shape, so this is exact."""
     alone = dataclasses.replace(spec, comes_at=0.0)
     return spec.name in World(nodes, [alone]).run(until=START + 1).started
 
@@ -66,27 +70,27 @@ def deadline(spec, params):
 @given(
     rows=NODES,
     jobs=ROWS,
-    told=st.lists(st.booleans(), min_size=8, max_size=8),
+    stated=st.lists(st.booleans(), min_size=8, max_size=8),
     stream=st.integers(1, 3),
     params=PARAMS,
 )
 def test_every_feasible_gang_runs_soon_after_its_maximum_wait_however_many_jobs_come(
-    rows, jobs, told, stream, params
+    rows, jobs, stated, stream, params
 ):
     """Each waits at most for the running ones to end, after those with an older deadline.
 
-    Where some durations are known and others not, it may be planned twice: after those that end at
-    an unknown time, and then after the known ones that passed meanwhile.
+    With known and unknown durations, it may be planned twice: after those that end at an unknown
+    time, and then after the known ones that were backfilled meanwhile.
     """
     nodes = nodes_of(rows)
     specs = [
-        dataclasses.replace(spec, told=knows)
-        for spec, knows in zip(specs_of(jobs, told=True), told, strict=False)
+        dataclasses.replace(spec, stated=knows)
+        for spec, knows in zip(specs_of(jobs, stated=True), stated, strict=False)
     ]
-    small = [Spec(f"s{i}", comes_at=i // stream, lasts=7.0, told=told[0]) for i in range(15)]
+    small = [Spec(f"s{i}", comes_at=i // stream, lasts=7.0, stated=stated[0]) for i in range(15)]
     world = World(nodes, [*specs, *small], params).run()
     longest = max(spec.lasts for spec in (*specs, *small))
-    rounds = len({spec.told for spec in (*specs, *small)})
+    rounds = len({spec.stated for spec in (*specs, *small)})
     runners = [spec for spec in (*specs, *small) if feasible(nodes, spec)]
     for spec in runners:
         limit = deadline(spec, params)
@@ -112,10 +116,10 @@ SECONDS = st.integers(1, 20).map(float)
     passers=some(1, 6, lasts=SECONDS, comes_at=st.integers(2, 8).map(float)),
     tries=st.sampled_from([0, 20]),
 )
-def test_with_known_durations_nobody_delays_the_start_of_the_holder(
+def test_with_known_durations_no_job_delays_the_backfill_head(
     rows, running, size, cpu, passers, tries
 ):
-    """It starts when it would if the others that wait, or come later, were not there."""
+    """It starts when it would without the other jobs that wait, or come later."""
     nodes, params = (
         nodes_of(rows),
         CoreParameters(
@@ -135,12 +139,12 @@ def test_with_known_durations_nobody_delays_the_start_of_the_holder(
 @given(rows=NODES, jobs=ROWS, params=PARAMS)
 def test_without_surprises_every_job_starts_when_it_was_estimated(rows, jobs, params):
     """Surprises: jobs that come, and durations that are not known or not true."""
-    nodes, specs = nodes_of(rows), specs_of(jobs, told=True)
+    nodes, specs = nodes_of(rows), specs_of(jobs, stated=True)
     world = World(nodes, specs, params)
     world.run(until=START + max(spec.comes_at for spec in specs))
     cycle = queue_pass(world.observe(), world.memory, world.reading, params)
-    told = forecast.estimates(Session(world.observe(), world.reading, params), cycle)
+    estimates = forecast.estimates(Session(world.observe(), world.reading, params), cycle)
     began = {name: START + at for name, at in world.run().started.items()}
     for entry in cycle.entries:
-        estimate = told[entry.job.key]
+        estimate = estimates[entry.job.key]
         assert estimate.starts_at == began.get(entry.job.name), estimate

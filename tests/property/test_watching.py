@@ -1,4 +1,4 @@
-"""Whatever happens between us and the server, we end with what the server has."""
+"""After all events between us and the server, we end with the server's objects."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ STEPS = st.one_of(
 
 
 class Server:
-    """The fake's store, asked without a network in between."""
+    """The fake's store, read without a network in between."""
 
     def __init__(self) -> None:
         self.actions = Actions()
@@ -65,7 +65,7 @@ class Server:
 
 
 class Mirror:
-    """What a store makes of our deltas."""
+    """Apply our deltas as a store does."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -108,26 +108,26 @@ class Mirror:
         self.apply(self.protocol.feed_list(json.dumps(page).encode()))
 
     def bookmark(self) -> None:
-        """The server sends one when it has sent everything before."""
+        """Send a bookmark, as the server does once it has sent everything before."""
         if not self.protocol.listing:
             self.ask()
         if not self.protocol.listing:
             version = str(self.server.actions.store.version)
-            told = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": version}}}
-            self.apply(self.protocol.feed_line(encoded(told)))
+            message = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": version}}}
+            self.apply(self.protocol.feed_line(encoded(message)))
 
     def garble(self) -> None:
         if not self.protocol.listing:
             self.protocol.expire()
 
 
-def encoded(told: Any) -> bytes:
-    return json.dumps(told).encode()
+def encoded(message: Any) -> bytes:
+    return json.dumps(message).encode()
 
 
 @settings(max_examples=4 * settings().max_examples)
 @given(st.lists(STEPS, max_size=40))
-def test_we_end_with_what_the_server_has(steps: list[tuple[Any, ...]]) -> None:
+def test_we_end_with_the_servers_objects(steps: list[tuple[Any, ...]]) -> None:
     server = Server()
     mirror = Mirror(server)
     for name in NAMES:  # more than a page, so that later lists have several

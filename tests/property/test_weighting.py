@@ -59,7 +59,7 @@ def test_it_is_the_order_that_inserting_one_by_one_gives(jobs, capacity, params)
 
 
 @given(st.data(), queues(), clusters, settings)
-def test_the_order_of_the_input_does_not_matter_and_nobody_is_lost(data, jobs, capacity, params):
+def test_the_order_of_the_input_does_not_matter_and_no_job_is_lost(data, jobs, capacity, params):
     shuffled = data.draw(st.permutations(jobs))
     found = order(jobs, capacity, params)
     assert order(shuffled, capacity, params) == found
@@ -86,7 +86,7 @@ def test_a_job_never_loses_rank_by_gaining(gain, data, jobs, capacity, params):
 
 
 @given(data=st.data(), jobs=queues(min_size=2), capacity=clusters, params=settings)
-def test_who_of_two_goes_first_does_not_depend_on_the_others(data, jobs, capacity, params):
+def test_the_order_of_two_jobs_does_not_depend_on_others(data, jobs, capacity, params):
     fewer = data.draw(st.lists(st.sampled_from(jobs), unique_by=lambda job: job.job))
     kept = {job.job for job in fewer}
     among = [name for name in order(jobs, capacity, params) if name in kept]

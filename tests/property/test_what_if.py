@@ -1,4 +1,4 @@
-"""What is said of a job beforehand is what becomes of it; and asking changes nothing."""
+"""What-if predicts what becomes of a job, and changes nothing."""
 
 import json
 
@@ -89,7 +89,7 @@ def placed(snapshot, cycle, key):
 
 
 @given(nodes=NODES, others=OTHERS, params=PARAMS, asked_for=manifest(), cycles=st.integers(0, 1))
-def test_the_job_becomes_what_was_said_and_asking_changes_nothing(
+def test_the_job_ends_as_what_if_predicted_and_what_if_changes_nothing(
     nodes, others, params, asked_for, cycles
 ):
     store = store_of(nodes, *[members(i, *job) for i, job in enumerate(others)])
@@ -104,7 +104,7 @@ def test_the_job_becomes_what_was_said_and_asking_changes_nothing(
     used = snapshot.node_table.used.copy()
 
     asked = explain.isolated(Session(snapshot, NOW, params), cycle)
-    said = explain.what_if(asked, job, acting=True)
+    prediction = explain.what_if(asked, job, acting=True)
 
     assert store.snapshot() is snapshot
     assert store.export() == before
@@ -113,11 +113,13 @@ def test_the_job_becomes_what_was_said_and_asking_changes_nothing(
     submitted(store, job, params.scheduler_name)
     real = queue_pass(store.snapshot(), memory, NOW, params)
     able = [entry.job.key for entry in real.entries if not entry.reason.needs_action]
-    position = able.index(said.job) + 1 if said.job in able else None
-    entry = next(entry for entry in real.entries if entry.job.key == said.job)
-    assert {one.pod: one.node for one in said.places} == placed(snapshot, real, said.job)
-    assert said.starts_now == bool(said.places)
-    assert (said.entry.position, said.entry.reason) == (position, entry.reason)
-    assert (said.entry.v, said.entry.message) == (entry.value.v, entry.message)
-    assert said.waiting == len(able) - (position is not None)
-    assert (said.obstacles is None) == said.starts_now
+    position = able.index(prediction.job) + 1 if prediction.job in able else None
+    entry = next(entry for entry in real.entries if entry.job.key == prediction.job)
+    assert {one.pod: one.node for one in prediction.places} == placed(
+        snapshot, real, prediction.job
+    )
+    assert prediction.starts_now == bool(prediction.places)
+    assert (prediction.entry.position, prediction.entry.reason) == (position, entry.reason)
+    assert (prediction.entry.v, prediction.entry.message) == (entry.value.v, entry.message)
+    assert prediction.waiting == len(able) - (position is not None)
+    assert (prediction.obstacles is None) == prediction.starts_now

@@ -14,8 +14,8 @@ from tests.controlplane.watching import Event, History, Object, job_of, node_of
 WHOLE_SECONDS: Final = 12.0
 """The extender has seen a gang as whole that was whole for so long without a break.
 
-\tIt may be frozen for 6 s, or killed and restarted, or its watch may restart: a gang that was whole
-\tonly for a moment in between does not count."""
+It may be frozen for 6 s, or killed and restarted, or its watch may restart: a gang that was whole
+only for a moment in between does not count."""
 GHOST_SECONDS: Final = 60.0
 """Pods of a gang may come for so long after its user deleted it: the Job controller's, or a
 copy that was on its way; after that, whatever exists stays."""

@@ -1,4 +1,4 @@
-"""The cluster model, whatever a scheduler does to it."""
+"""Laws of the cluster model under every scheduler."""
 
 import random
 from collections import Counter
@@ -63,7 +63,7 @@ def workload(found):
 
 @dataclass
 class Chaos:
-    """Starts what fits, and moves, rescales, weighs and preempts at random, some time long."""
+    """Starts gangs that fit, and moves, rescales, weighs and preempts at random for some time."""
 
     seed: int
     until: float = 100.0
@@ -104,7 +104,7 @@ class Chaos:
 
 
 def check(view):
-    """No machine is over its capacity, no gang is partial, and the store says the same."""
+    """No machine is over its capacity, no gang is partial, and the store agrees."""
     assert all(amount >= 0 for free in view.free.values() for amount in free.values())
     room = view.snapshot.node_table
     assert (room.free >= 0).all()
@@ -126,7 +126,7 @@ def check(view):
 
 @dataclass
 class Checked(EngineDecider):
-    """The extender's scheduler, looked at over its shoulder."""
+    """The extender's scheduler, with checks after each pass."""
 
     def decide(self, view):
         check(view)
@@ -146,7 +146,7 @@ def consistent(run, found):
 
 
 @given(jobs(), st.integers(0, 2**16))
-def test_whatever_a_scheduler_does_work_and_room_are_conserved(found, seed):
+def test_every_scheduler_conserves_work_and_room(found, seed):
     consistent(simulate(workload(found), Chaos(seed)), found)
 
 
@@ -158,7 +158,7 @@ def test_the_extender_keeps_gangs_whole_and_completes_everything(found, order, s
 
 
 class Thorough(Checked):
-    """Looks again after every release, and at everybody, as the live loop does."""
+    """Runs another pass after every release, over all jobs, as the live loop does."""
 
     def decide(self, view):
         self._rest = None
@@ -191,8 +191,8 @@ def test_the_same_run_gives_the_same_bytes(found, seed):
 
 
 @given(jobs(demanding=False), st.integers(0, 2**16))
-def test_what_was_done_is_what_counted_and_what_was_lost(found, seed):
-    """Without pauses, distance or crowding a worker does a unit of work a second."""
+def test_work_done_is_work_counted_and_work_lost(found, seed):
+    """Without pauses, distance or interference a worker does a unit of work a second."""
     plain = tuple(
         job(
             one.name, one.submitted_at, workers=one.workers, work=one.work, pause_seconds=0.0,
@@ -211,8 +211,8 @@ def test_what_was_done_is_what_counted_and_what_was_lost(found, seed):
         max_size=6,
     )
 )
-def test_one_machine_shares_as_a_fluid_does(wishes):
-    """Against small steps of time: in each, everybody gets the same or what it wants."""
+def test_one_machine_shares_cpu_as_a_fluid(wishes):
+    """Against small steps of time: in each, every pod gets the same or what it wants."""
     result = tuple(
         job(
             f"j{i}", at=float(at), seconds=float(seconds), demand_milli=milli,
@@ -242,7 +242,7 @@ def fluid(found, capacity_milli, step=0.02):
 
 
 def even(demands, capacity):
-    """What each gets at most, so that all together get no more than there is."""
+    """Return the most each pod gets, so that all together get no more than there is."""
     for served, demand in enumerate(demands):
         level = (capacity - sum(demands[:served])) / (len(demands) - served)
         if level < demand:

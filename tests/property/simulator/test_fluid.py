@@ -30,7 +30,7 @@ def workloads(draw):
 
 
 class Mover:
-    """Carries out orders where they are possible, and watches the shares."""
+    """Carries out orders where they are possible, and checks the shares."""
 
     def __init__(self, orders):
         self.orders = orders
@@ -70,7 +70,7 @@ def stepped(tasks, moves):
 
 
 def height(together):
-    """Return how high the water stands: halve it until the host is not too full."""
+    """Return the water level by bisection."""
     if sum(t.most for t in together) <= 1:
         return 1.0
     low, high = 0.0, 1.0
@@ -103,7 +103,7 @@ def test_work_done_is_work_needed_and_no_host_gives_more_than_it_has(workload):
 
 
 @given(workloads())
-def test_no_job_ends_before_it_could_have_alone(workload):
+def test_no_job_ends_earlier_than_alone(workload):
     tasks, orders = workload
     run = Fluid(tasks, HOSTS, pause_seconds=PAUSE).play([Mover(orders)], interval_seconds=4.0)
     for one in tasks:

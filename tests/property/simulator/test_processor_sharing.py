@@ -37,7 +37,7 @@ def test_no_weights_are_equal_weights(capacity, found):
 
 
 @given(capacities, tasks)
-def test_nothing_is_given_twice_and_nothing_is_left_over(capacity, found):
+def test_all_capacity_is_given_exactly_once(capacity, found):
     limits, weights = [limit for limit, _ in found], [weight for _, weight in found]
     given_ = cpu_shares(capacity, limits, weights)
     assert all(0 <= part <= limit for part, limit in zip(given_, limits, strict=True))

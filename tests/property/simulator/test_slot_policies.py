@@ -94,7 +94,7 @@ def _without(state, name):
 
 @given(worlds(most_jobs=6, horizon=6), rules, st.integers(1, 6))
 def test_a_job_that_was_admitted_alone_is_never_lost(world, rule, now):
-    """Alone, an admitted job can always keep what it had."""
+    """Alone, an admitted job can always keep its schedule."""
     state, jobs = begin(world, rule)
     params = AdmissionParameters(replanning=Replanning.ADMITTED_FIRST)
     state.accept(jobs[0], admission.offer(jobs[0], state, params))

@@ -29,7 +29,7 @@ class Spec:
 
     Attributes:
         comes_at: Since the beginning of the run.
-        lasts: True run time; it is said to the engine only if ``told``.
+        lasts: True run time; the job states it only if ``stated``.
         max_wait: None: nothing is stated.
         where: Node selector.
     """
@@ -39,7 +39,7 @@ class Spec:
     cpu: str = "1"
     comes_at: float = 0.0
     lasts: float = 10.0
-    told: bool = True
+    stated: bool = True
     max_wait: float | None = None
     where: Mapping[str, str] = field(default_factory=dict)
     namespace: str = "default"
@@ -50,7 +50,7 @@ class Spec:
 
     def entities(self) -> list[Entity]:
         """The Job and its gated pods."""
-        notes = {labels.EXPECTED_DURATION: f"{self.lasts:f}s"} if self.told else {}
+        notes = {labels.EXPECTED_DURATION: f"{self.lasts:f}s"} if self.stated else {}
         notes |= {} if self.max_wait is None else {labels.MAX_WAIT: f"{self.max_wait:f}s"}
         born = START + self.comes_at
         place = {"namespace": self.namespace, "created_at": born}

@@ -79,11 +79,11 @@ PASSING: dict[str, tuple[Spec, Reason]] = {
         Reason.BEHIND_RESERVATION,
     ),
     "nobody knows when it ends": (
-        small("s", 5.0, lasts=1.0, told=False),
+        small("s", 5.0, lasts=1.0, stated=False),
         Reason.BEHIND_RESERVATION,
     ),
     "there is no room for it, holder or not": (
-        Spec("s", 4, cpu="2", comes_at=5.0, lasts=1.0, told=False),
+        Spec("s", 4, cpu="2", comes_at=5.0, lasts=1.0, stated=False),
         Reason.GANG_DOES_NOT_FIT,
     ),
     "it never fits anywhere": (Spec("s", cpu="9", comes_at=5.0), Reason.NO_SUCH_NODE),
@@ -100,7 +100,7 @@ def test_who_may_start_before_the_holder(spec: Spec, want: Reason) -> None:
 
 def test_room_that_the_holder_leaves_over_is_open_to_all() -> None:
     holder_of_three = Spec("wide", 2, cpu="3", comes_at=1.0, max_wait=3.0)
-    stays = Spec("s", cpu="1", comes_at=5.0, lasts=1000.0, told=False)
+    stays = Spec("s", cpu="1", comes_at=5.0, lasts=1000.0, stated=False)
     world, cycle = at(5.0, small("first", 0.0, lasts=11.0), holder_of_three, stays)
     assert reasons(cycle) == {"wide": Reason.MAX_WAIT_DRAINING, "s": Reason.RELEASING}
     assert world.run().started["wide"] == 11.0
@@ -185,7 +185,7 @@ def test_a_whole_gang_that_would_like_more_pods_holds_nothing() -> None:
 
 
 def test_a_gang_that_lost_a_member_is_completed_whatever_is_kept() -> None:
-    world, _ = at(3.0, Spec("runs", 3, cpu="1", comes_at=0.0, lasts=50.0, told=False), WHOLE)
+    world, _ = at(3.0, Spec("runs", 3, cpu="1", comes_at=0.0, lasts=50.0, stated=False), WHOLE)
     world.now = START + 5.0
     assert holder(world.cycle()) == "whole"
     lost = next(pod for pod in world.store.snapshot().pods.values() if pod.name == "runs-0")

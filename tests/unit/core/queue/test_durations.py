@@ -127,7 +127,9 @@ def finished(*specs: Spec) -> World:
 
 
 def test_runs_are_remembered_by_name_and_the_last_few_only() -> None:
-    specs = [Spec(f"train-{i}", 2, comes_at=20.0 * i, lasts=10.0 + i, told=False) for i in range(8)]
+    specs = [
+        Spec(f"train-{i}", 2, comes_at=20.0 * i, lasts=10.0 + i, stated=False) for i in range(8)
+    ]
     world = finished(*specs)
     assert world.memory.runs["default/job/train"] == (13.0, 14.0, 15.0, 16.0, 17.0)
     assert world.memory.running == {}

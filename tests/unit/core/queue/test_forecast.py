@@ -51,14 +51,14 @@ CASES: dict[str, tuple[list[Spec], dict[str, Estimate]]] = {
         },
     ),
     "nobody says when a running one ends": (
-        [Spec("r0", cpu="4", lasts=60.0, told=False), FULL[1], wide("w", 1.0), one("w1", 2.0)],
+        [Spec("r0", cpu="4", lasts=60.0, stated=False), FULL[1], wide("w", 1.0), one("w1", 2.0)],
         {
             "w": Estimate(None, "waits for default/r0, whose end is unknown: unstated"),
             "w1": Estimate(None, "behind default/w, whose start is unknown"),
         },
     ),
     "nobody says how long the one before it takes": (
-        [*FULL, wide("w", 1.0, told=False), one("w1", 2.0)],
+        [*FULL, wide("w", 1.0, stated=False), one("w1", 2.0)],
         {
             "w": Estimate(90.0, "durations by annotation"),
             "w1": Estimate(60.0, "durations by annotation"),
@@ -116,7 +116,7 @@ def test_the_work_is_bounded(monkeypatch) -> None:
 
 
 def test_earlier_runs_of_the_name_are_enough() -> None:
-    past = [Spec(f"train-{i}", 2, cpu="4", comes_at=30.0 * i, told=False) for i in range(2)]
+    past = [Spec(f"train-{i}", 2, cpu="4", comes_at=30.0 * i, stated=False) for i in range(2)]
     looks = [Spec(f"look{i}x", cpu="5", comes_at=30.0 * i + 5.0) for i in range(2)]
     told = estimates(*past, *looks, one("w", 31.0), after=35.0)
     assert told["w"] == Estimate(40.0, "durations by history")
