@@ -23,7 +23,7 @@ from tests.fakes.kube import FakeKube
 REAL = pytest.mark.parametrize(
     "cluster", [pytest.param("real", marks=pytest.mark.controlplane)], indirect=True
 )
-"""The fake knows neither schemas nor tables nor controllers."""
+"""The fake has neither schemas nor tables nor controllers."""
 NODE = NodeName("node-1")
 OTHER_UID = Uid("11111111-1111-4111-8111-111111111111")
 PATIENCE_SECONDS = 60.0
@@ -69,14 +69,14 @@ class Server:
         return loaded(await self.client.get(paths.namespaced(collection, self.namespace), params))
 
     async def deleting(self, name: str = "a") -> bool:
-        """Say whether a pod is on its way out."""
+        """Return True if a pod is being deleted."""
         return parse.decode_pod(await self.client.get(paths.pod(self.namespace, name))).deleting
 
     async def expired_version(self) -> str:
-        """Return a resource version that the server no longer remembers."""
+        """Return a resource version that the server has already dropped."""
         if self.fake is not None:
             self.fake.compact()
-        if self.cluster is not None:  # a new process remembers nothing before its own start
+        if self.cluster is not None:  # a new process has no history from before its own start
             await asyncio.to_thread(self.cluster.restart, "kube-apiserver")
         return "1"
 
@@ -87,7 +87,7 @@ def loaded(body: bytes) -> dict[str, Any]:
 
 
 def ref(pod: dict[str, Any]) -> tuple[PodKey, Uid]:
-    """Return what ``shared.kube.writes`` asks for."""
+    """Return the precondition that ``shared.kube.writes`` expects."""
     meta = pod["metadata"]
     return PodKey(f"{meta['namespace']}/{meta['name']}"), Uid(meta["uid"])
 

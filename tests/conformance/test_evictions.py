@@ -41,16 +41,16 @@ async def budget(server: Server, *, allowed: int) -> None:
 
 async def _reckoned(server: Server, allowed: int) -> bool:
     found = await server.get("budget", paths.DISRUPTION_BUDGETS)
-    told = found.get("status", {})
-    known = told.get("observedGeneration") == found["metadata"].get("generation")
-    return bool(known and told.get("currentHealthy") and told["disruptionsAllowed"] == allowed)
+    status = found.get("status", {})
+    known = status.get("observedGeneration") == found["metadata"].get("generation")
+    return bool(known and status.get("currentHealthy") and status["disruptionsAllowed"] == allowed)
 
 
-async def test_an_evicted_pod_is_on_its_way_out(server: Server) -> None:
+async def test_an_evicted_pod_is_being_deleted(server: Server) -> None:
     pod = await running(server)
     await moving.evict(server.client, *ref(pod))
     assert await server.deleting()
-    await moving.evict(server.client, *ref(pod))  # once more is as once
+    await moving.evict(server.client, *ref(pod))  # a second eviction changes nothing
 
 
 async def test_a_dry_run_evicts_no_pod(server: Server) -> None:
@@ -74,7 +74,7 @@ async def test_a_missing_pod_is_not_evicted(server: Server) -> None:
         await moving.evict(server.client, key, uid)
 
 
-async def test_a_budget_holds_an_eviction_back_also_a_dry_one(server: Server) -> None:
+async def test_a_budget_refuses_an_eviction_also_a_dry_run(server: Server) -> None:
     pod = await running(server, labels={"app": "x"})
     await budget(server, allowed=0)
     for dry_run in (True, False):

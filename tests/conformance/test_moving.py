@@ -72,7 +72,7 @@ async def read(server: Server, one: Migration) -> Migration:
     return migrations.decode(await server.client.get(paths.migration(one.namespace, one.name)))
 
 
-def told(one: Migration) -> Migration:
+def with_status(one: Migration) -> Migration:
     """The same with everything in its status."""
     member = with_fields(
         one.members[0],
@@ -117,7 +117,7 @@ async def test_the_name_of_a_migration_is_taken_once(server: Server) -> None:
 
 
 async def test_a_status_comes_back_as_it_was_written_and_changes_no_spec(server: Server) -> None:
-    one = told(await made(server))
+    one = with_status(await made(server))
     answer = migrations.decode(await moving.write_status(server.client, one))
     assert with_fields(answer, resource_version=one.resource_version) == one
     assert await read(server, one) == answer
@@ -128,7 +128,7 @@ async def test_a_status_comes_back_as_it_was_written_and_changes_no_spec(server:
 
 async def test_a_status_is_not_written_over_another(server: Server) -> None:
     one = await made(server)
-    await moving.write_status(server.client, told(one))
+    await moving.write_status(server.client, with_status(one))
     with pytest.raises(ConflictError):
         await moving.write_status(server.client, with_fields(one, phase=P.ABORTED))
     with pytest.raises(ConflictError):
@@ -144,7 +144,7 @@ async def test_a_status_in_a_created_object_is_dropped(server: Server) -> None:
 
 async def test_only_the_migration_that_was_read_is_removed(server: Server) -> None:
     one = await made(server)
-    await moving.write_status(server.client, told(one))
+    await moving.write_status(server.client, with_status(one))
     with pytest.raises(ConflictError):
         await moving.remove_migration(server.client, one)
     await moving.remove_migration(server.client, await read(server, one))
@@ -167,7 +167,7 @@ NONSENSE: dict[str, dict[str, Any]] = {
 
 @REAL
 @pytest.mark.parametrize("changes", NONSENSE.values(), ids=NONSENSE)
-async def test_the_schema_refuses_nonsense(server: Server, changes: dict[str, Any]) -> None:
+async def test_the_schema_refuses_invalid_values(server: Server, changes: dict[str, Any]) -> None:
     body = copy.deepcopy(migrations.manifest(wanted(server)))
     template = body["spec"]["members"][0]
     members = [{**template, **member} for member in changes.get("members", [{}])]
@@ -177,7 +177,7 @@ async def test_the_schema_refuses_nonsense(server: Server, changes: dict[str, An
 
 
 @REAL
-async def test_the_schema_refuses_a_phase_it_does_not_know(server: Server) -> None:
+async def test_the_schema_refuses_an_unknown_phase(server: Server) -> None:
     one = await made(server)
     path = paths.migration(one.namespace, one.name, "status")
     with pytest.raises(InvalidError):
@@ -194,8 +194,8 @@ async def test_a_spec_does_not_change(server: Server) -> None:
 
 
 @REAL
-async def test_kubectl_shows_where_it_is(server: Server) -> None:
-    await moving.write_status(server.client, told(await made(server)))
+async def test_kubectl_shows_the_phase(server: Server) -> None:
+    await moving.write_status(server.client, with_status(await made(server)))
     path = f"{paths.migrations(server.namespace)}?limit=1"
     assert server.client is not None
     table = await _table(server, path)
@@ -206,7 +206,7 @@ async def test_kubectl_shows_where_it_is(server: Server) -> None:
 
 
 async def _table(server: Server, path: str) -> dict[str, Any]:
-    """Ask as kubectl does; our client has no use for it."""
+    """Read as kubectl does; our client has no use for it."""
     headers = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
     async with await server.client._open(_Call("GET", path, headers=headers)) as response:
         return json.loads(await response.read())

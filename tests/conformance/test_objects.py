@@ -45,7 +45,7 @@ async def test_generated_names_differ(server: Server) -> None:
     assert all(name.startswith("twin-") for name in names)
 
 
-async def test_a_name_is_taken_once(server: Server) -> None:
+async def test_a_second_object_of_the_same_name_is_refused(server: Server) -> None:
     await server.pod("a")
     with pytest.raises(AlreadyExistsError):
         await server.pod("a")
@@ -53,10 +53,10 @@ async def test_a_name_is_taken_once(server: Server) -> None:
 
 async def test_a_missing_object_is_not_found(server: Server) -> None:
     with pytest.raises(NotFoundError) as caught:
-        await server.get("nobody")
+        await server.get("missing")
     assert caught.value.status == 404
     assert caught.value.reason == "NotFound"
-    assert "nobody" in caught.value.message
+    assert "missing" in caught.value.message
 
 
 async def test_pages_together_are_the_collection_of_one_moment(server: Server) -> None:
@@ -133,7 +133,7 @@ async def test_a_patch_of_a_missing_pod_is_not_found(server: Server) -> None:
         await writes.patch_pod(server.client, key, uid, {"metadata": {"labels": {"job": "j"}}})
 
 
-async def test_a_merge_patch_takes_away_with_null(server: Server) -> None:
+async def test_a_merge_patch_removes_a_field_with_null(server: Server) -> None:
     pod = await server.pod("a", metadata={"annotations": {"keep": "1", "drop": "1"}})
     body = {"metadata": {"annotations": {"drop": None}}}
     await writes.patch_pod(server.client, *ref(pod), body)

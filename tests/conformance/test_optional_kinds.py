@@ -23,7 +23,7 @@ from tests.fakes.kube_definitions import DEFINITIONS, definition
 
 KINDS = {kind.source: kind for kind in OPTIONAL}
 NOTED = {labels.MAX_WAIT: "20m"}
-"""Annotations that nothing reads are not kept (`shared.kube.kept_keys`)."""
+"""Annotations that the extender does not read are dropped (`shared.kube.kept_keys`)."""
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +36,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass
 class Mirror:
-    """What a store would hold of one kind."""
+    """The objects of one kind that a store would hold."""
 
     kind: OptionalKind
     held: dict[str, Owner | PodGroup]

@@ -59,8 +59,8 @@ async def running(server: Server, *containers: dict[str, Any], supports: bool = 
         for c in containers
     ]
     path = paths.pod(server.namespace, "a", "status")
-    said = {"status": {"phase": "Running", "containerStatuses": statuses}}
-    return loaded(await server.client.patch(path, said, kind=PatchKind.STRATEGIC))
+    status = {"status": {"phase": "Running", "containerStatuses": statuses}}
+    return loaded(await server.client.patch(path, status, kind=PatchKind.STRATEGIC))
 
 
 async def resize(
@@ -121,7 +121,7 @@ async def test_the_answer_is_the_precondition_of_the_next_resize(server: Server)
     assert requests(pod) == ["500m"]
 
 
-async def test_a_note_and_a_resize_follow_each_other(server: Server) -> None:
+async def test_an_annotation_and_a_resize_are_two_writes_in_order(server: Server) -> None:
     pod = await running(server, container(**BURSTABLE))
     note = {"metadata": {"annotations": {labels.CPU_GIVEN: "main=500m"}}}
     version = pod["metadata"]["resourceVersion"]
@@ -135,7 +135,7 @@ async def test_a_note_and_a_resize_follow_each_other(server: Server) -> None:
         200,
         1000,
     )
-    # its node still has what it had: that is what kube-scheduler counts, and so do we
+    # its node still reports the old amounts: kube-scheduler counts those, and so do we
     assert (dict(seen.shape.requests)["cpu"], seen.borrowed_milli) == (500, 0)
     gone = {"metadata": {"annotations": {labels.CPU_GIVEN: None}}}
     await writes.patch_pod(
@@ -160,7 +160,7 @@ async def test_a_resize_carries_no_annotation(server: Server) -> None:
     assert "mine" not in changed["metadata"].get("labels", {})
 
 
-async def test_only_the_pod_as_it_was_read_is_resized(server: Server) -> None:
+async def test_only_the_version_that_was_read_is_resized(server: Server) -> None:
     pod = await running(server, container(**BURSTABLE))
     await resize(server, pod, 300)
     with pytest.raises(ConflictError):
@@ -207,7 +207,7 @@ async def test_only_cpu_and_memory_are_resized(server: Server) -> None:
             await server.client.patch(path, body, kind=PatchKind.STRATEGIC)
 
 
-async def test_on_a_node_that_does_not_know_of_resizes_nothing_is_resized(server: Server) -> None:
+async def test_a_node_without_in_place_resize_resizes_nothing(server: Server) -> None:
     pod = await running(server, container(**BURSTABLE), supports=False)
     with pytest.raises((InvalidError, ForbiddenError), match="without support for resize"):
         await resize(server, pod, 200)

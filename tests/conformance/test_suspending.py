@@ -17,7 +17,7 @@ async def job(server: Server, **spec: Any) -> Owner:
     template = {
         "spec": {
             "restartPolicy": "Never",
-            "schedulerName": "nobody",
+            "schedulerName": "none",
             "containers": [{"name": "main", "image": "example.org/none:1"}],
         }
     }
@@ -29,7 +29,7 @@ async def live_job(server: Server) -> Owner:
     return parse.decode_job(await server.client.get(paths.job(server.namespace, "j")))
 
 
-async def test_a_job_is_suspended_as_it_was_seen_and_resumed(server: Server) -> None:
+async def test_a_job_is_suspended_by_its_version_and_resumed(server: Server) -> None:
     await job(server)
     seen = await eventually(lambda: live_job(server))
     suspended = parse.decode_job(
@@ -53,7 +53,7 @@ async def test_a_job_is_suspended_as_it_was_seen_and_resumed(server: Server) -> 
 
 
 async def retried(server: Server, write: Any) -> bytes:
-    """The Job's controller writes to it too: what was read may be old at once."""
+    """The Job's controller writes to it too: a version that was read may soon be outdated."""
     while True:
         try:
             return bytes(await write(await live_job(server)))
@@ -77,7 +77,7 @@ async def test_the_failure_conditions_of_a_job_are_read(server: Server) -> None:
 
 @REAL
 async def test_a_resumed_job_makes_new_pods_while_old_ones_still_end(server: Server) -> None:
-    """Why a migration resumes only when the last old object is gone."""
+    """This is why a migration resumes only when the last old object is gone."""
     await job(server)
     (pod,) = await eventually(lambda: _pods(server), PATIENCE_SECONDS)
     await writes.bind(server.client, *ref(pod), NODE)

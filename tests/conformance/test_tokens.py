@@ -10,7 +10,7 @@ from shared.kube.errors import InvalidError, NotFoundError
 from tests.conformance.conftest import Server, ref
 from tests.fakes.eventually import eventually
 
-OURS, OTHER = "shuntyard-extender", "somebody-else"
+OURS, OTHER = "shuntyard-extender", "another-service"
 ACCOUNTS = "/api/v1/serviceaccounts"
 
 
@@ -55,13 +55,13 @@ async def test_a_token_of_a_pod_without_a_node_names_none(server: Server) -> Non
     assert (found.authenticated, found.node) == (True, "")
 
 
-async def test_a_token_of_no_pod_names_no_node(server: Server) -> None:
+async def test_a_token_without_a_pod_names_no_node(server: Server) -> None:
     user = await account(server)
     found = await reviews.review_token(server.client, await issue(server, None), OURS)
     assert (found.authenticated, found.user.username, found.node) == (True, user, "")
 
 
-async def test_only_the_audiences_that_were_asked_about_are_answered(server: Server) -> None:
+async def test_only_requested_audiences_are_answered(server: Server) -> None:
     await account(server)
     token = await issue(server, None, audiences=[OURS, OTHER])
     found = await reviews.review_token(server.client, token, OURS)
@@ -83,7 +83,7 @@ async def test_an_invalid_token_is_not_authenticated(server: Server, token: str)
     assert "invalid bearer token" in found.error
 
 
-async def test_no_token_at_all_is_a_bad_request(server: Server) -> None:
+async def test_a_missing_token_is_a_bad_request(server: Server) -> None:
     with pytest.raises(InvalidError):
         await reviews.review_token(server.client, "", OURS)
 
@@ -106,6 +106,6 @@ async def test_a_token_needs_its_account_its_pod_and_ten_minutes(server: Server)
         await issue(server, None)
     await account(server)
     with pytest.raises(NotFoundError):
-        await issue(server, {"metadata": {"name": "nobody", "uid": "x"}})
+        await issue(server, {"metadata": {"name": "missing", "uid": "x"}})
     with pytest.raises(InvalidError):
         await issue(server, None, expirationSeconds=599)

@@ -16,20 +16,20 @@ LINE = {"key": "zone", "operator": "In", "values": ["a", "b"]}
 VOLUME: dict[str, Any] = {
     "capacity": AMOUNT,
     "accessModes": ["ReadWriteMany", "ReadWriteOnce"],
-    "storageClassName": "of-nobody",
+    "storageClassName": "without-provisioner",
     "hostPath": {"path": "/nowhere"},
 }
 
 
 @pytest.fixture
 async def volume_name(server: Server) -> AsyncIterator[str]:
-    """A name that is free among all namespaces' volumes; what has it goes after the test."""
+    """Return a name that no volume has; its volume is deleted after the test."""
     yield f"of-{server.namespace}"
     with suppress(NotFoundError):
         await server.client.delete(f"{paths.VOLUMES}/of-{server.namespace}", grace_seconds=0)
 
 
-async def test_a_new_claim_is_not_bound_and_says_for_how_many_it_is(server: Server) -> None:
+async def test_a_new_claim_is_unbound_and_has_its_access_modes(server: Server) -> None:
     spec = {
         "accessModes": ["ReadWriteMany"],
         "storageClassName": "unknown",

@@ -27,7 +27,7 @@ async def watching(
         yield (json.loads(line) async for line in lines)
 
 
-def told(event: dict[str, Any]) -> tuple[str, str]:
+def type_and_name(event: dict[str, Any]) -> tuple[str, str]:
     return event["type"], event["object"]["metadata"]["name"]
 
 
@@ -38,7 +38,7 @@ async def test_changes_arrive_in_order_with_growing_versions(server: Server) -> 
     await writes.delete_pod(server.client, *ref(pod))
     async with watching(server, resourceVersion=version) as events:
         seen = [await anext(events) for _ in range(4)]
-    assert [told(event) for event in seen] == [
+    assert [type_and_name(event) for event in seen] == [
         ("ADDED", "a"),
         ("MODIFIED", "a"),
         ("MODIFIED", "a"),  # the deletion begins
@@ -52,9 +52,9 @@ async def test_changes_arrive_in_order_with_growing_versions(server: Server) -> 
 async def test_a_watch_without_a_version_begins_with_existing_objects(server: Server) -> None:
     await server.pod("a")
     async with watching(server) as events:
-        assert told(await anext(events)) == ("ADDED", "a")
+        assert type_and_name(await anext(events)) == ("ADDED", "a")
         await server.pod("b")
-        assert told(await anext(events)) == ("ADDED", "b")
+        assert type_and_name(await anext(events)) == ("ADDED", "b")
 
 
 async def test_an_object_enters_and_leaves_a_selection(server: Server) -> None:
@@ -66,14 +66,14 @@ async def test_an_object_enters_and_leaves_a_selection(server: Server) -> None:
     async with watching(
         server, resourceVersion=version, fieldSelector="spec.nodeName=node-1"
     ) as events:
-        seen = [told(await anext(events)) for _ in range(3)]
+        seen = [type_and_name(await anext(events)) for _ in range(3)]
     assert seen == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
     async with watching(server, resourceVersion=version, fieldSelector="spec.nodeName=") as events:
-        seen = [told(await anext(events)) for _ in range(3)]
+        seen = [type_and_name(await anext(events)) for _ in range(3)]
     assert seen == [("ADDED", "a"), ("ADDED", "b"), ("DELETED", "a")]
 
 
-async def test_an_expired_version_is_gone(server: Server) -> None:
+async def test_an_expired_version_answers_gone(server: Server) -> None:
     await server.pod("a")
     protocol = ListWatch(PODS, lambda _key, _error: None)
     version = await server.expired_version()

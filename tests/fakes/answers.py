@@ -48,7 +48,7 @@ QUEUE = api.QueueResponse(
             members=1,
             min_available=None,
             reason="GangSizeUnknown",
-            message="nobody says how many pods the job has",
+            message="the job's number of pods is not stated",
         ),
     ),
 )

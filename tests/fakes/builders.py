@@ -1,4 +1,4 @@
-"""Nodes, pods and rooms for tests: say what matters, the rest has sane defaults.
+"""Nodes, pods and node tables for tests, with a default for every field.
 
 Amounts are texts as in manifests: ``cpu="500m"``, ``requests={"nvidia.com/gpu": "1"}``.
 """
@@ -45,7 +45,7 @@ def make_shape(
     host_ports: Iterable[int | HostPort] = (),
     unmodelled: Sequence[str] = (),
 ) -> PodShape:
-    """``cpu="0"`` asks for none; a host port given as a number is TCP on every address."""
+    """``cpu="0"`` requests none; a host port given as a number is TCP on every address."""
     amounts = _amounts({"cpu": cpu, "memory": memory, "pods": "1", **(requests or {})})
     return PodShape(
         requests=tuple(sorted((name, amount) for name, amount in amounts.items() if amount)),
@@ -160,10 +160,10 @@ def make_owner(
     template: Mapping[str, str] | None = None,
     selects: Mapping[str, str] | None = None,
 ) -> Owner:
-    """A Job unless ``kind`` says otherwise.
+    """A Job, or an object of another ``kind``.
 
-    ``template``: annotations of its pods, of which those are kept that count on owners alone;
-    ``selects``: labels that its pods have.
+    ``template``: annotations of its pods, without those that do not count on owners;
+    ``selects``: labels of its pods.
     """
     noted = {key: text for key, text in (template or {}).items() if key in names.OF_OWNER}
     groups = {"Job": "batch/v1", "StatefulSet": "apps/v1"}
@@ -224,7 +224,7 @@ def make_taint(text: str) -> Taint:
 def make_room(
     *nodes: Node, placed: Mapping[str, Iterable[Pod | PodShape]] | None = None
 ) -> NodeTable:
-    """The room of ``nodes`` with what ``placed`` puts on them by node name."""
+    """The node table of ``nodes`` with what ``placed`` puts on them by node name."""
     ordered = tuple(sorted(nodes, key=lambda node: node.name))
     extra = {name for node in ordered for name, amount in node.allocatable.items() if amount}
     resources = ("cpu", "memory", "pods", *sorted(extra - {"cpu", "memory", "pods"}))

@@ -38,7 +38,7 @@ class Shelf:
 
 @dataclass
 class Replica:
-    """Reads, and some time later writes what it has made of that."""
+    """Reads, and writes the new version some time later."""
 
     shelf: Shelf
     wanted: Wanted = WANTED
@@ -65,7 +65,7 @@ class Replica:
 
 
 def fresh(now: float, **changes: object) -> dict[str, bytes]:
-    """Return what a Secret holds after the first look."""
+    """Return the content of a Secret after the first pass."""
     shelf = Shelf()
     Replica(shelf, replace(WANTED, **changes)).look(now)  # type: ignore[arg-type]
     return dict(shelf.data)
@@ -76,7 +76,7 @@ def chain(data: Mapping[str, bytes], key: str = certificates.SERVER) -> list[x50
 
 
 def accepted(trusted: bytes, shown: list[x509.Certificate], now: float, host: str = HOST) -> bool:
-    """Say whether a client that trusts ``trusted`` accepts a server's certificate."""
+    """Return True if a client that trusts ``trusted`` accepts a server's certificate."""
     at = dt.datetime.fromtimestamp(now, dt.UTC)
     store = Store(x509.load_pem_x509_certificates(trusted))
     verifier = PolicyBuilder().store(store).time(at).build_server_verifier(x509.DNSName(host))
@@ -88,7 +88,7 @@ def accepted(trusted: bytes, shown: list[x509.Certificate], now: float, host: st
 
 
 def client_accepted(trusted: bytes, shown: list[x509.Certificate], now: float) -> bool:
-    """Say whether a server that trusts ``trusted`` accepts a client's certificate."""
+    """Return True if a server that trusts ``trusted`` accepts a client's certificate."""
     store = Store(x509.load_pem_x509_certificates(trusted))
     at = dt.datetime.fromtimestamp(now, dt.UTC)
     try:

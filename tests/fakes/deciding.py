@@ -10,5 +10,5 @@ from extender.core.queue.state import QueueState, QueueTrigger
 def queue_pass(
     snapshot: Snapshot, state: QueueState, reading: Reading, parameters: CoreParameters
 ) -> QueueOutcome:
-    """Return one pass of the queue since which nothing happened but the snapshot."""
+    """Return one pass of the queue since which only the snapshot has changed."""
     return QUEUE.decide(Session(snapshot, reading, parameters), state, QueueTrigger())

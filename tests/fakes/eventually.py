@@ -9,7 +9,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 PATIENCE_SECONDS = 60.0
-"""A test that holds never waits for it; one that fails shall not do so because others compute."""
+"""A passing test never waits so long; a failing one must not fail because the machine is busy."""
 
 _FIRST_PAUSE_SECONDS = 0.001
 _MOST_PAUSE_SECONDS = 0.1
@@ -21,7 +21,7 @@ async def eventually(
     """Return the first truthy answer of ``check``; an AssertionError inside it means "not yet".
 
     Raises:
-        AssertionError: It did not come true ``within_seconds``; says the last answer or failure.
+        AssertionError: It did not become true ``within_seconds``; has the last answer or failure.
     """
     deadline = time.monotonic() + within_seconds
     pause_seconds = _FIRST_PAUSE_SECONDS

@@ -1,7 +1,7 @@
 """The extender as agents see it: the agents' listener over TLS, which keeps all reports.
 
-Each body is read with the real wire models and refused as the extender refuses it. A test sets what
-is answered, takes a replica away and brings it back on the same port.
+Each body is read with the real wire models and refused as the extender refuses it. A test sets the
+answers, stops a replica and starts it again on the same port.
 """
 
 import contextlib
@@ -55,12 +55,12 @@ class FakeExtender:
 
     Attributes:
         pods: What is on the node.
-        acting: Whether it decides.
-        commands: What it wants, repeated in every answer.
-        full_wanted: Said once, with the next answer.
-        refusal: Status and text that are answered to everything; None: it answers well.
-        token: The one that is accepted.
-        heartbeats: Those it took, in order.
+        acting: Whether it leads.
+        commands: Its commands, repeated in every answer.
+        full_wanted: Set once, in the next answer.
+        refusal: Status and text of every answer; None: it accepts.
+        token: The accepted one.
+        heartbeats: Those it accepted, in order.
         packed: Of each whether it came compressed.
     """
 
@@ -87,7 +87,7 @@ class FakeExtender:
         return [event for one in self.heartbeats for event in one.events]
 
     def reports(self) -> dict[str, PodReport]:
-        """What it knows of the node now: full reports replace, others change."""
+        """Pods of the node: full reports replace, others change."""
         known: dict[str, PodReport] = {}
         for one in list(self.heartbeats):
             if one.full:
@@ -169,5 +169,11 @@ async def fake_extender(trust: Trust, *pods: PodPlace) -> AsyncIterator[FakeExte
 
 def place(name: str, **fields: object) -> PodPlace:
     """A pod of the job of its name, in the namespace ``team``."""
-    said = {"namespace": "team", "name": name, "uid": f"uid-{name}", "job": name, "created_at": 1.0}
-    return PodPlace.model_validate({**said, **fields})
+    defaults = {
+        "namespace": "team",
+        "name": name,
+        "uid": f"uid-{name}",
+        "job": name,
+        "created_at": 1.0,
+    }
+    return PodPlace.model_validate({**defaults, **fields})

@@ -1,4 +1,4 @@
-"""An API server inside the test process: quick, strict about what matters to us, faulty on demand.
+"""An API server inside the test process: fast, strict where it matters to us, faults on demand.
 
 ::
 
@@ -8,7 +8,7 @@
         ...
         assert fake.verbs("pods/binding") == ["create"]
 
-The conformance suite (tests/conformance) holds it to the real one.
+The conformance suite (tests/conformance) compares it with the real one.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ class Call:
 
 
 class FakeKube:
-    """The server; everything a test does to it directly is announced to the watches at once.
+    """The server; every change a test makes directly is announced to the watches at once.
 
     Attributes:
         faults: Orders of faults.
@@ -78,7 +78,7 @@ class FakeKube:
     @classmethod
     @asynccontextmanager
     async def running(cls) -> AsyncIterator[Self]:
-        """Lend a server that listens on a free port of 127.0.0.1."""
+        """Yield a server that listens on a free port of 127.0.0.1."""
         fake = cls()
         app = web.Application(client_max_size=2**26)
         app.router.add_route("*", "/{path:.*}", fake._serve)
@@ -97,7 +97,7 @@ class FakeKube:
 
     @property
     def credentials(self) -> Credentials:
-        """What ``KubeClient.connect`` takes."""
+        """The credentials for ``KubeClient.connect``."""
         return Credentials(server=self._url, token=FixedToken(self.token or None))
 
     def put(self, collection: str, manifest: Object) -> Object:
@@ -135,7 +135,7 @@ class FakeKube:
         self.installed.add(collection)
 
     def uninstall(self, collection: str) -> None:
-        """Take its definition away: its objects go first, then its watches end."""
+        """Remove its definition: its objects go first, then its watches end."""
         for found in self.objects(collection):
             meta = found["metadata"]
             self.remove(collection, meta["name"], meta.get("namespace", ""))
@@ -143,11 +143,11 @@ class FakeKube:
         self.watches.hang_up(collection)
 
     def compact(self) -> None:
-        """Forget the history: older watches and pages get 410."""
+        """Drop the history: older watches and pages get 410."""
         self.actions.store.compact()
 
     def verbs(self, resource: str) -> list[str]:
-        """Return the verbs that were asked of a resource, e.g. ``pods/binding``."""
+        """Return the verbs that were called on a resource, e.g. ``pods/binding``."""
         return [call.verb for call in self.calls if call.resource == resource]
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
@@ -247,7 +247,7 @@ async def _suffer(fault: kube_faults.Fault | None, request: web.Request) -> None
             raise fault.refusal()
         case kube_faults.Disconnect():
             _cut(request)
-            raise Refusal(503, "Disconnected", "nobody hears this any more")
+            raise Refusal(503, "Disconnected", "the client has disconnected")
         case kube_faults.Slow():
             await fault.gate.wait()
         case _:

@@ -22,8 +22,8 @@ EVENT_FIELDS = ("reason", "action", "eventTime", "reportingController", "reporti
 
 
 AGE_SECONDS = 3600.0
-"""How old objects are when they appear: beyond what spares the young, far from any longest wait.
-A fixed moment would pass a day's wait on a certain day, and tests would fail from then on."""
+"""How old objects are when they appear: older than the delays for young pods, far from any longest
+wait. A fixed moment would pass a day's wait on a certain day, and tests would fail from then on."""
 
 
 class Actions:
@@ -54,7 +54,7 @@ class Actions:
             left = self.store.collection(target.collection, target.namespace, selector(params))
         limit = int(params.get("limit", "0")) or len(left)
         if params.get("resourceVersion") == "0" and not token:
-            limit = len(left)  # served from the watch cache, which knows no pages
+            limit = len(left)  # served from the watch cache, which has no pages
         metadata = {"resourceVersion": str(version)}
         if len(left) > limit:
             metadata["continue"] = self._keep(version, left[limit:])
@@ -68,7 +68,7 @@ class Actions:
         }
 
     def check_place(self, target: Target, body: Object) -> None:
-        """Refuse what has no namespace to be in, and Events that do not say who reports."""
+        """Refuse an object without a namespace, and Events without a reporter."""
         namespace = ("/api/v1/namespaces", "", target.namespace)
         if target.namespace and self.store.get(namespace) is None:
             raise not_found("namespaces", target.namespace)

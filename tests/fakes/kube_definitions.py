@@ -8,7 +8,7 @@ DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def definition(collection: str, kind: str) -> dict[str, Any]:
-    """Return a CustomResourceDefinition that takes anything for ``spec`` and ``status``."""
+    """Return a CustomResourceDefinition that accepts anything for ``spec`` and ``status``."""
     group, version = paths.group_version(collection).split("/")
     plural = collection.rpartition("/")[2]
     free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -25,7 +25,7 @@ def definition(collection: str, kind: str) -> dict[str, Any]:
         "kind": "CustomResourceDefinition",
         "metadata": {
             "name": f"{plural}.{group}",
-            # groups under *.k8s.io and *.kubernetes.io are taken only with this
+            # groups under *.k8s.io and *.kubernetes.io are accepted only with this
             "annotations": {"api-approved.kubernetes.io": "unapproved, a test"},
         },
         "spec": {

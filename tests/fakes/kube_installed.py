@@ -9,7 +9,7 @@ from tests.fakes.kube_request import BUILT_IN
 
 
 def check(collection: str, installed: Iterable[str], absent: Iterable[str]) -> None:
-    """Refuse what is not there, in the words of the real server."""
+    """Refuse a missing resource, with the message of the real server."""
     built_in = collection.startswith("/api/") or paths.group_version(collection) in BUILT_IN
     if collection in absent or not (built_in or collection in installed):
         raise Refusal(404, "NotFound", "the server could not find the requested resource")

@@ -16,7 +16,7 @@ _MUTABLE = ("schedulingGates", "tolerations", "activeDeadlineSeconds")
 
 
 def admit(pod: Object, now: str) -> None:
-    """Fill in what defaulting, admission and the create strategy fill in."""
+    """Fill in the fields that defaulting, admission and the create strategy fill in."""
     spec = pod.setdefault("spec", {})
     spec.setdefault("schedulerName", "default-scheduler")
     spec.setdefault("restartPolicy", "Always")
@@ -40,7 +40,7 @@ def check_created(pod: Object) -> None:
 
 
 def check_updated(old: Object, new: Object) -> None:
-    """Refuse what may not change."""
+    """Refuse a change of a fixed field."""
     name = old["metadata"]["name"]
     before, after = copy.deepcopy(old["spec"]), copy.deepcopy(new["spec"])
     gates = _gates(before)
@@ -118,7 +118,7 @@ def _forget_mutable(spec: Object, *, gated: bool) -> None:
 
 
 def _check_narrowed(name: str, before: Object, after: Object) -> None:
-    """While gated, node selector and required node affinity may only ask for more."""
+    """While gated, node selector and required node affinity may only become narrower."""
     selector = after.get("nodeSelector") or {}
     if not (before.get("nodeSelector") or {}).items() <= selector.items():
         raise invalid("Pod", name, "spec.nodeSelector", "only additions are allowed")

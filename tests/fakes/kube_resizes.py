@@ -2,7 +2,7 @@
 
 Source: kubernetes ``pkg/registry/core/pod/strategy.go`` (podResizeStrategy), ValidatePodResize,
 ``ComputePodQOS`` and the admission plugin PodResizeValidator, v1.36. There is no kubelet here:
-nobody grants or defers anything.
+no resize is granted or deferred.
 """
 
 import copy
@@ -19,7 +19,7 @@ CONTAINERS = ("containers", "initContainers")
 
 
 def resized(old: Object, new: Object, node: Object | None) -> Object:
-    """Return the pod with the new resources of its containers; whatever else is new is dropped."""
+    """Return the pod with the new resources of its containers; other changes are dropped."""
     name = old["metadata"]["name"]
     result = copy.deepcopy(old)
     for field in CONTAINERS:
@@ -41,7 +41,7 @@ def resized(old: Object, new: Object, node: Object | None) -> Object:
 
 
 def _admit(pod: Object, node: Object | None) -> None:
-    """A pod on a node may not ask for more than that has."""
+    """A pod on a node may not request more than the node has."""
     where = pod["spec"]["nodeName"]
     if node is None:
         raise Refusal(403, "Forbidden", f'node "{where}" not found')

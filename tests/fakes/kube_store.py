@@ -67,7 +67,7 @@ class Store:
         yield from self._history[start:]
 
     def compact(self) -> None:
-        """Forget the history: watches and pages from before the last change get 410."""
+        """Drop the history: watches and pages from before the last change get 410."""
         self.compacted = self.version
         self._history.clear()
 

@@ -1,4 +1,4 @@
-"""Service account tokens of the fake API server: TokenRequest makes them, TokenReview judges them.
+"""Service account tokens of the fake API server: TokenRequest issues, TokenReview checks them.
 
 Source: kubernetes ``pkg/registry/core/serviceaccount/storage/token.go`` and
 ``pkg/serviceaccount/claims.go``, v1.36.
@@ -58,7 +58,7 @@ class Tokens:
         *,
         seconds: float = 3600,
     ) -> str:
-        """Make a token past every check; ``seconds`` below 0: one that has expired."""
+        """Issue a token past every check; ``seconds`` below 0: one that has expired."""
         end = SystemClock().now() + seconds
         claims = {"aud": audiences, "exp": end, "jti": f"{next(self._serial)}", "sub": user}
         token = ".".join((_part({"alg": "ES256"}), _part(claims), "signature"))
@@ -72,7 +72,7 @@ class Tokens:
         return {PROXIED_AUTHORIZATION: f"Bearer {token}"}
 
     def review(self, body: Object) -> Object:
-        """TokenReview: whether a token is good for one of the audiences asked about."""
+        """TokenReview: whether a token is valid for one of the requested audiences."""
         self.reviews += 1
         spec = body.get("spec", {})
         if not spec.get("token"):

@@ -37,7 +37,7 @@ class Watches:
         return len(self._open)
 
     def wake(self) -> None:
-        """Have every watch look for changes."""
+        """Have every watch read the changes."""
         self._news.set()
         self._news = asyncio.Event()
 
@@ -124,9 +124,9 @@ class Watches:
         about, lines = watch.about, []
         try:
             for change in self._store.since(watch.version):
-                told = event(change, about.collection, about.namespace, watch.wanted)
-                if told is not None:
-                    lines.append(_line(told))
+                message = event(change, about.collection, about.namespace, watch.wanted)
+                if message is not None:
+                    lines.append(_line(message))
                 watch.version = change.version
         except Refusal as refusal:
             self._open.remove(watch)
@@ -140,8 +140,8 @@ class Watches:
         return lines
 
 
-def _line(told: Any) -> bytes:
-    return json.dumps(told).encode() + b"\n"
+def _line(message: Any) -> bytes:
+    return json.dumps(message).encode() + b"\n"
 
 
 async def _spoiled(fault: kube_faults.Fault | None, response: web.StreamResponse) -> bool:

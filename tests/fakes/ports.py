@@ -36,7 +36,7 @@ REFUSED = "shuntyard: planned on another node"
 
 @dataclass
 class FakeScheduler:
-    """Passes the first offered node, scores nodes 10, 9, 8 …, binds with ``bind_error``."""
+    """Accepts the first offered node, scores nodes 10, 9, 8 …, binds with ``bind_error``."""
 
     bind_error: CallError | None = None
     verdict: FilterVerdict | None = None

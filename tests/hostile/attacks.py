@@ -41,8 +41,8 @@ def invented_names_in_a_log(job: Path) -> str:
     with (job / "0.log").open("w") as stream:
         stream.write(known)
         for line in range(NAMES // 10):
-            said = {f"{'n' * 150}-{line}-{k}": 1.0 for k in range(100)}
-            stream.write(f"{CRI}{said | {'epoch': line}}\n")
+            values = {f"{'n' * 150}-{line}-{k}": 1.0 for k in range(100)}
+            stream.write(f"{CRI}{values | {'epoch': line}}\n")
     return "path=log"
 
 
@@ -60,8 +60,8 @@ def invented_names_in_files(job: Path) -> str:
 def invented_names_for_each_rank(job: Path) -> str:
     with (job / "out.txt").open("w") as stream:
         for rank in range(640, 0, -1):
-            said = json.dumps({"step": 1, **{f"{rank}-{k}": 1.0 for k in range(256)}})
-            stream.write(f"[default{rank}]:{said}\n" * 2)
+            values = json.dumps({"step": 1, **{f"{rank}-{k}": 1.0 for k in range(256)}})
+            stream.write(f"[default{rank}]:{values}\n" * 2)
     return "path=out.txt"
 
 

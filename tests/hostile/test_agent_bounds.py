@@ -63,7 +63,7 @@ INVENTED: dict[str, tuple[str, Callable[[int], str]]] = {
 
 
 @pytest.mark.parametrize(("kind", "line"), INVENTED.values(), ids=INVENTED)
-def test_a_parser_remembers_so_many_names(kind: str, line: Callable[[int], str]) -> None:
+def test_a_parser_keeps_a_limited_number_of_names(kind: str, line: Callable[[int], str]) -> None:
     """(defect A4)"""
     parser = parser_for(kind)
     assert isinstance(parser, Parser)
@@ -83,20 +83,20 @@ def test_a_metric_with_an_empty_range_has_no_distinct_steps() -> None:
     assert [repeats.exact("m0", step) for step in (1.0, 2.0)] == [None, 2.0]
 
 
-def test_a_source_knows_so_many_metrics() -> None:
+def test_a_source_keeps_a_limited_number_of_metrics() -> None:
     series = Series()
     for number in range(NAMES):
         series.take(Point(f"{'é' * 190}{number}", 1.0, 1.0))
     assert series.held_bytes < POD_MEMORY_BYTES / 2
 
 
-def test_a_source_tells_so_many_events_of_one_reading() -> None:
+def test_a_source_reports_a_limited_number_of_events_of_one_reading() -> None:
     source = SaidSource()
     backwards = [Point("loss", float("nan"), float(10_000 - n)) for n in range(1000)]
     assert len(source.say(*backwards)) == POD_EVENTS
 
 
-def test_a_record_of_any_number_of_fields_and_of_any_length_is_gone_through() -> None:
+def test_a_record_of_any_length_and_number_of_fields_is_parsed() -> None:
     many = b"".join(events.field(n, 1) for n in range(20, 20_000))
     value = events.simple("loss", 1.0) + many
     good = events.record(events.event(1, value))
@@ -106,7 +106,7 @@ def test_a_record_of_any_number_of_fields_and_of_any_length_is_gone_through() ->
     assert ([point.step for point in points], taken) == ([1, 1], 2 * len(good) + len(huge))
 
 
-def test_a_part_of_a_file_makes_so_many_lines() -> None:
+def test_a_part_of_a_file_makes_a_limited_number_of_lines() -> None:
     data = b"\r\n" * 2**20
     assert len(head_of(data, 1000)) < 20_000
     assert head_of(b"a\n" * 5000, 1000) == b"a\n" * 5000
@@ -119,7 +119,7 @@ def test_a_part_of_a_file_makes_so_many_lines() -> None:
     assert lines == 20_000
 
 
-def test_a_line_of_a_containers_log_has_so_many_bytes() -> None:
+def test_a_line_of_a_containers_log_has_a_limited_length() -> None:
     cutter = CriCutter(1000)
     bar = "a\r" * 10_000
     data, lines, dropped = f"{CRI}{bar}\n{CRI}ok\n".encode(), (), 0
@@ -130,7 +130,7 @@ def test_a_line_of_a_containers_log_has_so_many_bytes() -> None:
     assert cutter.held_bytes == 0
 
 
-def test_a_file_that_is_written_faster_than_it_is_read_is_entered_near_its_end(
+def test_a_file_that_is_written_faster_than_it_is_read_is_resumed_near_its_end(
     tmp_path: Path,
 ) -> None:
     file, limits = tmp_path / "log", Limits(behind_bytes=10_000, from_start_bytes=1000)
@@ -147,7 +147,7 @@ def test_a_file_that_is_written_faster_than_it_is_read_is_entered_near_its_end(
     assert not follower.poll(2.0).lines
 
 
-def test_a_file_of_the_past_is_not_taken_for_one_that_is_too_fast(tmp_path: Path) -> None:
+def test_an_old_file_does_not_count_as_written_too_fast(tmp_path: Path) -> None:
     file, limits = tmp_path / "log", Limits(behind_bytes=1000, bytes_per_poll=500)
     file.write_text("".join(f"{n}\n" for n in range(1000)))
     follower, lines = FileFollower(file, limits=limits), 0
@@ -225,8 +225,8 @@ def test_a_heartbeat_of_a_full_node_is_bounded() -> None:
         PodReport(uid=Uid(f"{n}"), problem=text, progress=progress, checkpoint=checkpoint)
         for n in range(250)
     )
-    told = tuple(bodies.event("0", 1.0, "nan", text) for _ in range(1000))
-    message = Message(1, True, NodeState(), pods, (), told, 0)
+    pod_events = tuple(bodies.event("0", 1.0, "nan", text) for _ in range(1000))
+    message = Message(1, True, NodeState(), pods, (), pod_events, 0)
     body = bodies.heartbeat(message, node="n1", boot="b", sent_at=9.0, dropped=2)
     assert len(body.model_dump_json(exclude_none=True).encode()) < 2.5 * 2**20
 
@@ -243,7 +243,7 @@ def test_a_pod_of_many_events_costs_no_other_pod_its_own() -> None:
     assert [one.at for one in box.next(NodeState(), monotonic=0.0).events] == [5.0]
 
 
-def test_control_groups_without_number_are_looked_at_in_part(tmp_path: Path) -> None:
+def test_a_limited_number_of_control_groups_is_sampled(tmp_path: Path) -> None:
     for number in range(300):
         group = tmp_path / f"{number}"
         (group / "inner").mkdir(parents=True)
@@ -254,7 +254,7 @@ def test_control_groups_without_number_are_looked_at_in_part(tmp_path: Path) -> 
     assert len(pids) <= 4096
 
 
-async def test_an_answer_without_end_is_not_read_to_its_end(
+async def test_an_endless_answer_is_cut(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(client, "MOST_ANSWER_BYTES", 10_000)
@@ -272,7 +272,7 @@ async def test_an_answer_without_end_is_not_read_to_its_end(
                 await client._bounded(response.content)
 
 
-def test_lines_of_json_of_many_keys_have_so_many_points() -> None:
+def test_a_line_of_json_of_many_keys_has_a_limited_number_of_points() -> None:
     line = json.dumps({"step": 1, **{f"k{n}": 1.0 for n in range(NAMES)}})
     parser = parser_for("jsonl")
     assert isinstance(parser, Parser)

@@ -52,7 +52,7 @@ async def connected(lent: Yard, trust: Trust, listener: str) -> AsyncIterator[St
 
 
 async def is_served(lent: Yard) -> None:
-    """Kube-scheduler, users and agents are answered, each on its listener."""
+    """Kube-scheduler, users and agents get answers, each at its listener."""
     async with asyncio.timeout(60):
         body = {"Pod": {"metadata": {"name": "x"}}, "NodeNames": ["a"]}
         async with lent.session.post(f"{lent.running.scheduler_url}/filter", json=body) as answer:
@@ -154,10 +154,8 @@ BEHIND = b"GET /livez HTTP/1.1\r\nHost: smuggled\r\n\r\n"
 
 
 @pytest.mark.parametrize("headers", SMUGGLED.values(), ids=SMUGGLED)
-async def test_a_request_that_can_be_read_in_two_ways_is_refused(
-    lent: Yard, trust: Trust, headers: bytes
-) -> None:
-    """And what follows on the connection is not taken for another request."""
+async def test_an_ambiguous_request_is_refused(lent: Yard, trust: Trust, headers: bytes) -> None:
+    """And the rest of the connection is not read as another request."""
     async with connected(lent, trust, "people") as (reader, writer):
         head = f"POST /v1/what-if HTTP/1.1\r\nHost: x\r\n{_role_pass(lent)}"
         writer.write(head.encode() + headers + BEHIND)
@@ -191,7 +189,7 @@ async def test_a_manifest_that_is_nested_without_end_is_refused(lent: Yard) -> N
     await is_served(lent)
 
 
-async def test_a_body_larger_than_it_may_be_is_refused_on_its_way(lent: Yard, trust: Trust) -> None:
+async def test_a_body_over_the_limit_is_refused_while_it_arrives(lent: Yard, trust: Trust) -> None:
     """A chunked body has no declared length, so the bytes received are counted."""
     piece = b" " * 2**22
     for listener, path, most in (
@@ -225,7 +223,7 @@ async def test_a_hundred_thousand_labels_in_a_body_are_read_or_refused(lent: Yar
     await is_served(lent)
 
 
-async def test_names_from_anywhere_are_only_names(lent: Yard, caplog) -> None:
+async def test_path_like_names_are_only_names(lent: Yard, caplog) -> None:
     host, port = lent.running.others[0]
     for name in ("../../etc/passwd", "a%0AERROR%20forged", "%1b[2J", "x" * 4000, "%00"):
         for path in (f"/v1/explain?namespace={name}&pod=p", f"/v1/explain?namespace=n&job={name}"):

@@ -19,7 +19,7 @@ from tests.hostile.attacks import ATTACKS, MIB
 from tests.hostile.programs.crowded_node import STEPS
 
 LIMIT_BYTES = 128 * MIB
-"""Of the agent's container (deploy/base/agent.yaml)."""
+"""Memory limit of the agent's container (deploy/base/agent.yaml)."""
 MARGIN_BYTES = 16 * MIB
 PODS = 100
 LEAST_ROUNDS = 25
@@ -40,8 +40,8 @@ def crowd(directory: Path, attacks: Sequence[Attack], pods: int) -> dict[str, An
     file = directory / "volume/team/train/metrics/train.jsonl"
     file.parent.mkdir(parents=True)
     file.write_text('{"step": 1, "loss": 1.0}\n')
-    said = NodePods(node="n1", pods=(*places, place("train")))
-    (directory / "places.json").write_text(said.model_dump_json())
+    pods_of_node = NodePods(node="n1", pods=(*places, place("train")))
+    (directory / "places.json").write_text(pods_of_node.model_dump_json())
     (directory / "pods").mkdir(exist_ok=True)
     program = "tests.hostile.programs.crowded_node"
     rounds = (str(LEAST_ROUNDS), str(2 * most_rounds(pods)))
@@ -66,7 +66,7 @@ def hostile(directory: Path, pattern: Path, number: int, metrics: str) -> PodPla
 
 
 def most_rounds(pods: int) -> int:
-    """How many turns it may take at most until each pod was read once."""
+    """Return how many rounds it may take at most until each pod was read once."""
     return int(pods * POD_SLICE_SECONDS / TURN_CPU_SECONDS) + 2
 
 
@@ -94,14 +94,14 @@ def test_a_hundred_hostile_pods_neither_fill_the_agent_nor_delay_the_pod_that_tr
     assert "a text of at most 2048 characters" in problems
 
 
-@pytest.mark.e2e  # in the gate all of them come at once
+@pytest.mark.e2e  # the gate runs all of them at once
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
-def test_nor_do_a_hundred_of_one_kind(tmp_path: Path, attack: Attack) -> None:
+def test_a_hundred_hostile_pods_of_one_kind_do_no_harm(tmp_path: Path, attack: Attack) -> None:
     """(defect A4)"""
     is_well(crowd(tmp_path, [attack], PODS), PODS)
 
 
 @pytest.mark.e2e  # the most pods a node has
-def test_nor_do_two_hundred_and_fifty(tmp_path: Path) -> None:
+def test_two_hundred_and_fifty_hostile_pods_do_no_harm(tmp_path: Path) -> None:
     """(defect A4)"""
     is_well(crowd(tmp_path, ATTACKS, 250), 250)

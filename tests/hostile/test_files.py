@@ -32,12 +32,12 @@ def test_a_path_outside_is_refused_by_the_annotations_name(path: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["9" * 5000, "0", "-1", "1e9", "٣"])
-def test_a_number_of_steps_that_is_none_is_refused(text: str) -> None:
+def test_an_invalid_number_of_steps_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="total-steps"):
         places.metrics_place(f"total-steps={text}", WHOSE)
 
 
-def test_links_lead_nowhere(tmp_path: Path) -> None:
+def test_links_are_not_followed(tmp_path: Path) -> None:
     root, secret = tmp_path / "volume", tmp_path / "secret"
     (root / "team" / "train").mkdir(parents=True)
     secret.mkdir()
@@ -59,7 +59,7 @@ def test_links_lead_nowhere(tmp_path: Path) -> None:
     assert "link" in follower.poll(0.0).problem
 
 
-def test_a_pipe_or_device_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_or_device_does_not_block_the_agent(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     chunk = FileFollower(tmp_path / "pipe", root=tmp_path).poll(0.0)
     assert "not a regular file" in chunk.problem
@@ -104,6 +104,6 @@ TOO_LARGE = {
 
 
 @pytest.mark.parametrize("pattern", TOO_LARGE.values(), ids=TOO_LARGE)
-def test_a_pattern_that_is_too_large_or_none_is_refused(pattern: str) -> None:
+def test_an_invalid_or_too_large_pattern_is_refused(pattern: str) -> None:
     with pytest.raises(InputError, match=r"annotation shuntyard.io/metrics, regex"):
         Custom(pattern)

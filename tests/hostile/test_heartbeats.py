@@ -39,7 +39,7 @@ FORGED: dict[str, tuple[dict[str, Any], int, str]] = {
 
 
 @pytest.mark.parametrize(("token", "status", "text"), FORGED.values(), ids=FORGED)
-async def test_a_heartbeat_with_a_token_is_refused(
+async def test_a_heartbeat_with_an_invalid_token_is_refused(
     lent: Yard, token: dict[str, Any], status: int, text: str
 ) -> None:
     answer = await lent.beat(heartbeat("a"), lent.token(**token))
@@ -74,7 +74,7 @@ NUMBERS: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize(("text", "field"), NUMBERS.values(), ids=NUMBERS)
-async def test_a_number_that_is_none_is_named(lent: Yard, text: str, field: str) -> None:
+async def test_an_invalid_number_is_named(lent: Yard, text: str, field: str) -> None:
     plain = json.dumps({k: v for k, v in heartbeat("a").items() if f'"{k}"' not in text})
     body = f"{plain[:-1]}, {text}}}"
     answer = await lent.call("POST", "/v1/heartbeats", lent.token(), data=body)
@@ -160,7 +160,7 @@ BODIES: dict[str, tuple[bytes, dict[str, str], int]] = {
 
 
 @pytest.mark.parametrize(("body", "headers", "status"), BODIES.values(), ids=BODIES)
-async def test_a_body_is_refused_that_is(
+async def test_a_body_is_refused_if_it_is(
     lent: Yard, body: bytes, headers: dict[str, str], status: int
 ) -> None:
     answer = await lent.call(
@@ -171,7 +171,7 @@ async def test_a_body_is_refused_that_is(
     await others_are_served(lent)
 
 
-async def test_a_body_in_pieces_without_end_is_cut(lent: Yard) -> None:
+async def test_an_endless_body_in_pieces_is_cut(lent: Yard) -> None:
     sent = 0
 
     async def endless():
@@ -186,13 +186,13 @@ async def test_a_body_in_pieces_without_end_is_cut(lent: Yard) -> None:
     await others_are_served(lent)
 
 
-async def test_a_token_is_looked_at_before_a_body_is_read(lent: Yard) -> None:
+async def test_a_token_is_checked_before_a_body_is_read(lent: Yard) -> None:
     answer = await lent.call("POST", "/v1/heartbeats", "forged", data=io.BytesIO(b" " * 2**23))
     assert answer.status == 401
     assert lent.fake.tokens.reviews == 1
 
 
-async def test_a_report_of_more_than_there_is_room_for_is_refused(lent: Yard) -> None:
+async def test_a_report_over_the_limit_is_refused(lent: Yard) -> None:
     answer = await lent.beat(heartbeat("a", 1, *(progress(f"uid-{i}") for i in range(6000))))
     assert answer.status in {400, 413}
     assert len(answer.text) < 4000

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.component.agent_shell import Node, Running, agent, point, told
+from tests.component.agent_shell import Node, Running, agent, point, reported
 from tests.fakes.eventually import eventually
 from tests.fakes.extender import FakeExtender, Trust, fake_extender, place
 
@@ -39,21 +39,23 @@ async def series(running: Running) -> set[str]:
 
 
 async def until_at(replica: FakeExtender, uid: str, step: int) -> None:
-    """Wait until the replica knows that a training is at a step."""
-    await eventually(told(replica, uid, lambda r: r.progress and r.progress.step == step))
+    """Wait until the replica has a report of the training's step."""
+    await eventually(reported(replica, uid, lambda r: r.progress and r.progress.step == step))
 
 
 async def test_unknown_metric_names_make_no_series_and_are_reported(tmp_path: Path) -> None:
-    await nobody_is_harmed(tmp_path, [line for lines in LINES.values() for line in lines])
+    await harms_no_other_job(tmp_path, [line for lines in LINES.values() for line in lines])
 
 
-@pytest.mark.e2e  # in the gate all of them come at once
+@pytest.mark.e2e  # the gate runs all of them at once
 @pytest.mark.parametrize("lines", LINES.values(), ids=LINES)
-async def test_nor_does_each_alone(tmp_path: Path, lines: list[str]) -> None:
-    await nobody_is_harmed(tmp_path, lines)
+async def test_an_unknown_metric_name_alone_makes_no_series(
+    tmp_path: Path, lines: list[str]
+) -> None:
+    await harms_no_other_job(tmp_path, lines)
 
 
-async def nobody_is_harmed(directory: Path, lines: list[str]) -> None:
+async def harms_no_other_job(directory: Path, lines: list[str]) -> None:
     node = Node(directory, Trust.create(directory))
     await node.write("team/bad/metrics/bad.jsonl", point(1, 2.0))
     await node.write("team/train/metrics/train.jsonl", point(1, 2.0))
@@ -68,5 +70,5 @@ async def nobody_is_harmed(directory: Path, lines: list[str]) -> None:
         await until_at(replica, "uid-train", 2)
         after = await series(running)
         assert [one for one in after if "bomb" in one or "forged" in one] == []
-        assert len(after) < len(before) + 20  # some are known only now
+        assert len(after) < len(before) + 20  # some appear only now
         assert len(msgspec.json.encode(replica.reports())) < 20_000

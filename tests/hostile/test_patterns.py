@@ -8,7 +8,7 @@ import pytest
 
 from agent.parsing.patterns import LONGEST_LINE, LONGEST_PATTERN, Pattern, compiled
 from shared.errors import InputError
-from tests.component.agent_shell import Node, agent, point, told
+from tests.component.agent_shell import Node, agent, point, reported
 from tests.fakes.eventually import eventually
 from tests.fakes.extender import Trust, fake_extender, place
 
@@ -17,7 +17,7 @@ LINES = ("a" * LONGEST_LINE, "é" * LONGEST_LINE, "\U00020000" * LONGEST_LINE, "
 
 
 def repeated(unit: str, before: str = "") -> str:
-    """As long a pattern as may be."""
+    """The longest pattern that is accepted."""
     return before + unit * ((LONGEST_PATTERN - len(before) - len(VALUE)) // len(unit)) + VALUE
 
 
@@ -98,8 +98,14 @@ async def test_a_pattern_that_is_refused_or_slow_keeps_no_other_log_from_being_r
         for name, pattern in bad.items()
     ]
     async with fake_extender(node.trust, *places, place("train")) as replica, agent(node, replica):
-        await eventually(told(replica, "uid-train", lambda r: r.progress and r.progress.step == 1))
-        await eventually(told(replica, "uid-bad-18", lambda r: "without look-around" in r.problem))
-        await eventually(told(replica, "uid-bad-19", lambda r: "backreferences" in r.problem))
+        await eventually(
+            reported(replica, "uid-train", lambda r: r.progress and r.progress.step == 1)
+        )
+        await eventually(
+            reported(replica, "uid-bad-18", lambda r: "without look-around" in r.problem)
+        )
+        await eventually(reported(replica, "uid-bad-19", lambda r: "backreferences" in r.problem))
         await node.write("team/train/metrics/train.jsonl", point(2, 1.5))
-        await eventually(told(replica, "uid-train", lambda r: r.progress and r.progress.step == 2))
+        await eventually(
+            reported(replica, "uid-train", lambda r: r.progress and r.progress.step == 2)
+        )

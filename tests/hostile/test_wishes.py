@@ -13,7 +13,7 @@ from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
 
 MANY = 250_000
-"""About what all annotations of an object may hold together."""
+"""About the limit of all annotations of an object together."""
 HUGE = "9" * 5000
 
 WRITTEN: dict[str, tuple[str, str]] = {
@@ -57,7 +57,7 @@ ASKED: dict[str, dict[str, str]] = {
     "more than a machine can count": {"cpu": "9223372036854775807"},
     "more memory than there is": {"memory": "9223372036854775807"},
     "an amount with an exponent": {"cpu": "1e18"},
-    "a resource that nobody has": {"example.org/x": "9223372036854775807"},
+    "a resource that no node has": {"example.org/x": "9223372036854775807"},
 }
 
 
@@ -73,7 +73,7 @@ async def fake():
         yield server
 
 
-async def everybody_else_is_placed(fake: FakeKube, **settings: Any) -> None:
+async def other_jobs_are_placed(fake: FakeKube, **settings: Any) -> None:
     async with (
         extender(fake, **settings) as running,
         MiniScheduler(fake, running.scheduler_url).running(),
@@ -85,7 +85,7 @@ async def everybody_else_is_placed(fake: FakeKube, **settings: Any) -> None:
 
 
 def _is_placed(fake: FakeKube) -> bool:
-    """Look at these two alone: the fake copies whatever it is asked for."""
+    """Check only these two: the fake copies every object it returns."""
     found = [fake.object(paths.PODS, f"good-{i}", "default") for i in range(2)]
     return all("nodeName" in one["spec"] for one in found)
 
@@ -93,14 +93,16 @@ def _is_placed(fake: FakeKube) -> bool:
 async def test_hostile_pod_metadata_delays_no_other_pod(fake: FakeKube) -> None:
     for number, (key, text) in enumerate(WRITTEN.values()):
         _write(fake, f"bad-{number}", key, text)
-    await everybody_else_is_placed(fake)
+    await other_jobs_are_placed(fake)
 
 
-@pytest.mark.e2e  # an extender for each of them: in the gate they come all at once
+@pytest.mark.e2e  # an extender for each of them: the gate runs them all at once
 @pytest.mark.parametrize(("key", "text"), WRITTEN.values(), ids=WRITTEN)
-async def test_nor_does_it_alone(fake: FakeKube, key: str, text: str) -> None:
+async def test_one_hostile_annotation_delays_no_other_pod(
+    fake: FakeKube, key: str, text: str
+) -> None:
     _write(fake, "bad", key, text)
-    await everybody_else_is_placed(fake)
+    await other_jobs_are_placed(fake)
 
 
 def _write(fake: FakeKube, job: str, key: str, text: str) -> None:
@@ -124,7 +126,7 @@ async def test_a_refusal_is_short(fake: FakeKube) -> None:
 
 
 async def _both(session: aiohttp.ClientSession, people: tuple[str, int]) -> dict[str, Any] | None:
-    """Return the entries of these two in the queue, once both are there."""
+    """Return the entries of these two in the queue, once both exist."""
     async with session.get(f"http://{people[0]}:{people[1]}/v1/queue") as response:
         entries = json.loads(await response.text()).get("entries", ())
     found = {entry["job"].rpartition("/")[2]: entry for entry in entries}
@@ -132,7 +134,7 @@ async def _both(session: aiohttp.ClientSession, people: tuple[str, int]) -> dict
 
 
 @pytest.mark.parametrize("key", [labels.UTILITY, labels.TRAINING])
-async def test_nor_where_jobs_are_admitted_by_price(fake: FakeKube, key: str) -> None:
+async def test_hostile_utilities_and_trainings_delay_no_other_pod(fake: FakeKube, key: str) -> None:
     good = {
         labels.UTILITY: "sigmoid:100,2,4h",
         labels.TRAINING: "epochs=1,chunks=1,batches=1,step=1s",
@@ -142,7 +144,7 @@ async def test_nor_where_jobs_are_admitted_by_price(fake: FakeKube, key: str) ->
         one = hostile(f"bad-{number}")
         one["metadata"]["annotations"] |= good | {key: text}
         fake.put(paths.PODS, one)
-    await everybody_else_is_placed(fake, admission={"enabled": True})
+    await other_jobs_are_placed(fake, admission={"enabled": True})
 
 
 async def test_hostile_requests_delay_no_other_pod(fake: FakeKube) -> None:
@@ -151,7 +153,7 @@ async def test_hostile_requests_delay_no_other_pod(fake: FakeKube) -> None:
         requests = [*ASKED.values()][number // 3]
         one["spec"]["containers"][0]["resources"]["requests"] = requests
         fake.put(paths.PODS, one)
-    await everybody_else_is_placed(fake)
+    await other_jobs_are_placed(fake)
 
 
 def test_a_pod_of_a_hundred_thousand_labels_is_read() -> None:
@@ -162,8 +164,10 @@ def test_a_pod_of_a_hundred_thousand_labels_is_read() -> None:
     assert read.excess.startswith("labels: '100000 of them' is not at most 256 labels")
 
 
-async def test_a_job_whose_owner_says_too_much_waits_with_the_field_named(fake: FakeKube) -> None:
-    """Ten times what is kept, on the pods of one job; the other is looked at (defect A2)."""
+async def test_a_job_whose_owner_has_a_too_long_annotation_waits_with_the_field_named(
+    fake: FakeKube,
+) -> None:
+    """Ten times the kept length, on the pods of one job; the other is checked (defect A2)."""
     bomb = pod("bomb-0", job="bomb", size=1)
     bomb["metadata"]["labels"] |= {f"l{i}": "x" * 100 for i in range(10 * 256)}
     good = pod("good-0", job="good", size=1, nodeSelector={"disk": "none"})
@@ -176,12 +180,12 @@ async def test_a_job_whose_owner_says_too_much_waits_with_the_field_named(fake: 
     assert found["good"]["reason"] != "Misconfigured"
 
 
-async def test_nor_do_many_labels(fake: FakeKube) -> None:
+async def test_many_labels_delay_no_other_pod(fake: FakeKube) -> None:
     one = hostile("bad")
     one["metadata"]["labels"] |= {f"l{i}": "" for i in range(20_000)}
     one["metadata"]["annotations"] |= {f"a{i}": "" for i in range(20_000)}
     fake.put(paths.PODS, one)
-    await everybody_else_is_placed(fake)
+    await other_jobs_are_placed(fake)
 
 
 async def test_hostile_namespace_annotations_delay_no_pod(fake: FakeKube) -> None:
@@ -190,4 +194,4 @@ async def test_hostile_namespace_annotations_delay_no_pod(fake: FakeKube) -> Non
         notes = dict.fromkeys(keys, text)
         name = "default" if not number else f"team-{number}"
         fake.put(paths.NAMESPACES, {"metadata": {"name": name, "annotations": notes}})
-    await everybody_else_is_placed(fake, tenancy={"fair_share": True})
+    await other_jobs_are_placed(fake, tenancy={"fair_share": True})

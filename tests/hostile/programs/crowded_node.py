@@ -2,9 +2,9 @@
 
 ``python -m tests.hostile.programs.crowded_node DIRECTORY LEAST MOST``: the directory has
 ``volume``, ``pods`` and ``places.json``. It ends after the least number of rounds if the pod
-``train`` has told enough steps by then, else after the most. Prints JSON: memory at its highest,
-and by round what was reported of that pod. The clock goes on by an interval in each round, so
-rounds are what is counted.
+``train`` has reported enough steps by then, else after the most. Prints JSON: memory at its
+highest, and the reports of that pod by round. The clock advances by an interval in each round, so
+rounds are counted.
 """
 
 import json
@@ -29,7 +29,7 @@ STEPS = 10
 
 
 class Clock:
-    """Goes on by one interval in each round."""
+    """Advances by one interval in each round."""
 
     seconds = 1_700_000_000.0
 
