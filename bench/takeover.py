@@ -42,7 +42,7 @@ class Happening(enum.StrEnum):
     KILLED = "killed"
     FROZEN = "frozen"
     PARTITIONED = "partitioned"
-    TOLD_TO_END = "terminated"
+    TERMINATED = "terminated"
     """SIGTERM to both programs, as in a rolling update."""
 
 

@@ -39,7 +39,7 @@ NAMESPACE: Final = "default"
 class Row:
     """One kind of pods; shares are of one core, over ``window_seconds`` at rest.
 
-    ``told_seconds`` is from the last create to the last write to a pod.
+    ``settled_seconds`` is from the last create to the last write to a pod.
     """
 
     kind: str
@@ -48,7 +48,7 @@ class Row:
     nodes: int
     window_seconds: float
     created_seconds: float
-    told_seconds: float
+    settled_seconds: float
     core_share: Mapping[str, float]
     resident_bytes: Mapping[str, int]
 
@@ -95,7 +95,7 @@ async def measure(
         await create(client, list(shape.manifests(kind, f"wait-{kind.value}")))
         created_seconds = time.monotonic() - begun
         condition = labels.QUEUED_CONDITION if kind is Kind.GATED else "PodScheduled"
-        told_seconds = await _at_rest(client, condition, shape.total)
+        settled_seconds = await _at_rest(client, condition, shape.total)
         processes = {name: psutil.Process(cluster.pid(name)) for name in MEASURED}
         before = _cpu_seconds(processes)
         await asyncio.sleep(seconds)
@@ -107,7 +107,7 @@ async def measure(
             nodes=nodes.count,
             window_seconds=seconds,
             created_seconds=round(created_seconds, 1),
-            told_seconds=round(told_seconds, 1),
+            settled_seconds=round(settled_seconds, 1),
             core_share={n: round((after[n] - before[n]) / seconds, 4) for n in processes},
             resident_bytes={n: p.memory_info().rss for n, p in processes.items()},
         )
@@ -120,7 +120,7 @@ def summary(row: Row) -> str:
     shares = ", ".join(f"{name} {100 * share:.1f} %" for name, share in row.core_share.items())
     return (
         f"{row.pods} pods in {row.gangs} gangs ({row.kind}), made in {row.created_seconds:.0f} s, "
-        f"at rest after {row.told_seconds:.0f} s; of one core: {shares}"
+        f"at rest after {row.settled_seconds:.0f} s; of one core: {shares}"
     )
 
 

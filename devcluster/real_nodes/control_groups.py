@@ -1,6 +1,6 @@
 """The control groups of real nodes: one below ``shuntyard-real`` in every hierarchy.
 
-Only version 1 (also beside an empty version 2, "hybrid"): the kubelet is told so.
+Only version 1 (also beside an empty version 2, "hybrid"): the kubelet is configured for it.
 
 Source:
     Documentation/admin-guide/cgroup-v1 of Linux: cpusets.rst on empty ``cpuset.cpus``.

@@ -89,10 +89,10 @@ def follow(rank: int, data: Data, host: str, port: int) -> None:
         with wire.connect(host, port, patience_seconds=math.inf) as root:
             try:
                 wire.send(root, rank, np.empty(0))
-                step, told = wire.receive(root)
+                step, order = wire.receive(root)
                 while step != OVER:
-                    wire.send(root, step, part(told[2:], data, step, int(told[0]), int(told[1])))
-                    step, told = wire.receive(root)
+                    wire.send(root, step, part(order[2:], data, step, int(order[0]), int(order[1])))
+                    step, order = wire.receive(root)
             except OSError as error:
                 print(f"rank 0 is gone: {error}", flush=True)
             else:

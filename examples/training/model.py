@@ -37,8 +37,8 @@ def make_data(seed: int) -> Data:
     rng = default_rng(seed)
     teacher = [rng.normal(size=shape) for shape in SHAPES]
     inputs = rng.normal(size=(SAMPLES, INPUTS))
-    said = np.tanh(inputs @ teacher[0] / np.sqrt(INPUTS)) @ teacher[2]
-    return Data(inputs, np.argmax(said, axis=1))
+    scores = np.tanh(inputs @ teacher[0] / np.sqrt(INPUTS)) @ teacher[2]
+    return Data(inputs, np.argmax(scores, axis=1))
 
 
 def first_parameters(seed: int) -> Vector:

@@ -12,7 +12,7 @@ from model import Vector
 class Reducer:
     """Adds up a step's vectors in the order of the ranks, so that a run can be repeated exactly.
 
-    A member that comes (again) is told the present step and parameters and goes on from there.
+    A member that comes (again) gets the present step and parameters and continues from there.
 
     Args:
         ranks: How many members contribute.

@@ -75,7 +75,7 @@ def _front(axes: Any, outcome: Outcome) -> None:
     axes.set_xlabel("mean JCT s")
     axes.set_ylabel("makespan s")
     more = "; in brackets and as colour: value obtained" if any(worths.values()) else ""
-    axes.set_title(f"Front (ringed: nobody dominates it){more}")
+    axes.set_title(f"Front (ringed: not dominated){more}")
     axes.margins(y=0.1)
     axes.grid(visible=True, alpha=0.3)
 

@@ -1,4 +1,4 @@
-"""How a benchmark sees pods become bound."""
+"""Observation of pods that become bound, in benchmarks."""
 
 import asyncio
 
@@ -16,7 +16,7 @@ def put(fake: FakeKube, name: str, node: str = "") -> None:
     fake.put(paths.PODS, {"metadata": {"name": name, "namespace": "default"}, "spec": spec})
 
 
-async def test_a_watch_whose_version_is_forgotten_lists_and_goes_on() -> None:
+async def test_a_watch_with_an_expired_version_lists_and_continues() -> None:
     async with FakeKube.running() as fake, KubeClient.connect(fake.credentials) as client:
         put(fake, "a", node="n")
         put(fake, "b")

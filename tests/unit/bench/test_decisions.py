@@ -1,4 +1,4 @@
-"""What the benchmark of decisions says is what the policy decided."""
+"""The benchmark of decisions reports the decisions of the policy."""
 
 from bench import decisions
 from extender.core.parameters.pricing import AdmissionParameters

@@ -1,4 +1,4 @@
-"""What runs come to is read from the trainers' own files, and shown as it is."""
+"""The outcome of runs is read from the trainers' own files and shown unchanged."""
 
 import argparse
 import json
@@ -18,7 +18,7 @@ LAST = JobOutcome("job-4", 1, 10.0, 60.0, 40, 1, 2, 2, ((20.0, 1),), 0.25, 0.5)
 RUN = Outcome("ours", "mixed", "async", 1, 0.04, 0.5, 55.0, (JOB, LAST))
 
 
-def test_steps_come_in_the_order_of_time_and_a_torn_line_is_left_out(tmp_path: Path) -> None:
+def test_steps_are_in_time_order_and_a_torn_line_is_left_out(tmp_path: Path) -> None:
     folder = tmp_path / "metrics"
     folder.mkdir()
     lines = [{"step": n, "time": float(n), "workers": 1.0, "loss": 1 / n} for n in (1, 2, 3)]
@@ -29,7 +29,7 @@ def test_steps_come_in_the_order_of_time_and_a_torn_line_is_left_out(tmp_path: P
     assert not outcome.done(tmp_path)
 
 
-def test_workers_over_time_are_where_their_number_changed() -> None:
+def test_workers_over_time_has_a_point_for_each_change() -> None:
     steps = [Step(n, 100.0 + n, workers, 0.0) for n, workers in enumerate((1, 2, 2, 1), start=1)]
     assert workers_over_time(steps, 100.0) == ((1.0, 1), (2.0, 2), (4.0, 1))
 
@@ -42,7 +42,7 @@ def test_only_changes_of_a_job_that_is_not_suspended_are_rescales() -> None:
     assert seen.workers == {"a": [2, 4, 2]}
 
 
-def test_a_run_comes_to_its_last_end_its_mean_and_its_largest_difference() -> None:
+def test_a_run_has_a_last_end_a_mean_and_a_largest_difference() -> None:
     assert (RUN.makespan, RUN.mean, RUN.urgent, RUN.rescales) == (60.0, 40.0, 50.0, 3)
     assert RUN.loss_difference == pytest.approx(0.25)
 
@@ -54,7 +54,7 @@ def test_rows_can_be_read_again_and_make_a_line_of_the_table() -> None:
     assert line == "| mixed | 1 | ours | 60.0 s | 55.0 s | 40.0 s | 50.0 s | 3 | 2e-01 | 3 |"
 
 
-def test_results_that_were_kept_are_reported_without_a_run(
+def test_kept_results_are_reported_without_a_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kept, drawn = tmp_path / "elastic.json", tmp_path / "elastic.svg"

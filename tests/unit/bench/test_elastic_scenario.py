@@ -1,4 +1,4 @@
-"""The live jobs are the simulator's: as fast with every number of workers, as long, as late."""
+"""The live jobs equal the simulator's in speed with every number of workers, length, arrival."""
 
 from itertools import product
 
@@ -23,7 +23,7 @@ def test_a_job_takes_as_long_as_in_the_simulator_whatever_its_workers(
             assert here == pytest.approx(simulated * SCALE, rel=0.02)
 
 
-def test_all_jobs_come_in_time_and_the_important_one_late() -> None:
+def test_all_jobs_arrive_within_the_run_and_the_important_one_late() -> None:
     result = {job.name: job for job in scenario.jobs("mixed", "async", seed=1, scale=SCALE)}
     late = result.pop(scenario.URGENT)
     assert late.simulated.utility > max(job.simulated.utility for job in result.values())

@@ -1,4 +1,4 @@
-"""``bench filter``: the entrance it measures starts, and answers every kind of request."""
+"""``bench filter``: its server starts, and answers every kind of request."""
 
 from argparse import Namespace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What `bench gang` creates, and what it says of runs that went well or not."""
+"""The jobs that `bench gang` creates, and its rows for complete and incomplete runs."""
 
 from collections.abc import Mapping
 
@@ -55,8 +55,8 @@ def test_ours_always_take_part_and_come_last() -> None:
         Kind.DIRECT,
     ]
     assert kinds_of("", direct=False) == [Kind.GATED]
-    with pytest.raises(ValueError, match="nobody"):
-        kinds_of("nobody", direct=False)
+    with pytest.raises(ValueError, match="unknown"):
+        kinds_of("unknown", direct=False)
     with pytest.raises(ValueError, match="it always takes part"):
         kinds_of("shuntyard", direct=False)
 

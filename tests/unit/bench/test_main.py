@@ -1,4 +1,4 @@
-"""The entry of the benchmarks."""
+"""The entry point of the benchmarks."""
 
 import argparse
 import signal

@@ -1,4 +1,4 @@
-"""The performance page holds what the kept results say."""
+"""The performance page shows the kept results."""
 
 import json
 from collections.abc import Mapping
@@ -88,7 +88,7 @@ def test_an_unknown_table_raises_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", report.PAGES, ids=str)
-def test_the_pages_say_what_the_kept_results_say(name: Path) -> None:
+def test_the_pages_show_the_kept_results(name: Path) -> None:
     text = (ROOT / name).read_text()
     assert report.filled(text, ROOT / report.FOLDER) == text, "run python -m bench report"
 
@@ -112,5 +112,5 @@ PARTS: dict[str, tuple[str, str | None]] = {
 
 
 @pytest.mark.parametrize(("function", "part"), PARTS.values(), ids=PARTS)
-def test_a_function_counts_for_the_part_that_it_belongs_to(function: str, part: str | None) -> None:
+def test_a_function_counts_for_its_part(function: str, part: str | None) -> None:
     assert profiles.part_of(function) == part

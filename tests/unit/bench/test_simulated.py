@@ -1,4 +1,4 @@
-"""The benchmark of the simulator measures what it says."""
+"""The benchmark of the simulator measures its growth."""
 
 import argparse
 from dataclasses import asdict
@@ -17,7 +17,7 @@ def test_three_things_grow_one_after_the_other():
     ]
 
 
-def test_the_workload_flows_through_and_its_cost_is_counted():
+def test_the_workload_completes_and_its_cost_is_counted():
     row = simulated.measure("jobs", 40, 2, 0)
     assert row.jobs == 40
     assert row.looks >= 40
@@ -25,7 +25,7 @@ def test_the_workload_flows_through_and_its_cost_is_counted():
     assert row.peak_bytes > 10 * 2**20
 
 
-def test_in_a_backlog_so_many_jobs_wait():
+def test_a_backlog_has_the_requested_number_of_waiting_jobs():
     work = simulated.queued(20, 2, 30)
     result = simulated.simulate(work, simulated.EngineDecider(), until=0.0)
     waiting = [one for one in result.jobs if one.started_at is None]

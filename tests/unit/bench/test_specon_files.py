@@ -1,4 +1,4 @@
-"""What trainers leave behind bears witness: two copies at a time and repeated steps are found."""
+"""Files of trainers show two copies at a time and repeated steps."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ OVERLAPS: dict[str, tuple[tuple[Life, ...], int]] = {
     "one after the other": ((life(1, 0, 5), life(2, 6, 9)), 0),
     "the second begins before the first was seen last": ((life(1, 0, 5), life(2, 4.9, 9)), 1),
     "the second found the lock taken": ((life(1, 0, 5), life(2, 5.1, 9, alone=False)), 1),
-    "nobody else": ((life(1, 0, 5),), 0),
+    "no other process": ((life(1, 0, 5),), 0),
 }
 
 
@@ -25,7 +25,7 @@ def test_two_copies_at_a_time_are_found(lives: tuple[Life, ...], count: int) -> 
     assert len(overlaps(lives)) == count
 
 
-def test_every_further_time_that_a_step_was_done_is_counted() -> None:
+def test_every_repetition_of_a_step_is_counted() -> None:
     done = tuple(Step(step, float(i), 1.0, "it-x") for i, step in enumerate([1, 2, 3, 2, 3, 3]))
     assert repeated(done) == 3
 

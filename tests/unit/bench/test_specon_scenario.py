@@ -1,4 +1,4 @@
-"""The scenario of ``bench specon``, and the training program that plays its jobs."""
+"""The scenario of ``bench specon``, and the training program that runs its jobs."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from bench.specon.trainer import Curve
 TRAINER = Path(__file__).parents[3] / "bench/specon/trainer.py"
 
 
-def test_a_seed_gives_the_same_jobs_whatever_is_done_with_them() -> None:
+def test_a_seed_gives_the_same_jobs_for_every_scheduler() -> None:
     assert arrivals(12, 4, seed=3, scale=0.1) == arrivals(12, 4, seed=3, scale=0.1)
     assert arrivals(12, 4, seed=3, scale=0.1) != arrivals(12, 4, seed=4, scale=0.1)
 
@@ -46,7 +46,7 @@ def test_after_a_fifth_of_the_steps_the_loss_has_fallen_as_published(shape) -> N
     assert curve.loss(1000) == pytest.approx(shape.floor)
 
 
-def test_95_percent_of_the_loss_reduction_are_there_at_that_step_and_not_before() -> None:
+def test_the_step_of_95_percent_loss_reduction_is_the_first_such_step() -> None:
     for one in arrivals(6, 4, seed=1, scale=0.1):
         training, step = one.training, converged_step(one)
         curve = Curve(training.steps, training.steepness, training.floor, noise=0.0, seed=1)
@@ -70,7 +70,7 @@ def test_the_program_trains_resumes_and_detects_other_processes(tmp_path: Path) 
         "SHUNTYARD_METRICS_FILE": str(tmp_path / "metrics/it.jsonl"),
         "SHUNTYARD_CHECKPOINT_DIR": str(tmp_path / "checkpoints"),
     }
-    for _ in range(2):  # the second life finds nothing left to do
+    for _ in range(2):  # the second run has nothing left to do
         subprocess.run([sys.executable, TRAINER], env={**os.environ, **given}, check=True)
     lines = _records(tmp_path / "metrics/it.jsonl")
     lives = [_records(file)[0] for file in (tmp_path / "lives").glob("*.jsonl")]

@@ -135,7 +135,7 @@ def test_requests_are_kube_schedulers(spec: dict[str, Any], expected: dict[str, 
     assert list(parsed.shape.requests) == sorted(parsed.shape.requests)
 
 
-def test_an_amount_that_is_no_quantity_is_the_pods_problem() -> None:
+def test_an_amount_that_is_no_quantity_is_a_problem_of_the_pod() -> None:
     with pytest.raises(OddObjectError, match=r"n/a: request of cpu: 'much'") as caught:
         parse.decode_pod(encoded(pod(containers=[container(cpu="much")])))
     assert isinstance(caught.value.__cause__, QuantityError)

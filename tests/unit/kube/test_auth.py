@@ -22,7 +22,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 @pytest.fixture(scope="module")
 def pair() -> tuple[bytes, bytes]:
-    """A certificate that signs itself, and its key, as PEM."""
+    """A self-signed certificate and its key, as PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
     certificate = (
@@ -46,7 +46,7 @@ def pair() -> tuple[bytes, bytes]:
 
 @pytest.fixture(autouse=True)
 def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of this machine counts."""
+    """Hide the credentials of this machine."""
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -141,7 +141,7 @@ def test_a_context_without_a_user_is_anonymous(tmp_path: Path) -> None:
     assert auth.load(path, "anonymous").token() is None
 
 
-def test_of_several_files_the_first_entry_counts(
+def test_the_first_entry_of_several_files_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = tmp_path / "first"
@@ -189,7 +189,7 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "a proxy of another kind": ({"proxy-url": "socks5://proxy"}, {}, "proxy-url is not http"),
     "an auth provider": ({}, {"auth-provider": {"name": "gcp"}}, "use an exec plugin"),
     "password": ({}, {"username": "me", "password": "x"}, "username"),
-    "groups of nobody": ({}, {"as-groups": ["g"]}, "as is missing"),
+    "groups without a user": ({}, {"as-groups": ["g"]}, "as is missing"),
     "a name that no header can have": ({}, {"as": "a\nb"}, "Impersonate-User"),
     "no server": ({"server": ""}, {}, "not an http"),
     "no base64": ({"certificate-authority-data": "%"}, {}, "certificate-authority"),
@@ -199,14 +199,14 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("cluster", "user", "words"), REFUSED.values(), ids=REFUSED)
-def test_what_we_do_not_do_is_refused_by_name(
+def test_an_unsupported_option_is_refused_by_name(
     tmp_path: Path, cluster: dict[str, Any], user: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(SettingsError, match=words):
         auth.load(kubeconfig(tmp_path / "config", cluster, user))
 
 
-def test_a_context_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_context_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="no context named 'two'"):
         auth.load(kubeconfig(tmp_path / "config"), "two")
 
@@ -283,7 +283,7 @@ FAILING: dict[str, tuple[str | None, str]] = {
 
 
 @pytest.mark.parametrize(("script", "words"), FAILING.values(), ids=FAILING.keys())
-def test_an_exec_plugin_that_fails_is_a_sentence(
+def test_a_failing_exec_plugin_gives_an_error_of_one_sentence(
     tmp_path: Path, script: str | None, words: str
 ) -> None:
     plugin = tmp_path / "plugin"
@@ -296,7 +296,7 @@ def test_an_exec_plugin_that_fails_is_a_sentence(
 
 
 def test_an_exec_plugin_needs_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is run by ourselves: the command has no client library with it (defect B7)."""
+    """We run it ourselves: the command is shipped without a client library (defect B7)."""
     monkeypatch.setitem(sys.modules, "kubernetes.config.exec_provider", None)
     plugin = tmp_path / "plugin"
     plugin.write_text(PLUGIN.format(count=tmp_path / "count", expires=""))
@@ -352,7 +352,7 @@ def test_a_plugins_certificate_is_for_https_alone(
     assert token() is None
 
 
-def test_a_plugins_certificate_that_cannot_be_used_is_a_sentence(tmp_path: Path) -> None:
+def test_an_unusable_certificate_of_a_plugin_gives_an_error_of_one_sentence(tmp_path: Path) -> None:
     plugin = tmp_path / "plugin"
     status = '{"clientCertificateData": "x", "clientKeyData": "secret"}'
     plugin.write_text(

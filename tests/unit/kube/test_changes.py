@@ -1,4 +1,4 @@
-"""Owners that we may change: not those that others start, stop or size."""
+"""Owners that we may change: not those that another controller starts, stops or sizes."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def read(kind: str, meta: dict[str, Any], **spec: Any) -> Owner:
 
 
 MAY: dict[str, tuple[str, dict[str, Any], dict[str, Any], bool, bool]] = {
-    "nobody above it": ("Job", {}, {}, True, True),
+    "no owner above it": ("Job", {}, {}, True, True),
     "a queue of Kueue": ("Job", {"labels": {"kueue.x-k8s.io/queue-name": "q"}}, {}, False, False),
     "another controller": ("Job", {}, {"managedBy": "acme.io/jobs"}, False, False),
     "its own controller by name": (
@@ -89,12 +89,12 @@ def test_only_changeable_owners_are_changed(
     assert (bool(found.counts), bool(found.suspend_field)) == (number, suspend)
 
 
-def test_the_suspension_of_foreign_owners_is_known_too() -> None:
+def test_the_suspension_of_foreign_owners_is_read_too() -> None:
     found = read("PyTorchJob.kubeflow.org", {"labels": {"kueue.x-k8s.io/queue-name": "q"}})
     assert found.suspended
 
 
-def test_a_replica_set_is_its_deployments_to_change() -> None:
+def test_a_replica_set_is_changed_through_its_deployment() -> None:
     meta = {**META, **owned_by("apps/v1", "Deployment")}
     found = parse.decode_replica_set(encoded({"metadata": meta, "spec": {"replicas": 4}}))
     assert (found.size, found.counts, found.collection) == (4, (), "ReplicaSet")

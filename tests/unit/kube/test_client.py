@@ -65,7 +65,7 @@ async def test_a_write_that_fails_is_an_error_and_is_not_repeated(
         assert done is isinstance(fault, kube_faults.LostAnswer)
 
 
-async def test_the_retry_after_of_the_server_is_kept() -> None:
+async def test_an_error_has_the_retry_after_of_the_server() -> None:
     async with FakeKube.running() as fake, KubeClient.connect(fake.credentials) as client:
         fake.faults.order("list", paths.NODES, kube_faults.throttled(3))
         with pytest.raises(errors.ThrottledError) as caught:
@@ -88,7 +88,7 @@ async def test_a_stream_that_ends_inside_a_line_is_a_lost_connection() -> None:
             await anext(client.stream(paths.NODES, {**WATCH, "resourceVersion": version}))
 
 
-async def test_silence_is_a_lost_connection_where_that_was_asked_for() -> None:
+async def test_silence_is_a_lost_connection_where_a_limit_is_set() -> None:
     async with FakeKube.running() as fake, KubeClient.connect(fake.credentials) as client:
         fake.faults.order("watch", paths.NODES, kube_faults.Freeze())
         with pytest.raises(errors.ConnectionLostError):

@@ -1,4 +1,4 @@
-"""CPU requests as they are, and as they were given."""
+"""CPU requests of pods, at present and as granted first."""
 
 from typing import Any
 
@@ -75,7 +75,9 @@ NOTES = {
 
 
 @pytest.mark.parametrize(("text", "want"), NOTES.values(), ids=NOTES)
-def test_a_note_is_read_as_it_was_written(text: str, want: GivenCpu | None) -> None:
+def test_a_granted_request_is_read_back_from_its_annotation(
+    text: str, want: GivenCpu | None
+) -> None:
     found = pod_cpu.parse_given({labels.CPU_GIVEN: text})
     assert found == want
     if found is not None:
@@ -131,14 +133,12 @@ SHAPES: dict[str, tuple[Pod, int, int]] = {
     ),
     "the note is of no container of it": (resized("gone=1000m"), 300, 0),
     "the note cannot be read": (resized("main=much"), 300, 0),
-    "not bound: nobody can have changed it": (resized(nodeName=None), 300, 0),
+    "not bound: it cannot have been changed": (resized(nodeName=None), 300, 0),
 }
 
 
 @pytest.mark.parametrize(("found", "given", "more"), SHAPES.values(), ids=SHAPES)
-def test_a_shape_has_what_was_given_and_beside_it_what_is_more(
-    found: Pod, given: int, more: int
-) -> None:
+def test_a_shape_has_the_grant_and_the_difference(found: Pod, given: int, more: int) -> None:
     assert (dict(found.shape.requests)["cpu"], found.borrowed_milli) == (given, more)
 
 

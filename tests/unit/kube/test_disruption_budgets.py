@@ -1,4 +1,4 @@
-"""Which budget forbids to end several pods at once."""
+"""The budget that forbids to end several pods at once."""
 
 import json
 
@@ -31,10 +31,10 @@ CASES = {
     "no budget": ([], None),
     "enough for all it covers": ([(X, 2)], None),
     "one too few": ([(X, 1)], "b0"),
-    "one that covers nobody": ([({"matchLabels": {"app": "z"}}, 0)], None),
+    "one that covers no pod": ([({"matchLabels": {"app": "z"}}, 0)], None),
     "the second of two": ([(X, 2), ({"matchLabels": {"app": "y"}}, 0)], "b1"),
     "an empty selector covers all": ([({}, 2)], "b0"),
-    "a missing selector covers nobody": ([(None, 0)], None),
+    "a missing selector covers no pod": ([(None, 0)], None),
     "in": ([(line("In", "x", "z"), 1)], "b0"),
     "not in covers pods without the label too": ([(line("NotIn", "x"), 0)], "b0"),
     "exists": ([(line("Exists", key="i"), 1)], "b0"),
@@ -48,11 +48,11 @@ def test_a_budget_forbids(found, name):
     assert blocking(budgets(*found), PODS) == name
 
 
-def test_a_budget_that_is_not_reckoned_yet_allows_nothing():
+def test_a_budget_without_a_current_status_allows_nothing():
     raw = {"items": [{"metadata": {"name": "b"}, "spec": {"selector": X}}]}
     assert blocking(json.dumps(raw).encode(), PODS) == "b"
 
 
-def test_a_proxys_page_is_no_answer():
+def test_a_proxys_page_is_an_error():
     with pytest.raises(BrokenAnswerError):
         blocking(b"<html>", PODS)

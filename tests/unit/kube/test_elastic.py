@@ -1,4 +1,4 @@
-"""Which numbers of an owner may change while it runs, and how it is suspended: from its spec."""
+"""The numbers of an owner that may change while it runs, and its suspension, by its spec."""
 
 from typing import Any
 
@@ -168,7 +168,7 @@ COUNTS: dict[str, tuple[str, Any, tuple[WorkerCount, ...]]] = {
         (),
     ),
     "a JAXJob is fixed": ("JAXJob.kubeflow.org", {"jaxReplicaSpecs": role(3)}, ()),
-    "a TrainJob's number reaches nobody": (
+    "a TrainJob's number reaches no pod": (
         "TrainJob.trainer.kubeflow.org",
         {"trainer": {"numNodes": 3}},
         (),
@@ -193,7 +193,7 @@ COUNTS: dict[str, tuple[str, Any, tuple[WorkerCount, ...]]] = {
         {"replicatedJobs": [replicated("worker", 4, completions=8), {"name": "bare"}]},
         (),
     ),
-    "a Ray cluster is told who leaves": (
+    "a Ray cluster names the workers to delete": (
         "RayCluster.ray.io",
         {"workerGroupSpecs": [RAY]},
         (of_ray(),),

@@ -53,7 +53,7 @@ WAITS: dict[str, tuple[bytes, str | None, float | None]] = {
 
 
 @pytest.mark.parametrize(("answer", "header", "seconds"), WAITS.values(), ids=WAITS)
-def test_the_wait_that_the_server_asks_for_is_known(
+def test_an_error_has_the_wait_that_the_server_asks_for(
     answer: bytes, header: str | None, seconds: float | None
 ) -> None:
     assert errors.from_response(429, answer, header).retry_after_seconds == seconds

@@ -77,7 +77,7 @@ WITHIN = {
 
 
 @pytest.mark.parametrize(("spec", "named"), BEYOND.values(), ids=BEYOND)
-def test_more_than_is_read_of(spec, named: str) -> None:
+def test_too_many_fields_are_a_problem(spec, named: str) -> None:
     pod = decoded(**spec)
     assert named in pod.excess
     assert "at most" in pod.excess
@@ -88,12 +88,12 @@ def test_more_than_is_read_of(spec, named: str) -> None:
 
 
 @pytest.mark.parametrize("spec", WITHIN.values(), ids=WITHIN)
-def test_what_is_read_is(spec) -> None:
+def test_accepted_fields_are_read(spec) -> None:
     assert not decoded(**spec).excess
 
 
-def test_what_such_a_pod_takes_of_its_node_counts() -> None:
-    """Else a node would be planned beyond what it has."""
+def test_requests_of_such_a_pod_count_on_its_node() -> None:
+    """Otherwise a node would be planned beyond its capacity."""
     many = {"tolerations": [{"key": "a"}] * 300}
     held = [{"resources": {"requests": {"cpu": "2"}}, "ports": [{"hostPort": 80}]}]
     pod = decoded(containers=held, **many)
@@ -131,8 +131,8 @@ def test_such_a_pod_without_our_gate_fits_nowhere_and_gets_the_field() -> None:
     assert "spec.tolerations: 300" in verdict.nowhere
 
 
-def test_pods_of_one_job_may_not_differ_in_hundreds_of_ways() -> None:
-    """Each way is a look at all nodes, and a gang is planned at once."""
+def test_pods_of_one_job_may_not_have_hundreds_of_shapes() -> None:
+    """Each shape costs a pass over all nodes, and a gang is planned at once."""
     store = ClusterStore("shuntyard")
     for i in range(job_views.MOST_SHAPES + 1):
         store.apply(Upsert(make_pod(f"p{i}", cpu=f"{i + 1}m", job="j")))
@@ -142,8 +142,8 @@ def test_pods_of_one_job_may_not_differ_in_hundreds_of_ways() -> None:
     assert "257 different requests or requirements in all, and at most 256" in job.problem.message
 
 
-def test_pods_of_one_job_may_not_require_much_in_many_ways() -> None:
-    """Masks of such a gang would not find room among those that are kept."""
+def test_pods_of_one_job_may_not_have_many_large_shapes() -> None:
+    """Masks of such a gang would not fit into the cache."""
     store = ClusterStore("shuntyard")
     for i in range(4):
         names = tuple(f"n{i}-{number}" for number in range(10_000))

@@ -14,13 +14,13 @@ from shared.kube import exec_plugin, kubeconfig
 from shared.kube.exec_plugin import Credential
 
 V1, V1BETA1 = exec_plugin.VERSIONS
-SECRET = "token-that-nobody-may-read"
+SECRET = "token-that-must-not-be-printed"
 CLUSTER: dict[str, Any] = {"server": "https://one.example.org"}
 
 
 @pytest.fixture
 def plugin(tmp_path: Path) -> Callable[..., Credential]:
-    """Writes a plugin, runs it as a kubeconfig says, and returns what it gave."""
+    """Writes a plugin, runs it as a kubeconfig orders, and returns its credential."""
 
     def run(script: str, cluster: dict[str, Any] = CLUSTER, **section: Any) -> Credential:
         file = tmp_path / "bin" / "plugin"
@@ -41,7 +41,7 @@ def printed(version: str = V1, kind: str = exec_plugin.KIND, **status: str) -> s
 
 
 @pytest.mark.parametrize("version", [V1, V1BETA1])
-def test_a_plugin_gives_a_token_in_the_version_it_was_asked_in(
+def test_a_plugin_gives_a_token_in_the_requested_version(
     plugin: Callable[..., Credential], version: str
 ) -> None:
     found = plugin(
@@ -69,8 +69,8 @@ def test_a_plugin_gets_its_arguments_and_variables(
     assert plugin(script, args=["a", "b c"], env=env).token == "a-b c-m-o"
 
 
-def told(plugin: Callable[..., Credential], **section: Any) -> Any:
-    """What a plugin is told in KUBERNETES_EXEC_INFO; it fails with that as its last word."""
+def exec_info(plugin: Callable[..., Credential], **section: Any) -> Any:
+    """Return the plugin's KUBERNETES_EXEC_INFO; the plugin fails with it as its last output."""
     with pytest.raises(SettingsError) as failed:
         plugin('printf "%s" "$KUBERNETES_EXEC_INFO" >&2; exit 1', **section)
     text = str(failed.value)
@@ -81,10 +81,10 @@ def test_a_plugin_gets_its_version_and_is_not_interactive(
     plugin: Callable[..., Credential],
 ) -> None:
     body = {"apiVersion": V1, "kind": exec_plugin.KIND, "spec": {"interactive": False}}
-    assert told(plugin) == body
+    assert exec_info(plugin) == body
 
 
-def test_a_plugin_gets_the_cluster_if_it_asks_for_it(
+def test_a_plugin_gets_the_cluster_on_request(
     plugin: Callable[..., Credential],
 ) -> None:
     cluster = {
@@ -97,7 +97,7 @@ def test_a_plugin_gets_the_cluster_if_it_asks_for_it(
             {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "x"}},
         ],
     }
-    spec = told(plugin, cluster=cluster, provideClusterInfo=True)["spec"]
+    spec = exec_info(plugin, cluster=cluster, provideClusterInfo=True)["spec"]
     assert spec["cluster"] == {
         **CLUSTER,
         "certificate-authority-data": "Q0E=",
@@ -188,10 +188,10 @@ def test_errors_have_a_hint_and_no_token(
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     with pytest.raises(SettingsError) as failed:
         plugin(script, **section)
-    said = str(failed.value)
-    assert said.startswith("kubeconfig: ")
-    assert [word for word in words if word not in said] == []
-    assert SECRET not in said
+    message = str(failed.value)
+    assert message.startswith("kubeconfig: ")
+    assert [word for word in words if word not in message] == []
+    assert SECRET not in message
 
 
 def test_a_plugin_that_does_not_end_is_killed(
@@ -203,7 +203,7 @@ def test_a_plugin_that_does_not_end_is_killed(
     assert "run it by hand" in str(failed.value)
 
 
-def test_a_child_that_a_plugin_leaves_behind_is_not_waited_for(
+def test_a_child_process_of_a_plugin_does_not_block(
     plugin: Callable[..., Credential], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exec_plugin, "_DRAIN_SECONDS", 0.5)
@@ -226,7 +226,7 @@ class _Terminal:
         pass
 
 
-def test_at_a_terminal_a_plugin_may_ask_for_a_login(
+def test_at_a_terminal_a_plugin_may_prompt_for_a_login(
     plugin: Callable[..., Credential], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     screen = _Terminal()
@@ -236,7 +236,7 @@ def test_at_a_terminal_a_plugin_may_ask_for_a_login(
 
 
 def test_the_client_library_understands_a_plugin_in_the_same_way(tmp_path: Path) -> None:
-    """``kubernetes`` runs the same plugin: it gets the same question, and gives the same token."""
+    """``kubernetes`` runs the same plugin: it gets the same input, and returns the same token."""
     provider: Any = importlib.import_module("kubernetes.config.exec_provider")
     kube_config: Any = importlib.import_module("kubernetes.config.kube_config")
     asked, file = tmp_path / "asked", tmp_path / "plugin"

@@ -1,4 +1,4 @@
-"""What a proxy in between makes of an answer is an error of the API, and ends nothing."""
+"""A response that a proxy has garbled is an error of the API, and ends no program."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -51,7 +51,7 @@ READERS: dict[str, Callable[[Any], Awaitable[object]]] = {
 
 @pytest.mark.parametrize("body", ANSWERS.values(), ids=ANSWERS)
 @pytest.mark.parametrize("read", READERS.values(), ids=READERS)
-async def test_it_is_an_error_of_the_api(
+async def test_a_garbled_response_is_an_error_of_the_api(
     read: Callable[[Any], Awaitable[object]], body: bytes
 ) -> None:
     with pytest.raises(BrokenAnswerError):
@@ -59,9 +59,7 @@ async def test_it_is_an_error_of_the_api(
 
 
 @pytest.mark.parametrize("body", ANSWERS.values(), ids=ANSWERS)
-async def test_who_leads_kube_scheduler_tries_again(
-    body: bytes, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_the_lease_holder_retries(body: bytes, caplog: pytest.LogCaptureFixture) -> None:
     client: Any = Proxy(body)
     place = Place("10.0.0.1", 1, "x", ("n", "p"))
     beat = Heartbeat("endpoint", 60, CLOCK.monotonic)

@@ -24,7 +24,7 @@ def exits(operator, *values):
 
 DISRUPTED = {"onPodConditions": [{"type": "DisruptionTarget"}]}
 CASES = {
-    "nothing said": ({}, JobState(failures_left=6)),
+    "empty": ({}, JobState(failures_left=6)),
     "suspended": ({"suspend": True}, JobState(suspended=True, failures_left=6)),
     "a limit": ({"backoffLimit": 2}, JobState(failures_left=2)),
     "a limit for each index": (
@@ -61,22 +61,22 @@ def test_the_state_of_a_job(spec, expected):
     assert decoded(spec) == expected
 
 
-def test_failures_so_far_are_taken_off_the_jobs_limit_only():
+def test_failures_so_far_reduce_only_the_jobs_limit():
     status = {"failed": 2, "active": 3}
     assert decoded({}, status) == JobState(failures_left=4, active=3)
     per_index = decoded({"backoffLimitPerIndex": 1}, status)
     assert per_index == JobState(failures_left=1, per_index=True, active=3)
 
 
-def test_the_first_rule_that_is_met_counts():
+def test_the_first_matching_rule_counts():
     rules = [{"action": "Ignore", **DISRUPTED}, {"action": "FailJob", **exits("In", 143)}]
     assert decoded({"podFailurePolicy": {"rules": rules}}).fails_with_pod is False
 
 
-def test_a_job_in_a_queue_of_kueue_is_driven_by_it():
+def test_kueue_suspends_a_job_in_its_queue():
     assert decoded({}, labels={"kueue.x-k8s.io/queue-name": "q"}).managed
 
 
-def test_null_is_as_nothing():
+def test_null_is_like_a_missing_field():
     nulls = {"suspend": None, "backoffLimit": None, "podFailurePolicy": None, "managedBy": None}
     assert decoded(nulls, {"active": None, "failed": None}) == JobState(failures_left=6)

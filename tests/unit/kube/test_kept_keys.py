@@ -1,4 +1,4 @@
-"""What is kept of an object's labels and annotations when it is decoded (defects A2 and A9)."""
+"""The labels and annotations of an object that are kept when it is decoded (defects A2 and A9)."""
 
 import re
 import tracemalloc
@@ -122,7 +122,7 @@ def test_a_pod_with_too_much_names_the_field(metadata: dict[str, Any], want: str
     assert decoded(**metadata) == found
 
 
-def test_what_is_read_first_is_kept_of_too_much() -> None:
+def test_of_too_many_keys_the_most_important_are_kept() -> None:
     noise = {f"shuntyard.io/a{i:04}": "x" * 1000 for i in range(500)}
     ours = {labels.NODE: "n", labels.PLAN: "p", labels.CPU_GIVEN: "main=1", labels.MAX_WAIT: "1h"}
     many = {f"a{i:06}": "x" for i in range(50_000)}
@@ -133,12 +133,12 @@ def test_what_is_read_first_is_kept_of_too_much() -> None:
     assert list(found.labels)[2] == "a000000"
 
 
-def test_a_value_that_is_too_long_is_cut_not_taken_for_missing() -> None:
+def test_a_too_long_value_is_cut_and_not_dropped() -> None:
     found = decoded(annotations={labels.MIN_AVAILABLE: "2" * 100_000})
     assert found.annotations[labels.MIN_AVAILABLE] == "2" * 64 + "…"
 
 
-def test_what_we_write_on_an_owner_may_be_long() -> None:
+def test_our_own_annotations_on_an_owner_may_be_long() -> None:
     notes = {labels.SLOT_PLAN: "x" * MOST_LONG_BYTES, labels.RESCALE: "y" * MOST_LONG_BYTES}
     job = encoded({"metadata": {"name": "j", "namespace": "n", "annotations": notes}})
     found = parse.decode_job(job)
@@ -148,7 +148,7 @@ def test_what_we_write_on_an_owner_may_be_long() -> None:
     assert parse.decode_job(job).excess.startswith("annotation shuntyard.io/slot-plan: ")
 
 
-def test_a_node_may_have_many_labels_and_goes_on_with_some_of_too_many() -> None:
+def test_a_node_may_have_many_labels_and_keeps_some_of_too_many() -> None:
     many = {f"feature.node.kubernetes.io/{i:05}": "true" for i in range(10 * OF_NODES.labels)}
     node = {"metadata": {"name": "a", "labels": many | {labels.ZONE_LABEL: "z"}}}
     found = parse.decode_node(encoded(node))

@@ -1,4 +1,4 @@
-"""How many pods an object of another project wants: from the object, never from its pods."""
+"""The number of pods of another project's object: from the object, never from its pods."""
 
 from typing import Any
 
@@ -37,9 +37,11 @@ def at_least(count: int) -> dict[str, Any]:
     return {"runPolicy": {"schedulingPolicy": {"minAvailable": count}}}
 
 
-@pytest.mark.parametrize(("said", "groups"), [({"replicas": 3}, 3), ({}, 1), ({"replicas": 0}, 0)])
-def test_a_leader_worker_set_has_a_number_of_groups(said: dict[str, int], groups: int) -> None:
-    spec = {**said, "leaderWorkerTemplate": {"size": 2}}
+@pytest.mark.parametrize(
+    ("fields", "groups"), [({"replicas": 3}, 3), ({}, 1), ({"replicas": 0}, 0)]
+)
+def test_a_leader_worker_set_has_a_number_of_groups(fields: dict[str, int], groups: int) -> None:
+    spec = {**fields, "leaderWorkerTemplate": {"size": 2}}
     assert decoded("LeaderWorkerSet.leaderworkerset.x-k8s.io", spec).groups == groups
 
 
@@ -160,7 +162,7 @@ def after(name: str, status: str) -> dict[str, Any]:
     return {"dependsOn": [{"name": name, "status": status}]}
 
 
-def told(name: str, **counts: int) -> dict[str, Any]:
+def job_status(name: str, **counts: int) -> dict[str, Any]:
     return {"name": name, **counts}
 
 
@@ -174,25 +176,25 @@ TRAIN_JOB = [
 JOB_SETS: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], int | None]] = {
     "all replicated jobs together": (PLAIN, [], 7),
     "what waits for another is not counted": (STAGED, [], 2),
-    "nor when only some of that are complete": (STAGED, [told("prepare", succeeded=1)], 2),
-    "then it is, beside what has finished": (STAGED, [told("prepare", succeeded=2)], 6),
+    "nor when only some of that are complete": (STAGED, [job_status("prepare", succeeded=1)], 2),
+    "then it is, beside what has finished": (STAGED, [job_status("prepare", succeeded=2)], 6),
     "readiness is enough where it is what is waited for": (
         READY,
-        [told("server", ready=1, succeeded=1)],
+        [job_status("server", ready=1, succeeded=1)],
         6,
     ),
     "what runs stays counted when that is unready again": (
         READY,
-        [told("server", ready=1), told("client", active=1)],
+        [job_status("server", ready=1), job_status("client", active=1)],
         6,
     ),
-    "what waits for nobody knows waits": (
+    "a part that waits for an unknown one": (
         [part("train", 1, 4, **after("ghost", "Complete"))],
         [],
         None,
     ),
     "initializers of a TrainJob are jobs of their own": (TRAIN_JOB, [], None),
-    "so its nodes count alone": (TRAIN_JOB, [told("dataset-initializer", succeeded=1)], 4),
+    "so its nodes count alone": (TRAIN_JOB, [job_status("dataset-initializer", succeeded=1)], 4),
 }
 
 
@@ -211,11 +213,11 @@ def test_a_job_set_wants_the_pods_that_may_run_now(
 def test_a_job_set_that_starts_in_order_counts_one_after_the_other() -> None:
     spec = {"replicatedJobs": PLAIN, "startupPolicy": {"startupPolicyOrder": "InOrder"}}
     assert decoded("JobSet.jobset.x-k8s.io", spec).size == 1
-    status = {"replicatedJobsStatus": [told("driver", ready=1)]}
+    status = {"replicatedJobsStatus": [job_status("driver", ready=1)]}
     assert decoded("JobSet.jobset.x-k8s.io", spec, status).size == 7
 
 
-def test_the_initializers_are_those_that_the_adapter_takes_for_jobs() -> None:
+def test_the_initializers_are_those_that_the_adapter_treats_as_jobs() -> None:
     assert job_sets.INITIALIZERS == job_set.RUN_BEFORE
 
 

@@ -14,7 +14,7 @@ from tests.fakes.kube import FakeKube
 
 ME = "host-1_5f3c"
 
-# readings: (holder, renewTime, monotonic second); then identity, second of the question, answer
+# readings: (holder, renewTime, monotonic second); then identity, second of the call, result
 CASES: dict[str, tuple[list[tuple[str, str, float]], str, float, bool]] = {
     "never seen": ([], "host-1", 0, False),
     "seen once proves nothing": ([(ME, "t1", 0)], "host-1", 0, False),
@@ -35,12 +35,12 @@ CASES: dict[str, tuple[list[tuple[str, str, float]], str, float, bool]] = {
     "a host with underscores": ([("a_b_1", "t1", 0), ("a_b_1", "t2", 1)], "a_b", 1, True),
     "a holder without suffix": ([("host-1", "t1", 0), ("host-1", "t2", 1)], "host-1", 1, False),
     "released": ([(ME, "t1", 0), ("", "t2", 2)], "host-1", 2, False),
-    "nobody is nobody": ([("", "t1", 0), ("", "t2", 2)], "", 2, False),
+    "an empty holder is no holder": ([("", "t1", 0), ("", "t2", 2)], "", 2, False),
 }
 
 
 @pytest.mark.parametrize(("readings", "identity", "at", "acting"), CASES.values(), ids=CASES)
-def test_who_acts(
+def test_the_leader_by_readings(
     readings: list[tuple[str, str, float]], identity: str, at: float, acting: bool
 ) -> None:
     observer = LeaseObserver()
@@ -57,7 +57,7 @@ def test_a_lease_that_vanished_has_no_holder() -> None:
     assert not observer.acting("host-1", 1)
 
 
-async def test_following_reads_the_lease_through_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_follower_reads_the_lease_despite_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lease, "POLL_SECONDS", 0.01)
     observer, clock = LeaseObserver(), SystemClock()
     reported: list[str] = []
@@ -86,7 +86,7 @@ async def test_following_reads_the_lease_through_errors(monkeypatch: pytest.Monk
         following.cancel()
 
 
-async def test_a_reading_that_is_no_utf_8_is_reported_and_the_next_one_is_asked_for(
+async def test_a_reading_that_is_no_utf_8_is_reported_and_reading_continues(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(lease, "POLL_SECONDS", 0.01)

@@ -5,7 +5,7 @@ from shared.kube.client import LineSplitter
 
 
 @given(st.lists(st.binary(max_size=20)), st.data())
-def test_lines_do_not_depend_on_where_the_stream_was_cut(
+def test_lines_do_not_depend_on_the_cuts_of_the_stream(
     lines: list[bytes], data: st.DataObject
 ) -> None:
     lines = [line.replace(b"\n", b"") for line in lines]
@@ -17,7 +17,7 @@ def test_lines_do_not_depend_on_where_the_stream_was_cut(
     assert not splitter.rest
 
 
-def test_what_has_no_newline_is_no_line_yet() -> None:
+def test_text_without_a_newline_is_no_line_yet() -> None:
     splitter = LineSplitter()
     assert list(splitter.feed(b"one\ntw")) == [b"one"]
     assert splitter.rest == b"tw"

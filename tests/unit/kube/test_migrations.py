@@ -1,4 +1,4 @@
-"""Migration objects as they are read; the way there and back is in tests/conformance."""
+"""Decoding of Migration objects; encoding and decoding together are in tests/conformance."""
 
 import json
 
@@ -21,7 +21,7 @@ def decoded(spec=SPEC, **more):
     return migrations.decode(json.dumps({"metadata": metadata, "spec": spec, **more}).encode())
 
 
-def test_what_has_no_status_was_requested():
+def test_a_migration_without_a_status_is_requested():
     one = decoded()
     assert one.phase is MigrationPhase.REQUESTED
     assert one.open
@@ -43,12 +43,12 @@ ODD = {
 
 
 @pytest.mark.parametrize("more", ODD.values(), ids=ODD)
-def test_what_cannot_be_read_is_named(more):
+def test_an_unreadable_field_is_named(more):
     with pytest.raises(OddObjectError) as caught:
         decoded(**{"spec": SPEC, **more})
     assert caught.value.key == "n/m"
 
 
-def test_what_is_no_object_at_all_is_odd_too():
+def test_a_value_that_is_no_object_is_malformed():
     with pytest.raises(OddObjectError):
         migrations.decode(b"{")

@@ -12,7 +12,7 @@ NOON = 1795262400.0  # 2026-11-21T12:00:00Z
 JOB = {"kind": "Job", "apiVersion": "batch/v1", "name": "j", "uid": "u", "controller": True}
 
 
-def test_a_pod_is_read_whole() -> None:
+def test_all_fields_of_a_pod_are_read() -> None:
     manifest = pod(
         metadata={
             "labels": {"l": "1"},
@@ -78,7 +78,7 @@ def test_a_pod_may_lack_everything_but_its_name() -> None:
 NULLS = ("labels", "annotations", "ownerReferences", "uid", "resourceVersion", "creationTimestamp")
 
 
-def test_null_is_as_good_as_missing() -> None:
+def test_null_is_like_a_missing_field() -> None:
     manifest = pod(metadata=dict.fromkeys(NULLS))
     manifest["spec"] = dict.fromkeys(
         ("containers", "schedulingGates", "nodeName", "tolerations", "affinity")
@@ -106,7 +106,7 @@ ODD: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize(("data", "key"), ODD.values(), ids=ODD)
-def test_an_odd_object_is_one_kind_of_error_with_its_key(data: bytes, key: str) -> None:
+def test_a_malformed_object_is_one_kind_of_error_with_its_key(data: bytes, key: str) -> None:
     with pytest.raises(OddObjectError) as caught:
         parse.decode_pod(data)
     assert caught.value.key == key
@@ -248,12 +248,14 @@ def test_preferences_of_a_pod_are_detected(spec: dict[str, Any], expected: bool)
 
 
 @pytest.mark.parametrize(("spec", "expected"), SHAPES.values(), ids=SHAPES)
-def test_a_shape_holds_what_filters_read(spec: dict[str, Any], expected: dict[str, Any]) -> None:
+def test_a_shape_holds_the_fields_that_filters_read(
+    spec: dict[str, Any], expected: dict[str, Any]
+) -> None:
     shape = parse.decode_pod(encoded(pod(**spec))).shape
     assert shape == model.PodShape(requests=(("pods", 1),), **expected)
 
 
-def test_a_node_is_read_whole() -> None:
+def test_all_fields_of_a_node_are_read() -> None:
     manifest = {
         "metadata": {"name": "node-1", "uid": "u", "labels": {"zone": "z"}},
         "spec": {"taints": [{"key": "k", "effect": "NoSchedule"}], "unschedulable": True},
@@ -292,7 +294,7 @@ SIZES: dict[str, tuple[resources.ResourceKind, dict[str, Any] | None, int]] = {
 
 
 @pytest.mark.parametrize(("kind", "spec", "size"), SIZES.values(), ids=SIZES)
-def test_an_owners_size_is_how_many_pods_run_at_one_time(
+def test_an_owners_size_is_the_number_of_pods_at_one_time(
     kind: resources.ResourceKind, spec: dict[str, Any] | None, size: int
 ) -> None:
     owner = kind.decode(encoded({"metadata": {"name": "o", "namespace": "n"}, "spec": spec}))
@@ -318,7 +320,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_a_deleted_object_has_the_key_it_had(kind: resources.ResourceKind) -> None:
+def test_a_deleted_object_keeps_its_key(kind: resources.ResourceKind) -> None:
     entity = kind.decode(encoded({"metadata": {"name": "x", "namespace": "n"}, "value": 3}))
     assert entity.key == kind.key("n", "x")
     assert type(entity).__name__ == kind.kind

@@ -1,4 +1,4 @@
-"""Volumes, their claims and the claims of pods become ours, or one kind of error."""
+"""Volumes, their claims and the claims of pods are decoded, or give one kind of error."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ CLAIMS: dict[str, tuple[list[dict[str, Any]] | None, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize(("volumes", "names"), CLAIMS.values(), ids=CLAIMS)
-def test_the_claims_that_a_pod_names(
+def test_the_claims_of_a_pod_are_read(
     volumes: list[dict[str, Any]] | None, names: tuple[str, ...]
 ) -> None:
     assert parse.decode_pod(encoded(pod(volumes=volumes))).claims == names
@@ -68,15 +68,15 @@ VOLUME_CLAIMS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] 
 }
 
 
-@pytest.mark.parametrize(("spec", "status", "told"), VOLUME_CLAIMS.values(), ids=VOLUME_CLAIMS)
+@pytest.mark.parametrize(("spec", "status", "fields"), VOLUME_CLAIMS.values(), ids=VOLUME_CLAIMS)
 def test_a_claim_has_its_volume_and_its_access_mode(
-    spec: dict[str, Any], status: dict[str, Any], told: dict[str, Any]
+    spec: dict[str, Any], status: dict[str, Any], fields: dict[str, Any]
 ) -> None:
     metadata = {"name": "c", "namespace": "n", "uid": "u"}
     claim = parse.decode_volume_claim(
         encoded({"metadata": metadata, "spec": spec, "status": status})
     )
-    assert claim == PersistentVolumeClaim(namespace="n", name="c", uid=model.Uid("u"), **told)
+    assert claim == PersistentVolumeClaim(namespace="n", name="c", uid=model.Uid("u"), **fields)
 
 
 def test_a_claim_that_is_being_deleted_is_marked() -> None:
@@ -110,10 +110,10 @@ VOLUMES: dict[str, tuple[dict[str, str] | None, dict[str, Any] | None, dict[str,
 }
 
 
-@pytest.mark.parametrize(("tags", "spec", "told"), VOLUMES.values(), ids=VOLUMES)
+@pytest.mark.parametrize(("tags", "spec", "fields"), VOLUMES.values(), ids=VOLUMES)
 def test_a_volume_has_the_nodes_that_reach_it(
-    tags: dict[str, str] | None, spec: dict[str, Any] | None, told: dict[str, Any]
+    tags: dict[str, str] | None, spec: dict[str, Any] | None, fields: dict[str, Any]
 ) -> None:
     manifest = {"metadata": {"name": "v", "labels": tags}, "spec": spec}
     volume = parse.decode_volume(encoded(manifest))
-    assert volume == PersistentVolume(name="v", **told)
+    assert volume == PersistentVolume(name="v", **fields)

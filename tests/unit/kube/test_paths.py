@@ -17,5 +17,5 @@ CASES = {
 
 
 @pytest.mark.parametrize(("made", "expected"), CASES.values(), ids=CASES)
-def test_paths_are_the_apis(made: str, expected: str) -> None:
+def test_paths_equal_those_of_the_api(made: str, expected: str) -> None:
     assert made == expected

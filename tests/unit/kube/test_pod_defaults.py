@@ -11,7 +11,7 @@ GPU = "nvidia.com/gpu"
 
 
 def requests(**spec: Any) -> dict[str, int]:
-    """What a pod of this spec takes of its node."""
+    """Return the requests of a pod with this spec on its node."""
     body = {"metadata": {"name": "x", "namespace": "n"}, "spec": spec}
     found = dict(parse.decode_pod(msgspec.json.encode(body)).shape.requests)
     found.pop("pods")
@@ -89,5 +89,5 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, int]]] = {
 def test_requests_follow_limits_as_the_api_server_fills_them_in(
     spec: dict[str, Any], want: dict[str, int]
 ) -> None:
-    """Without that a GPU that is only limited is not asked for (defect B1)."""
+    """Without that a GPU that is only limited is not requested (defect B1)."""
     assert requests(**spec) == want

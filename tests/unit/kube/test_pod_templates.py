@@ -1,4 +1,4 @@
-"""What owners state in their pod templates, and which pods they select (defect A1)."""
+"""The annotations of owners' pod templates, and the pods they select (defect A1)."""
 
 from typing import Any
 
@@ -13,12 +13,12 @@ from tests.fakes.kube_objects import encoded
 
 KINDS = {f"{kind.kind}.{kind.group}": kind for kind in kinds.OWNERS}
 META = {"name": "it", "namespace": "team", "uid": "u"}
-SAID = {labels.WORKERS: "1..4", labels.CHECKPOINT: "", labels.MAX_WAIT: "20m", "a/b": "c"}
+ANNOTATIONS = {labels.WORKERS: "1..4", labels.CHECKPOINT: "", labels.MAX_WAIT: "20m", "a/b": "c"}
 KEPT = {labels.WORKERS: "1..4", labels.CHECKPOINT: ""}
 OTHER = {labels.WORKERS: "9..9", labels.SHRINK: "terminate"}
 
 
-def template(annotations: Any = SAID) -> dict[str, Any]:
+def template(annotations: Any = ANNOTATIONS) -> dict[str, Any]:
     return {"metadata": {"annotations": annotations, "labels": {"x": "y"}}, "spec": {}}
 
 
@@ -81,7 +81,7 @@ CUSTOM: dict[str, tuple[str, Any, dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("decode", BUILT_IN.values(), ids=BUILT_IN)
-def test_of_a_template_only_keys_of_the_owner_are_kept(decode: Any) -> None:
+def test_only_keys_of_the_owner_are_kept_of_a_template(decode: Any) -> None:
     found = built_in({"template": template(), "selector": {"matchLabels": {"app": "it"}}}, decode)
     assert found.template == KEPT
     assert (found.selects({"app": "it", "more": ""}), found.selects({})) == (True, False)
@@ -105,17 +105,17 @@ def test_the_template_goes_before_the_owners_own_annotation() -> None:
 @pytest.mark.parametrize(
     "odd", [None, {}, {"metadata": None}, template(None), template({labels.WORKERS: 3})]
 )
-def test_an_odd_template_states_nothing(odd: Any) -> None:
+def test_a_malformed_template_has_no_annotations(odd: Any) -> None:
     assert built_in({"template": odd}).template == {}
 
 
-def test_a_value_without_end_is_cut_and_can_no_longer_be_read() -> None:
+def test_an_overlong_value_is_cut_and_becomes_invalid() -> None:
     text = built_in({"template": template({labels.CHECKPOINT: "x" * 100_000})}).template
     assert len(text[labels.CHECKPOINT]) == MOST_CHARACTERS + 1
     assert text[labels.CHECKPOINT].endswith("…")
 
 
-def test_a_selector_without_end_selects_no_pod() -> None:
+def test_an_overlong_selector_selects_no_pod() -> None:
     lines = [{"key": f"l{i}", "operator": "DoesNotExist"} for i in range(MOST_LINES + 1)]
     assert not built_in({"selector": {"matchExpressions": lines}}).selects({})
     assert built_in({"selector": {"matchExpressions": lines[1:]}}).selects({})

@@ -24,7 +24,7 @@ def rules(file: str) -> list[dict[str, Any]]:
 ALWAYS, KINDS = rules("rbac.yaml"), rules("rbac-kinds.yaml")
 READ = ["list", "watch"]
 ONLY_READ = frozenset({"podgroups"})
-"""These own no pods, so no word is written on them."""
+"""Kinds that own no pods, so we write nothing on them."""
 
 
 @pytest.mark.parametrize("kind", OPTIONAL, ids=lambda kind: kind.resource)

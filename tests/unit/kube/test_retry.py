@@ -19,12 +19,12 @@ TRANSIENT = {
 
 
 @pytest.mark.parametrize(("error", "expected"), TRANSIENT.values(), ids=TRANSIENT)
-def test_only_what_may_pass_by_itself_is_transient(error: Exception, expected: bool) -> None:
+def test_only_errors_that_may_pass_are_transient(error: Exception, expected: bool) -> None:
     assert transient(error) is expected
 
 
 @given(st.integers(), st.integers(0, 20))
-def test_waits_grow_no_further_than_allowed(seed: int, failures: int) -> None:
+def test_waits_grow_up_to_the_limit(seed: int, failures: int) -> None:
     backoff = Backoff(first_seconds=1, most_seconds=8, rng=random.Random(seed))
     for count in range(failures):
         assert 0 <= backoff.next_seconds() <= min(2**count, 8)

@@ -1,4 +1,4 @@
-"""Progress in the status of a TrainJob: what is read of it, and what is not."""
+"""Progress in the status of a TrainJob: valid fields are read, others are reported."""
 
 import json
 from typing import Any
@@ -22,22 +22,22 @@ def decoded(status: Any) -> Owner:
     return DECODE(text.encode())
 
 
-def said(**fields: Any) -> dict[str, Any]:
+def trainer_status(**fields: Any) -> dict[str, Any]:
     return {"conditions": [], "trainerStatus": {"lastUpdatedTime": AT, **fields}}
 
 
 READ: dict[str, tuple[Any, OwnProgress | None]] = {
     "everything": (
-        said(progressPercentage=45, estimatedRemainingSeconds=795649, metrics=METRICS),
+        trainer_status(progressPercentage=45, estimatedRemainingSeconds=795649, metrics=METRICS),
         OwnProgress(percent=45.0, remaining_seconds=795649.0, written_at=AT_SECONDS),
     ),
-    "nothing but the time": (said(), OwnProgress(written_at=AT_SECONDS)),
+    "nothing but the time": (trainer_status(), OwnProgress(written_at=AT_SECONDS)),
     "an end that is there": (
-        said(progressPercentage=100, estimatedRemainingSeconds=0),
+        trainer_status(progressPercentage=100, estimatedRemainingSeconds=0),
         OwnProgress(percent=100.0, remaining_seconds=0.0, written_at=AT_SECONDS),
     ),
     "another zone": (
-        said(lastUpdatedTime="2025-01-23T11:30:45+01:00"),
+        trainer_status(lastUpdatedTime="2025-01-23T11:30:45+01:00"),
         OwnProgress(written_at=AT_SECONDS),
     ),
     "the gate is off": ({"conditions": []}, None),
@@ -64,7 +64,7 @@ BAD: dict[str, tuple[str, Any]] = {
     "a text as time left": (SECONDS, "soon"),
     "no time": (TIME, None),
     "no such day": (TIME, "2025-02-30T10:30:45Z"),
-    "nobody knows in which zone": (TIME, "2025-01-23T10:30:45"),
+    "a time without a zone": (TIME, "2025-01-23T10:30:45"),
     "Go's zero time": (TIME, "0001-01-01T00:00:00Z"),
     "a number as time": (TIME, 1737628245),
     "a time of nothing": (TIME, ""),
@@ -72,8 +72,8 @@ BAD: dict[str, tuple[str, Any]] = {
 
 
 @pytest.mark.parametrize(("field", "value"), BAD.values(), ids=BAD)
-def test_what_cannot_be_used_is_named_and_nothing_of_it_counts(field: str, value: Any) -> None:
-    owner = decoded(said(**{PERCENT: 45, SECONDS: 60, field: value}))
+def test_an_invalid_field_is_named_and_the_status_ignored(field: str, value: Any) -> None:
+    owner = decoded(trainer_status(**{PERCENT: 45, SECONDS: 60, field: value}))
     assert owner.progress is not None
     assert owner.progress.problem.startswith(f"status.trainerStatus.{field}: ")
     assert owner.progress == OwnProgress(problem=owner.progress.problem)
@@ -81,7 +81,7 @@ def test_what_cannot_be_used_is_named_and_nothing_of_it_counts(field: str, value
 
 
 @pytest.mark.parametrize("status", [7, "done", [], {"trainerStatus": "45%"}])
-def test_what_is_no_status_at_all_leaves_the_train_job_an_owner(status: Any) -> None:
+def test_a_train_job_without_a_valid_status_stays_an_owner(status: Any) -> None:
     owner = decoded(status)
     assert (owner.name, owner.suspend_field) == ("llama", "/spec/suspend")
     assert owner.progress is not None

@@ -74,7 +74,7 @@ def test_a_later_list_does_not_go_back_in_time(protocol: ListWatch) -> None:
     assert protocol.list_params() == {"limit": "2"}
 
 
-def test_a_list_that_expired_begins_again(protocol: ListWatch) -> None:
+def test_an_expired_list_restarts(protocol: ListWatch) -> None:
     protocol.feed_list(page(raw("a"), token="t"))
     protocol.expire()
     assert "continue" not in protocol.list_params()
@@ -97,23 +97,23 @@ EVENTS = {
 }
 
 
-@pytest.mark.parametrize(("told", "delta", "version"), EVENTS.values(), ids=EVENTS)
+@pytest.mark.parametrize(("event", "delta", "version"), EVENTS.values(), ids=EVENTS)
 def test_a_line_is_a_change_and_moves_the_version(
-    protocol: ListWatch, told: bytes, delta: object, version: str
+    protocol: ListWatch, event: bytes, delta: object, version: str
 ) -> None:
     protocol.feed_list(page())
-    assert protocol.feed_line(told) == delta
+    assert protocol.feed_line(event) == delta
     assert version_of(protocol) == version
 
 
-def test_bookmarks_are_noticed(protocol: ListWatch) -> None:
+def test_a_bookmark_moves_the_version(protocol: ListWatch) -> None:
     protocol.feed_list(page())
     assert not protocol.bookmarks_seen
     protocol.feed_line(EVENTS["bookmark"][0])
     assert protocol.bookmarks_seen
 
 
-def test_one_odd_object_spoils_only_itself(protocol: ListWatch, reported: list[str]) -> None:
+def test_a_malformed_object_affects_no_other(protocol: ListWatch, reported: list[str]) -> None:
     replace = protocol.feed_list(page(raw("a"), raw("b", **BAD), 7, raw("c")))
     assert replace == Replace("Node", "Node", (node("a"), node("c")))
     assert reported == ["b", "?"]
@@ -131,18 +131,18 @@ ENDS: dict[str, tuple[bytes, type[errors.ApiError]]] = {
 }
 
 
-@pytest.mark.parametrize(("told", "error"), ENDS.values(), ids=ENDS)
+@pytest.mark.parametrize(("event", "error"), ENDS.values(), ids=ENDS)
 def test_after_an_error_comes_a_list(
-    protocol: ListWatch, told: bytes, error: type[errors.ApiError]
+    protocol: ListWatch, event: bytes, error: type[errors.ApiError]
 ) -> None:
     protocol.feed_list(page())
     with pytest.raises(error):
-        protocol.feed_line(told)
+        protocol.feed_line(event)
     assert protocol.listing
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b"{}", b'{"metadata": {"a": "\xff"}}'])
-def test_a_page_that_is_none_changes_nothing(protocol: ListWatch, body: bytes) -> None:
+def test_an_invalid_page_changes_nothing(protocol: ListWatch, body: bytes) -> None:
     protocol.feed_list(page(raw("a"), token="t"))
     with pytest.raises(BrokenAnswerError):
         protocol.feed_list(body)
