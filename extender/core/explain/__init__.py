@@ -5,8 +5,15 @@ Every function takes a ``Session`` and returns values of ``shared.api``.
 
 from extender.core.explain.explanation import ExplainSession, isolated, job, jobs_named, pod
 from extender.core.explain.job_details import rescale_ledger
-from extender.core.explain.lists import MOST_ENTRIES, WHOLE, Page, all_jobs, nodes, queue
-from extender.core.explain.namespaces import namespaces
+from extender.core.explain.lists import (
+    MOST_ENTRIES,
+    WHOLE,
+    Page,
+    all_jobs,
+    namespaces,
+    nodes,
+    queue,
+)
 from extender.core.explain.prices import NOT_BY_PRICE, prices, slot_prices
 from extender.core.explain.pricing import Ledgers, paused, with_ledgers
 from extender.core.explain.what_if import what_if

@@ -1,4 +1,4 @@
-"""Lists of the read API: the waiting queue, the nodes and the jobs, in pages.
+"""Lists of the read API: the waiting queue, the nodes, the jobs and the namespaces.
 
 **Positions.** Waiting jobs that can start have the positions 1, 2, …; jobs that need a change first
 have none. A misconfigured job, or one larger than any node, stays at the front of the order until
@@ -21,13 +21,15 @@ from extender.core.agents import report_view
 from extender.core.agents.report_view import Freshness
 from extender.core.cluster import job_views, owner_progress
 from extender.core.cluster.jobs import Job, State
+from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Session
+from extender.core.cluster.snapshot import Snapshot
 from extender.core.explain.job_details import JobDetails, admission_entry, job_details
 from extender.core.nodes.node_table import FloatVector, IntVector, NodeTable
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import scoring
 from extender.core.pricing.outcome import JobStatus
-from extender.core.queue import running_jobs
+from extender.core.queue import fair_share, namespace_shares, running_jobs
 from extender.core.queue.decision import QueueOutcome
 from extender.core.queue.forecast import UNKNOWN, Estimate
 from extender.core.queue.notices import QueueEntry
@@ -37,7 +39,8 @@ from extender.core.records.slot_plan import plans_by_job
 from shared import api
 from shared.ending import EndEntry
 from shared.ledgers import WorkersEntry
-from shared.model import JobKey, Node
+from shared.model import JobKey, Node, PodShape
+from shared.tenancy import NamespaceEntry, NamespacesResponse
 
 MOST_ENTRIES: Final = 500
 """Of one page: a job takes about a millisecond to describe, and its entry about a kilobyte."""
@@ -189,6 +192,31 @@ def all_jobs(
     )
 
 
+def namespaces(session: Session, cycle: QueueOutcome | None, *, acting: bool) -> NamespacesResponse:
+    """Return every namespace that has jobs of ours; waiting jobs are those of the last pass."""
+    snapshot = session.snapshot
+    entries = cycle.entries if cycle else ()
+    waiting = Counter(e.job.namespace for e in entries if e.reason is not Reason.RELEASING)
+    by_job = namespace_shares.by_job(snapshot)
+    names = {key.partition("/")[0] for key in snapshot.jobs} | waiting.keys()
+    shapes: dict[str, list[PodShape]] = {name: [] for name in names}
+    running: Counter[str] = Counter()
+    for key, held in by_job:
+        name = key.partition("/")[0]
+        running[name] += 1
+        shapes[name] += held
+    listed = (
+        _namespace(name, snapshot, shapes[name], waiting=waiting[name], running=running[name])
+        for name in sorted(names)
+    )
+    return NamespacesResponse(
+        generated_at=session.now,
+        acting=acting,
+        fair_share=session.parameters.fair_share.enabled,
+        entries=tuple(listed),
+    )
+
+
 def _log_prices(room: NodeTable, params: CoreParameters) -> FloatVector:
     """Return ln(P/L) of the dearest resource of each node; 0 for a node that has none."""
     prices = scoring.log_prices(room, params.pricing)
@@ -308,6 +336,25 @@ def _paused(session: Session, key: JobKey, standing: JobStatus) -> api.JobEntry 
         counts=api.MemberCounts(),
         workers=WorkersEntry(now=0, least=request.least, most=request.most, stated=0),
         admission=admission_entry(standing, now=session.now),
+    )
+
+
+def _namespace(
+    name: str, snapshot: Snapshot, shapes: list[PodShape], *, waiting: int, running: int
+) -> NamespaceEntry:
+    entitled, problem = namespace_shares.entitlement(name, snapshot)
+    room = snapshot.node_table
+    total = namespace_shares.total(shapes, room)
+    return NamespaceEntry(
+        namespace=name,
+        waiting=waiting,
+        running=running,
+        held={r: int(n) for r, n in zip(room.resources, total, strict=True) if n},
+        share=round(fair_share.dominant_share(total, room.allocatable.sum(axis=0)), 6),
+        weight=entitled.weight,
+        guaranteed_share=entitled.guaranteed,
+        limit=None if math.isinf(entitled.limit) else round(entitled.limit, 6),
+        problem=problem,
     )
 
 
