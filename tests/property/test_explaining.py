@@ -7,7 +7,7 @@ from shared import labels
 from shared.explanation import StepKind
 from shared.model import Entity, Toleration
 from tests.fakes.builders import make_gang, make_node, make_owner, make_shape
-from tests.unit.core.explain.situations import NOW, Situation, cluster, running
+from tests.unit.core.explain.situation import NOW, Situation, cluster, running
 from tests.unit.core.explain.test_situations import after, explained, released
 
 GPU = "nvidia.com/gpu"

@@ -103,8 +103,8 @@ def test_the_job_ends_as_what_if_predicted_and_what_if_changes_nothing(
     before, snapshot = store.export(), store.snapshot()
     used = snapshot.node_table.used.copy()
 
-    asked = explain.isolated(Session(snapshot, NOW, params), cycle)
-    prediction = explain.what_if(asked, job, acting=True)
+    session = explain.isolated(Session(snapshot, NOW, params), cycle)
+    prediction = explain.what_if(session, job, acting=True)
 
     assert store.snapshot() is snapshot
     assert store.export() == before

@@ -1,4 +1,4 @@
-"""Carries out the steps of a change on a situation, as people, nodes and time would."""
+"""Carries out the steps of a change on a situation."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,17 +11,17 @@ from shared import labels
 from shared.explanation import Step, StepKind
 from shared.model import Entity, Namespace, Node, NodeName, Owner, Pod, PodShape, Toleration, Uid
 from tests.fakes.builders import make_taint
-from tests.unit.core.explain.situations import Situation
+from tests.unit.core.explain.situation import Situation
 
 
 def applied(step: Step, s: Situation) -> Situation:
-    """The situation after one step."""
+    """Return the situation after one step."""
     return _STEPS[step.kind](step, s)
 
 
 def _mapped(s: Situation, change: Callable[[Entity], Entity | None]) -> Situation:
-    found = (change(entity) for entity in s.entities)
-    return replace(s, entities=tuple(entity for entity in found if entity is not None))
+    changed_entities = (change(entity) for entity in s.entities)
+    return replace(s, entities=tuple(e for e in changed_entities if e is not None))
 
 
 def _on_pods(step: Step, s: Situation, change: Callable[[Pod], Pod]) -> Situation:
@@ -94,9 +94,9 @@ def _raise(step: Step, s: Situation) -> Situation:
 def _wait(step: Step, s: Situation) -> Situation:
     if step.field == "back-off":
         return replace(s, now=step.at or s.now)
-    if step.field == "workers":  # of the job, those of the highest index
+    if step.field == "workers":  # the pods with the highest index
         return _mapped(s, lambda entity: None if _is_leaving(entity, step, s) else entity)
-    if step.field == "start":  # the holder's: the cycle starts it when those before it have ended
+    if step.field == "start":  # the queue starts that job when the jobs before it have ended
         return s
 
     def end(entity: Entity) -> Entity | None:
@@ -117,8 +117,8 @@ def _lower(step: Step, s: Situation) -> Situation:
     most = int(step.after)
 
     def lower(shape: PodShape) -> PodShape:
-        asked = tuple((n, min(v, most) if n == step.field else v) for n, v in shape.requests)
-        return changed(shape, requests=asked)
+        requests = tuple((n, min(v, most) if n == step.field else v) for n, v in shape.requests)
+        return changed(shape, requests=requests)
 
     return _on_shapes(step, s, lower)
 
@@ -162,7 +162,7 @@ def _untaint(step: Step, s: Situation) -> Situation:
 
 
 def _free(step: Step, s: Situation) -> Situation:
-    """Pods on the node shrink until so much is free; of pods, so many end."""
+    """Free an amount on a node: lower requests of its pods, or end pods if ``pods`` is freed."""
     left = step.amount or 0
 
     def shrink(entity: Entity) -> Entity | None:
@@ -173,13 +173,13 @@ def _free(step: Step, s: Situation) -> Situation:
         }
         if not here or not left:
             return entity
-        asked = dict(entity.shape.requests)
-        less = min(left, asked.get(step.field, 0))
+        amounts = dict(entity.shape.requests)
+        less = min(left, amounts.get(step.field, 0))
         left -= less
         if step.field == "pods":
             return None
-        asked[step.field] = asked.get(step.field, 0) - less
-        requests = tuple(sorted((n, v) for n, v in asked.items() if v))
+        amounts[step.field] = amounts.get(step.field, 0) - less
+        requests = tuple(sorted((n, v) for n, v in amounts.items() if v))
         return changed(entity, shape=changed(entity.shape, requests=requests))
 
     return _mapped(s, shrink)

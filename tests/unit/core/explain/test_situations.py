@@ -1,4 +1,4 @@
-"""Prepared situations: what is said of each, and that what is offered makes the job run."""
+"""Prepared situations: the explanation of each, and that every offered change makes the job run."""
 
 import json
 from pathlib import Path
@@ -18,46 +18,47 @@ from shared.model import PodKey
 from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import snapshot_of
 from tests.unit.core.explain.applying import applied
-from tests.unit.core.explain.situations import SITUATIONS, Situation
+from tests.unit.core.explain.situation import Situation
+from tests.unit.core.explain.situations import SITUATIONS
 
 GOLDEN = Path(__file__).parents[3] / "golden/explain"
-REPEATED = {
+NOT_RECORDED = {
     "every node lacks half a CPU",
     "eight are needed and five fit",
     "a job of higher priority took the room",
     "it waits for a job whose end is known",
-    "room is kept for another and nobody knows until when",
-    "its reservations are taken",
+    "room is kept for another job until an unknown time",
+    "all its pods have reservations",
     "a gang without our gate",
 }
-"""Every text of their answers is in a recorded answer, too."""
-RECORDED = [name for name in SITUATIONS if name not in REPEATED]
-_KEPT = {id(s) for s in SITUATIONS.values()}
+"""A recorded answer of another situation has every text of theirs."""
+RECORDED = [name for name in SITUATIONS if name not in NOT_RECORDED]
+_PREPARED = {id(s) for s in SITUATIONS.values()}
 ALL = pytest.mark.parametrize("s", SITUATIONS.values(), ids=SITUATIONS.keys())
 
 
-def cycled(s: Situation) -> tuple[Snapshot, QueueOutcome]:
+def after_pass(s: Situation) -> tuple[Snapshot, QueueOutcome]:
     snapshot = snapshot_of(s.entities)
-    return snapshot, queue_pass(snapshot, s.memory, Reading(s.now, s.now), s.params)
+    return snapshot, queue_pass(snapshot, s.state, Reading(s.now, s.now), s.params)
 
 
-_TOLD: dict[int, api.ExplainResponse] = {}
+_ANSWERS: dict[int, api.ExplainResponse] = {}
 
 
 def explained(s: Situation) -> api.ExplainResponse:
-    if id(s) not in _KEPT:
+    if id(s) not in _PREPARED:
         return _explained(s)
-    if id(s) not in _TOLD:
-        _TOLD[id(s)] = _explained(s)
-    return _TOLD[id(s)]
+    if id(s) not in _ANSWERS:
+        _ANSWERS[id(s)] = _explained(s)
+    return _ANSWERS[id(s)]
 
 
 def _explained(s: Situation) -> api.ExplainResponse:
-    snapshot, cycle = cycled(s)
-    asked = explain.isolated(Session(snapshot, Reading(s.now, s.now), s.params), cycle)
+    snapshot, cycle = after_pass(s)
+    session = explain.isolated(Session(snapshot, Reading(s.now, s.now), s.params), cycle)
     if s.pod:
-        return explain.pod(asked, snapshot.pods[PodKey(f"default/{s.pod}")])
-    return explain.job(asked, s.key)
+        return explain.pod(session, snapshot.pods[PodKey(f"default/{s.pod}")])
+    return explain.job(session, s.key)
 
 
 def after(s: Situation, change: Change) -> Situation:
@@ -67,7 +68,7 @@ def after(s: Situation, change: Change) -> Situation:
 
 
 def released(s: Situation) -> set[str]:
-    _, cycle = cycled(s)
+    _, cycle = after_pass(s)
     return {c.job for c in cycle.commands if isinstance(c, ReleaseGang)}
 
 
@@ -76,14 +77,14 @@ def file_name(situation: str) -> str:
 
 
 @ALL
-def test_the_explanation_names_what_decides_how_far_short_and_the_smallest_change(s):
-    told = explained(s)
-    smallest = told.changes[0].kind.value if told.changes else ""
-    assert (told.cause, dict(told.short), smallest) == (s.cause, dict(s.short), s.smallest)
+def test_the_explanation_has_the_deciding_cause_the_shortage_and_the_smallest_change(s):
+    answer = explained(s)
+    smallest = answer.changes[0].kind.value if answer.changes else ""
+    assert (answer.cause, dict(answer.short), smallest) == (s.cause, dict(s.short), s.smallest)
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_the_whole_answer_comes_out_as_recorded(name, update_golden):
+def test_the_whole_answer_is_as_recorded(name, update_golden):
     got = json.loads(msgspec.json.encode(explained(SITUATIONS[name])))
     path = GOLDEN / file_name(name)
     if update_golden:
@@ -91,23 +92,23 @@ def test_the_whole_answer_comes_out_as_recorded(name, update_golden):
     assert got == json.loads(path.read_text())
 
 
-def test_there_is_no_recorded_answer_without_its_situation():
+def test_every_recorded_answer_has_its_situation():
     assert {path.name for path in GOLDEN.iterdir()} == set(map(file_name, RECORDED))
 
 
 def test_the_situations_without_a_recorded_answer_exist():
-    assert set(SITUATIONS) >= REPEATED
+    assert set(SITUATIONS) >= NOT_RECORDED
 
 
 @ALL
-def test_each_change_that_is_offered_makes_the_job_run(s):
+def test_each_offered_change_makes_the_job_run(s):
     changes = explained(s).changes
     assert bool(changes) == bool(s.smallest)
     assert (s.key in released(s)) == (explained(s).reason == Reason.RELEASING)
     assert [c.says for c in changes if s.key not in released(after(s, c))] == []
 
 
-OF_OWNERS = {
+OF_PRICING = {
     Reason.PAYOFF_TOO_LOW,
     Reason.AWAITING_PRICE,
     Reason.PROFILING,
@@ -115,17 +116,16 @@ OF_OWNERS = {
     Reason.AWAITING_SLOT,
     Reason.UTILITY_GONE,
 }
-"""Reasons that come from what a look has left on owners: tests/unit/core/explain/test_bids_told.py,
-test_profiling.py."""
+"""Reasons of pricing passes: tests/unit/core/explain/test_price_offers.py, test_profiling.py."""
 
 
-def test_every_reason_stands_in_some_situation():
-    told = {explained(s).reason for s in SITUATIONS.values()} - {""}
-    assert told == set(Reason) - OF_OWNERS
+def test_every_other_reason_is_that_of_a_situation():
+    reasons = {explained(s).reason for s in SITUATIONS.values()} - {""}
+    assert reasons == set(Reason) - OF_PRICING
 
 
 @ALL
-def test_a_request_is_lowered_by_no_more_than_it_must_be(s):
+def test_a_request_is_lowered_by_no_more_than_needed(s):
     for change in explained(s).changes:
         if change.kind is StepKind.LOWER_REQUEST and len(change.steps) == 1:
             step = change.steps[0]

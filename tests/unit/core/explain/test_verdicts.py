@@ -1,4 +1,4 @@
-"""What each node says to waiting pods, and which cause decides."""
+"""Verdicts of the nodes on waiting pods, and the deciding cause."""
 
 import pytest
 
@@ -11,28 +11,30 @@ from extender.core.parameters.combined import CoreParameters
 from shared.model import Entity, JobKey, Node
 from tests.fakes.builders import make_node, make_shape
 from tests.unit.core.clusters import queued_job, snapshot_of
-from tests.unit.core.explain.situations import running
+from tests.unit.core.explain.situation import running
 
 KEY = JobKey("default/job/j")
 
 
-def look(*parts: Entity | list[Entity]) -> verdicts.Verdict:
+def verdict_on(*parts: Entity | list[Entity]) -> verdicts.Verdict:
+    """Return the verdict on the job ``j``."""
     snapshot = snapshot_of(*parts)
     session = Session(snapshot, Reading(0, 0), CoreParameters())
     job = as_queued(view(snapshot, KEY))
-    situation = Scenario(session, job, snapshot.node_table)
-    (found,) = verdicts.judge(situation.groups, situation.node_table)
-    return found
+    scenario = Scenario(session, job, snapshot.node_table)
+    (verdict,) = verdicts.judge(scenario.groups, scenario.node_table)
+    return verdict
 
 
-def said(found: verdicts.Verdict) -> dict[str, int]:
-    return {group.says: len(group.nodes) for group in verdicts.tried(found).nodes}
+def counts(verdict: verdicts.Verdict) -> dict[str, int]:
+    """Return the number of nodes by the text of their causes."""
+    return {group.says: len(group.nodes) for group in verdicts.tried(verdict).nodes}
 
 
-def test_nodes_are_counted_by_what_they_say() -> None:
+def test_nodes_are_grouped_by_their_causes() -> None:
     shape = make_shape(cpu="2", node_selector={"disk": "ssd"}, host_ports=[80])
     ssd = {"disk": "ssd"}
-    found = look(
+    verdict = verdict_on(
         [make_node(f"fit-{i}", labels=ssd) for i in range(4)],
         [make_node(f"tainted-{i}", labels=ssd, taints=["a=b:NoSchedule"]) for i in range(3)],
         [make_node(f"busy-{i}", cpu="3", labels=ssd) for i in range(2)],
@@ -43,7 +45,7 @@ def test_nodes_are_counted_by_what_they_say() -> None:
         running("server", ["port"], shape=make_shape(host_ports=[80])),
         queued_job("j", 6, shape=shape),
     )
-    assert said(found) == {
+    assert counts(verdict) == {
         "fit": 4,
         "taint a=b:NoSchedule": 3,
         "cpu short by 1500m": 2,
@@ -51,41 +53,41 @@ def test_nodes_are_counted_by_what_they_say() -> None:
         "label selector disk=ssd": 1,
         "host port TCP 80 taken": 1,
     }
-    assert (found.fits, found.missing) == (4, 2)
+    assert (verdict.fits, verdict.missing) == (4, 2)
 
 
-def test_a_node_that_could_never_hold_the_pod_is_told_from_one_that_is_busy() -> None:
-    found = look(
+def test_a_node_that_is_too_small_has_another_text_than_a_busy_one() -> None:
+    verdict = verdict_on(
         make_node("small", cpu="2"),
         make_node("busy", cpu="8"),
         running("other", ["busy"], cpu="6"),
         queued_job("j", 1, cpu="4"),
     )
-    assert set(said(found)) == {"too small: cpu short by 2", "cpu short by 2"}
-    assert verdicts.deciding_cause([found]) == "cpu"
+    assert set(counts(verdict)) == {"too small: cpu short by 2", "cpu short by 2"}
+    assert verdicts.deciding_cause([verdict]) == "cpu"
 
 
-def test_a_cordoned_nodes_own_taint_is_not_told_twice() -> None:
+def test_the_taint_of_a_cordoned_node_is_no_second_cause() -> None:
     taint = "node.kubernetes.io/unschedulable:NoSchedule"
-    found = look(make_node("a", unschedulable=True, taints=[taint]), queued_job("j", 1))
-    assert set(said(found)) == {"cordoned"}
+    verdict = verdict_on(make_node("a", unschedulable=True, taints=[taint]), queued_job("j", 1))
+    assert set(counts(verdict)) == {"cordoned"}
 
 
-def test_nodes_that_say_one_of_many_things_are_put_together() -> None:
+def test_nodes_of_rare_causes_are_one_group() -> None:
     nodes = [make_node(f"n{i:02}", taints=[f"k{i}=v:NoSchedule"]) for i in range(30)]
-    told = verdicts.tried(look(nodes, queued_job("j", 1))).nodes
-    assert len(told) == verdicts.MOST_GROUPS + 1
-    assert (told[-1].says, len(told[-1].nodes)) == ("other causes", 10)
+    groups = verdicts.tried(verdict_on(nodes, queued_job("j", 1))).nodes
+    assert len(groups) == verdicts.MOST_GROUPS + 1
+    assert (groups[-1].says, len(groups[-1].nodes)) == ("other causes", 10)
 
 
 TAINTED = ["a=b:NoSchedule"]
 DECIDES: dict[str, tuple[list[Node], str, str]] = {
-    "what keeps most pods away": (
+    "the cause that alone keeps most pods away": (
         [make_node("a", taints=TAINTED, cpu="2"), make_node("b", unschedulable=True)],
         "1",
         "cordoned",
     ),
-    "the one on most nodes, where several stand together": (
+    "the cause of most nodes, where several apply together": (
         [
             make_node("a", taints=TAINTED, unschedulable=True),
             make_node("b", cpu="0"),
@@ -94,19 +96,17 @@ DECIDES: dict[str, tuple[list[Node], str, str]] = {
         "1",
         "taint",
     ),
-    "the resource, where nodes hold some and not all": ([make_node("a", cpu="2")], "1", "cpu"),
+    "the resource, where nodes hold some pods and not all": ([make_node("a", cpu="2")], "1", "cpu"),
 }
 
 
 @pytest.mark.parametrize(("nodes", "cpu", "want"), DECIDES.values(), ids=DECIDES.keys())
-def test_the_cause_decides_that_alone_keeps_most_pods_away(
-    nodes: list[Node], cpu: str, want: str
-) -> None:
-    assert verdicts.deciding_cause([look(nodes, queued_job("j", 8, cpu=cpu))]) == want
+def test_deciding_cause(nodes: list[Node], cpu: str, want: str) -> None:
+    assert verdicts.deciding_cause([verdict_on(nodes, queued_job("j", 8, cpu=cpu))]) == want
 
 
 def test_nothing_decides_where_all_fit() -> None:
-    assert verdicts.deciding_cause([look(make_node("a"), queued_job("j", 2))]) == ""
+    assert verdicts.deciding_cause([verdict_on(make_node("a"), queued_job("j", 2))]) == ""
 
 
 def test_the_scarcest_resource_decides_where_nodes_lack_several() -> None:
@@ -114,16 +114,18 @@ def test_the_scarcest_resource_decides_where_nodes_lack_several() -> None:
     gpu = {"nvidia.com/gpu": "4"}
     nodes = [make_node(f"n{i}", cpu="8", allocatable=gpu) for i in range(2)]
     taken = make_shape(cpu="6", requests=gpu)
-    wanted = make_shape(cpu="4", requests={"nvidia.com/gpu": "2"})
-    found = look(nodes, running("r", ["n0", "n1"], shape=taken), queued_job("j", 2, shape=wanted))
-    assert verdicts.tried(found).nodes[0].causes == ("cpu", "nvidia.com/gpu")
-    assert verdicts.deciding_cause([found]) == "nvidia.com/gpu"
-    assert verdicts.scarcest_resource([found]) == "nvidia.com/gpu"
+    requested = make_shape(cpu="4", requests={"nvidia.com/gpu": "2"})
+    verdict = verdict_on(
+        nodes, running("r", ["n0", "n1"], shape=taken), queued_job("j", 2, shape=requested)
+    )
+    assert verdicts.tried(verdict).nodes[0].causes == ("cpu", "nvidia.com/gpu")
+    assert verdicts.deciding_cause([verdict]) == "nvidia.com/gpu"
+    assert verdicts.scarcest_resource([verdict]) == "nvidia.com/gpu"
 
 
 def test_a_resource_that_no_node_has_is_scarcer_than_one_that_is_full() -> None:
     shape = make_shape(cpu="4", requests={"example.com/fpga": "1"})
-    found = look(
+    verdict = verdict_on(
         make_node("a", cpu="4"), running("r", ["a"], cpu="4"), queued_job("j", 1, shape=shape)
     )
-    assert verdicts.deciding_cause([found]) == "example.com/fpga"
+    assert verdicts.deciding_cause([verdict]) == "example.com/fpga"

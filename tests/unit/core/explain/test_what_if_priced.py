@@ -1,4 +1,4 @@
-"""What-if of a job with a utility: offered as a real one would be, behind all that have a plan."""
+"""What-if of a job with a utility: offered as a submitted one, behind all jobs with a plan."""
 
 import json
 from typing import Any
@@ -14,15 +14,15 @@ from tests.fakes.deciding import queue_pass
 from tests.unit.core.pricing.priced import SLOT, START, PricedYard, params, priced_job, training
 
 
-def yard(*jobs: Any) -> PricedYard:
-    """One node of 4 CPUs, all of them of jobs with a utility."""
+def cluster_of(*jobs: Any) -> PricedYard:
+    """Return a cluster of one node; all of its 4 CPUs belong to jobs with a utility."""
     world = PricedYard([make_node("a", cpu="4")], params())
     world.add(*jobs)
     world.look()
     return world
 
 
-def asked_about(
+def what_if(
     world: PricedYard, utility: str, workers: int = 4, text: str = ""
 ) -> api.WhatIfResponse:
     notes = {labels.UTILITY: utility, labels.TRAINING: text or training(workers, workers)}
@@ -34,74 +34,74 @@ def asked_about(
     mine = manifests.read(json.dumps(body).encode(), "default", "shuntyard")
     snapshot, reading = world.store.snapshot(), Reading(world.now, world.now)
     cycle = queue_pass(snapshot, QueueState(), reading, world.params)
-    asked = explain.isolated(Session(snapshot, reading, world.params), cycle)
+    session = explain.isolated(Session(snapshot, reading, world.params), cycle)
     book = world.last.book if world.last else None
-    return explain.what_if(asked, mine, acting=True, book=book, history=world.history)
+    return explain.what_if(session, mine, acting=True, book=book, history=world.history)
 
 
-def test_one_that_pays_is_told_where_it_runs_and_when_it_is_done() -> None:
-    said = asked_about(yard(priced_job("small", 1, work=1)), "steps:10m=100", workers=3)
-    assert (said.starts_now, said.entry.reason, said.obstacles) == (True, "Releasing", None)
-    assert [one.node for one in said.places] == ["a"] * 3
-    told = said.entry.admission
-    assert told is not None
-    assert (told.admitted, told.promise, told.resumes_at) == (True, "kept", None)
-    assert told.finish_at == told.promised_at == START + SLOT
-    assert told.utility is not None
-    assert told.payoff > 0
+def test_a_job_that_is_admitted_gets_its_nodes_and_its_end() -> None:
+    answer = what_if(cluster_of(priced_job("small", 1, work=1)), "steps:10m=100", workers=3)
+    assert (answer.starts_now, answer.entry.reason, answer.obstacles) == (True, "Releasing", None)
+    assert [place.node for place in answer.places] == ["a"] * 3
+    admission = answer.entry.admission
+    assert admission is not None
+    assert (admission.admitted, admission.promise, admission.resumes_at) == (True, "kept", None)
+    assert admission.finish_at == admission.promised_at == START + SLOT
+    assert admission.utility is not None
+    assert admission.payoff > 0
 
 
-def test_one_that_pays_later_is_told_its_slot() -> None:
-    world = yard(priced_job("full", 4, work=8))
-    said = asked_about(world, "sigmoid:100,0,24h")
-    assert (said.starts_now, said.entry.reason, said.places) == (False, "AwaitingSlot", ())
-    assert (said.entry.estimated_start, said.entry.estimate) == (START + 2 * SLOT, BY_PLAN)
-    assert said.obstacles is None
-    assert said.entry.admission is not None
-    assert said.entry.admission.resumes_at == START + 2 * SLOT
+def test_a_job_that_is_admitted_for_later_gets_its_slot() -> None:
+    world = cluster_of(priced_job("full", 4, work=8))
+    answer = what_if(world, "sigmoid:100,0,24h")
+    assert (answer.starts_now, answer.entry.reason, answer.places) == (False, "AwaitingSlot", ())
+    assert (answer.entry.estimated_start, answer.entry.estimate) == (START + 2 * SLOT, BY_PLAN)
+    assert answer.obstacles is None
+    assert answer.entry.admission is not None
+    assert answer.entry.admission.resumes_at == START + 2 * SLOT
 
 
-def test_it_comes_true() -> None:
-    world = yard(priced_job("full", 4, work=8))
-    said = asked_about(world, "sigmoid:100,0,24h")
-    real = priced_job(
+def test_the_submitted_job_gets_the_predicted_plan() -> None:
+    world = cluster_of(priced_job("full", 4, work=8))
+    answer = what_if(world, "sigmoid:100,0,24h")
+    submitted = priced_job(
         "mine", 4, work=4, utility="sigmoid:100,0,24h", checkpoint=False, text=training(4, 4)
     )
-    world.add(real)
+    world.add(submitted)
     world.look()
     plan = world.plans()["mine"]
-    assert said.entry.admission is not None
-    assert plan.spans[0].first * SLOT == said.entry.estimated_start
-    assert (plan.completion + 1) * SLOT == said.entry.admission.finish_at
+    assert answer.entry.admission is not None
+    assert plan.spans[0].first * SLOT == answer.entry.estimated_start
+    assert (plan.completion + 1) * SLOT == answer.entry.admission.finish_at
 
 
-def test_one_that_does_not_pay_is_told_its_bill_and_what_would_admit_it() -> None:
-    said = asked_about(yard(priced_job("full", 4, work=8)), "sigmoid:100,2000,11m")
-    told = said.entry.admission
-    assert told is not None
-    assert (said.entry.reason, told.admitted) == ("PayoffTooLow", False)
-    assert said.obstacles is not None
-    assert (said.obstacles.cause, bool(said.obstacles.changes)) == ("price", True)
-    assert told.payoff < 0
+def test_a_job_that_is_not_admitted_gets_its_bill_and_changes() -> None:
+    answer = what_if(cluster_of(priced_job("full", 4, work=8)), "sigmoid:100,2000,11m")
+    admission = answer.entry.admission
+    assert admission is not None
+    assert (answer.entry.reason, admission.admitted) == ("PayoffTooLow", False)
+    assert answer.obstacles is not None
+    assert (answer.obstacles.cause, bool(answer.obstacles.changes)) == ("price", True)
+    assert admission.payoff < 0
 
 
-def test_one_for_which_there_is_no_room_in_any_slot_is_told_so() -> None:
-    world = yard(priced_job("full", 4, work=40, checkpoint=False))
-    said = asked_about(world, "sigmoid:100,0,24h")
-    assert said.entry.reason == "PayoffTooLow"
-    assert "no room" in said.entry.message
-    assert said.obstacles is not None
-    assert said.obstacles.cause == "price"
+def test_a_job_without_room_in_any_slot_has_that_message() -> None:
+    world = cluster_of(priced_job("full", 4, work=40, checkpoint=False))
+    answer = what_if(world, "sigmoid:100,0,24h")
+    assert answer.entry.reason == "PayoffTooLow"
+    assert "no room" in answer.entry.message
+    assert answer.obstacles is not None
+    assert answer.obstacles.cause == "price"
 
 
-def test_one_of_which_nobody_knows_how_long_its_steps_take_would_be_measured() -> None:
-    world = yard(priced_job("small", 1, work=1))
-    said = asked_about(world, "sigmoid:100,0,24h", text="epochs=1,chunks=4,batches=10")
-    assert (said.entry.reason, said.entry.admission) == ("Profiling", None)
+def test_a_job_with_unknown_step_time_would_be_measured() -> None:
+    world = cluster_of(priced_job("small", 1, work=1))
+    answer = what_if(world, "sigmoid:100,0,24h", text="epochs=1,chunks=4,batches=10")
+    assert (answer.entry.reason, answer.entry.admission) == ("Profiling", None)
 
 
-def test_one_without_a_utility_is_told_nothing_of_it() -> None:
-    world = yard(priced_job("full", 4, work=8))
+def test_a_job_without_a_utility_has_no_admission() -> None:
+    world = cluster_of(priced_job("full", 4, work=8))
     world.params = params(share=0.5)
     body = {
         "apiVersion": "v1",
@@ -111,7 +111,7 @@ def test_one_without_a_utility_is_told_nothing_of_it() -> None:
     }
     mine = manifests.read(json.dumps(body).encode(), "default", "shuntyard")
     snapshot, reading = world.store.snapshot(), Reading(world.now, world.now)
-    asked = explain.isolated(Session(snapshot, reading, world.params), None)
+    session = explain.isolated(Session(snapshot, reading, world.params), None)
     book = world.last.book if world.last else None
-    said = explain.what_if(asked, mine, acting=True, book=book)
-    assert said.entry.admission is None
+    answer = explain.what_if(session, mine, acting=True, book=book)
+    assert answer.entry.admission is None

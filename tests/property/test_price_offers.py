@@ -11,7 +11,7 @@ from shared import labels
 from shared.explanation import Change, StepKind
 from shared.model import Entity, Owner, Pod
 from tests.unit.core.clusters import snapshot_of
-from tests.unit.core.explain.test_bids_told import JOB, NODE, NOW, explained, job, looked
+from tests.unit.core.explain.priced_jobs import JOB, NODE, NOW, explained, job, priced
 
 SIGMOIDS = st.builds(
     "sigmoid:{},{},{}m".format,
@@ -38,7 +38,7 @@ def rivals(draw: st.DrawFn) -> tuple[list[Entity], str, int, int]:
 
 def admitted(snapshot: Snapshot, history: History, later: float = 0.0) -> bool:
     at = Reading(NOW.now + later, NOW.monotonic + later)
-    return looked(snapshot, history, now=at).standings[JOB].plan is not None
+    return priced(snapshot, history, now=at).standings[JOB].plan is not None
 
 
 @given(rivals())
@@ -56,10 +56,10 @@ def test_each_offered_change_admits_the_job(
         return job("late", utility, workers=workers, steps=steps, created_at=1.0)
 
     snapshot = snapshot_of(NODE, first, late(utility))
-    look = looked(snapshot)
-    assume(look.standings[JOB].plan is None)
-    history = History(jobs=look.state.history.jobs)
-    plans = {command.owner.uid: command.annotations for command in look.commands}
+    outcome = priced(snapshot)
+    assume(outcome.standings[JOB].plan is None)
+    history = History(jobs=outcome.state.history.jobs)
+    plans = {command.owner.uid: command.annotations for command in outcome.commands}
 
     def running(one: Entity) -> Entity:
         """The first job goes on by its plan."""
@@ -78,7 +78,7 @@ def test_each_offered_change_admits_the_job(
         assert step.field == labels.UTILITY
         return admitted(snapshot_of(NODE, first, late(step.after)), history)
 
-    explanation = explained(snapshot, look, history)
+    explanation = explained(snapshot, outcome, history)
     for change in explanation.changes:
         event(change.kind.value)
     assert [change.says for change in explanation.changes if not holds(change)] == []
