@@ -13,7 +13,7 @@ from aiohttp import web
 
 from extender.app.context import Context
 from extender.controllers.observe.observer import Observer
-from extender.core.certificates import Wanted
+from extender.core.certificates import Requirements
 from extender.metrics.listeners import ConnectionEnd, Door
 from extender.servers.agents.answers import AgentAnswers
 from extender.servers.agents.tokens import AgentTokens
@@ -82,7 +82,7 @@ class Listener:
 def keeper(section: CertificatesSection, context: Context) -> CertificateKeeper:
     """Return who makes certificates for the replicas and keeps them."""
     secret = paths.namespaced(paths.SECRETS, section.namespace, section.secret)
-    wanted = Wanted(
+    required = Requirements(
         names=frozenset(section.names),
         client_name=section.client_name,
         valid_seconds=section.valid_days * _DAY_SECONDS,
@@ -94,7 +94,7 @@ def keeper(section: CertificatesSection, context: Context) -> CertificateKeeper:
     return CertificateKeeper(
         client=context.client,
         places=places,
-        wanted=wanted,
+        required=required,
         clock=context.clock,
         metrics=context.metrics,
         heartbeat=beat,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from extender.core import certificates
-from extender.core.certificates import Wanted
+from extender.core.certificates import Requirements
 from extender.metrics.extender import ExtenderMetrics
 from extender.servers.tls import issuing
 from extender.servers.tls.keeper import CertificateKeeper, CertificatePlaces
@@ -20,7 +20,7 @@ from shared.kube import paths
 from shared.kube.client import KubeClient
 from shared.system_clock import SystemClock
 from tests.component.shell import extender
-from tests.fakes.certificates import DAY, HOST, WANTED, chain
+from tests.fakes.certificates import DAY, HOST, REQUIRED, chain
 from tests.fakes.clock import FakeClock
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
@@ -61,7 +61,7 @@ async def files(place: Path) -> dict[str, bytes]:
 
 
 def keeper(
-    client: KubeClient, place: Path, clock: FakeClock, wanted: Wanted = WANTED
+    client: KubeClient, place: Path, clock: FakeClock, required: Requirements = REQUIRED
 ) -> CertificateKeeper:
     places = CertificatePlaces(
         paths.namespaced(paths.SECRETS, SYSTEM, SECRET),
@@ -72,7 +72,7 @@ def keeper(
     return CertificateKeeper(
         client=client,
         places=places,
-        wanted=wanted,
+        required=required,
         clock=clock,
         metrics=ExtenderMetrics(),
         heartbeat=beat,

@@ -23,7 +23,7 @@ from devcluster.options import KwokNodes
 from extender.app.composition import Parts
 from extender.app.main import serve
 from extender.core import certificates
-from extender.core.certificates import Plan, Wanted
+from extender.core.certificates import Plan, Requirements
 from extender.servers.tls import issuing, parsing
 from extender.settings.extender import ExtenderSettings
 from shared.kube import auth, endpoints, keyed_data, paths
@@ -196,7 +196,7 @@ async def _succeed(client: KubeClient) -> None:
     """Renew as the replicas do when two thirds of the authority's life are over."""
     kept = await keyed_data.read_secret(client, SECRET)
     settings, day = ExtenderSettings().certificates, 86400.0
-    wanted = Wanted(
+    required = Requirements(
         frozenset(settings.names),
         settings.client_name,
         settings.valid_days * day,
@@ -204,9 +204,9 @@ async def _succeed(client: KubeClient) -> None:
     )
     now = SystemClock().now()
     held = parsing.parse(kept.data)
-    assert certificates.plan(parsing.observed(held, now), wanted, now).nothing
+    assert certificates.plan(parsing.observed(held, now), required, now).nothing
     plan = Plan(authority=True, succeeds=True, server=True, client=True)
-    made = issuing.issue(held, plan, wanted, now)
+    made = issuing.issue(held, plan, required, now)
     await keyed_data.write_secret(client, SECRET, kept.version, made)
 
 
@@ -240,8 +240,8 @@ async def test_only_that_kube_scheduler_gets_an_answer(
 def _another_name(data: Mapping[str, bytes], place: Path) -> dict[str, Path | None]:
     """Return a client certificate of the same authority for another name."""
     now = SystemClock().now()
-    wanted = Wanted(frozenset(["x"]), "another-client", 3600.0, 36000.0)
-    made = issuing.issue(parsing.parse(data), Plan(client=True), wanted, now)
+    required = Requirements(frozenset(["x"]), "another-client", 3600.0, 36000.0)
+    made = issuing.issue(parsing.parse(data), Plan(client=True), required, now)
     for key in (certificates.CLIENT, certificates.CLIENT_KEY):
         (place / key).write_bytes(made[key])
     return {"certFile": place / certificates.CLIENT, "keyFile": place / certificates.CLIENT_KEY}

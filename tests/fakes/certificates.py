@@ -1,4 +1,4 @@
-"""A Secret in memory shared by replicas, and clients that check a server's certificate."""
+"""A Secret in memory shared by replicas, and clients that verify a server's certificate."""
 
 import datetime as dt
 from collections.abc import Mapping
@@ -8,12 +8,12 @@ from cryptography import x509
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 
 from extender.core import certificates
-from extender.core.certificates import Plan, Wanted
+from extender.core.certificates import Plan, Requirements
 from extender.servers.tls import issuing, parsing
 
 HOST = "shuntyard-agents.shuntyard-system.svc"
 DAY = 86400.0
-WANTED = Wanted(
+REQUIRED = Requirements(
     names=frozenset([HOST]),
     client_name="shuntyard-kube-scheduler",
     valid_seconds=30 * DAY,
@@ -22,8 +22,8 @@ WANTED = Wanted(
 
 
 @dataclass
-class Shelf:
-    """The Secret: a write counts only on the version that was read."""
+class Secret:
+    """The Secret: only a write of the version that was read succeeds."""
 
     data: Mapping[str, bytes] = field(default_factory=dict)
     version: int = 1
@@ -38,37 +38,37 @@ class Shelf:
 
 @dataclass
 class Replica:
-    """Reads, and writes the new version some time later."""
+    """Reads, and some time later writes what it has issued."""
 
-    shelf: Shelf
-    wanted: Wanted = WANTED
+    secret: Secret
+    required: Requirements = REQUIRED
     skew_seconds: float = 0.0
-    _made: tuple[int, Mapping[str, bytes]] | None = None
+    _changes: tuple[int, Mapping[str, bytes]] | None = None
 
     def read(self, now: float) -> Plan:
         now += self.skew_seconds
-        held = parsing.parse(self.shelf.data)
-        plan = certificates.plan(parsing.observed(held, now), self.wanted, now)
+        pairs = parsing.parse(self.secret.data)
+        plan = certificates.plan(parsing.observed(pairs, now), self.required, now)
         if not plan.nothing:
-            made = issuing.issue(held, plan, self.wanted, now)
-            self._made = (self.shelf.version, made)
+            changes = issuing.issue(pairs, plan, self.required, now)
+            self._changes = (self.secret.version, changes)
         return plan
 
     def write(self) -> bool:
-        made, self._made = self._made, None
-        return made is not None and self.shelf.write(*made)
+        changes, self._changes = self._changes, None
+        return changes is not None and self.secret.write(*changes)
 
-    def look(self, now: float) -> Plan:
+    def reconcile(self, now: float) -> Plan:
         plan = self.read(now)
         self.write()
         return plan
 
 
 def fresh(now: float, **changes: object) -> dict[str, bytes]:
-    """Return the content of a Secret after the first pass."""
-    shelf = Shelf()
-    Replica(shelf, replace(WANTED, **changes)).look(now)  # type: ignore[arg-type]
-    return dict(shelf.data)
+    """Return what a Secret holds after the first pass."""
+    secret = Secret()
+    Replica(secret, replace(REQUIRED, **changes)).reconcile(now)  # type: ignore[arg-type]
+    return dict(secret.data)
 
 
 def chain(data: Mapping[str, bytes], key: str = certificates.SERVER) -> list[x509.Certificate]:
@@ -76,7 +76,7 @@ def chain(data: Mapping[str, bytes], key: str = certificates.SERVER) -> list[x50
 
 
 def accepted(trusted: bytes, shown: list[x509.Certificate], now: float, host: str = HOST) -> bool:
-    """Return True if a client that trusts ``trusted`` accepts a server's certificate."""
+    """True if a client that trusts ``trusted`` accepts a server's certificate."""
     at = dt.datetime.fromtimestamp(now, dt.UTC)
     store = Store(x509.load_pem_x509_certificates(trusted))
     verifier = PolicyBuilder().store(store).time(at).build_server_verifier(x509.DNSName(host))
@@ -88,7 +88,7 @@ def accepted(trusted: bytes, shown: list[x509.Certificate], now: float, host: st
 
 
 def client_accepted(trusted: bytes, shown: list[x509.Certificate], now: float) -> bool:
-    """Return True if a server that trusts ``trusted`` accepts a client's certificate."""
+    """True if a server that trusts ``trusted`` accepts a client's certificate."""
     store = Store(x509.load_pem_x509_certificates(trusted))
     at = dt.datetime.fromtimestamp(now, dt.UTC)
     try:

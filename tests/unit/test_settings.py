@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from extender.core import certificates
-from extender.core.certificates import Plan, Wanted
+from extender.core.certificates import Plan, Requirements
 from extender.core.parameters.agents import AgentReportParameters
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.placement import TopologyParameters
@@ -284,10 +284,10 @@ def test_certificate_names_are_spelled_as_in_a_certificate(tmp_path: Path) -> No
     names = "[Yard.Example.ORG, '*.example.org', 'FD00:0::0:1', 10.0.0.1]"
     found = load(tmp_path, f"certificates: {{names: {names}}}").certificates
     assert found.names == ("yard.example.org", "*.example.org", "fd00::1", "10.0.0.1")
-    wanted = Wanted(frozenset(found.names), found.client_name, 1e6, 1e7)
+    required = Requirements(frozenset(found.names), found.client_name, 1e6, 1e7)
     everything = Plan(authority=True, server=True, client=True)
-    made = issuing.issue(parsing.parse({}), everything, wanted, 1e9)
-    assert certificates.plan(parsing.observed(parsing.parse(made), 1e9), wanted, 1e9).nothing
+    made = issuing.issue(parsing.parse({}), everything, required, 1e9)
+    assert certificates.plan(parsing.observed(parsing.parse(made), 1e9), required, 1e9).nothing
 
 
 def test_the_error_for_a_missing_file_names_it(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from extender.core import certificates as core_certificates
-from extender.core.certificates import Plan, Wanted
+from extender.core.certificates import Plan, Requirements
 from extender.servers.tls import parsing
 from extender.servers.tls.parsing import CertifiedKey, CertifiedKeys, Key
 
@@ -24,20 +24,22 @@ SLACK_SECONDS: Final = 3600.0
 """A certificate is valid so long before it is issued: clocks differ."""
 
 
-def issue(kept: CertifiedKeys, plan: Plan, wanted: Wanted, now: float) -> Mapping[str, bytes]:
+def issue(
+    kept: CertifiedKeys, plan: Plan, required: Requirements, now: float
+) -> Mapping[str, bytes]:
     """Return the changes of the Secret: PEM by key.
 
     Args:
         kept: What the Secret holds.
         plan: What must be issued.
-        wanted: The settings.
+        required: The settings.
         now: Seconds since the epoch.
     """
     old = kept.authority if isinstance(kept.authority, CertifiedKey) else None
     issued: dict[str, bytes] = {}
     if plan.authority or old is None:
         before = old if plan.succeeds else None
-        signing, links = _authority(before, wanted.authority_valid_seconds, now)
+        signing, links = _authority(before, required.authority_valid_seconds, now)
         trusted = (signing.certificate, *_still_valid(before.chain if before else (), now))
         issued |= {
             core_certificates.AUTHORITY: _pem(trusted),
@@ -48,11 +50,11 @@ def issue(kept: CertifiedKeys, plan: Plan, wanted: Wanted, now: float) -> Mappin
         if plan.prune:
             issued[core_certificates.AUTHORITY] = _pem(_still_valid(old.chain, now))
     if plan.server:
-        hosts = sorted(wanted.names)
-        server = _leaf(signing, hosts[0][:64], hosts, wanted.valid_seconds, now)
+        hosts = sorted(required.names)
+        server = _leaf(signing, hosts[0][:64], hosts, required.valid_seconds, now)
         issued |= _written(core_certificates.SERVER, core_certificates.SERVER_KEY, server, links)
     if plan.client:
-        client = _leaf(signing, wanted.client_name, (), wanted.valid_seconds, now)
+        client = _leaf(signing, required.client_name, (), required.valid_seconds, now)
         issued |= _written(core_certificates.CLIENT, core_certificates.CLIENT_KEY, client, links)
     return issued
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from extender.core import certificates
-from extender.core.certificates import Plan, Wanted
+from extender.core.certificates import Plan, Requirements
 from extender.metrics.extender import ExtenderMetrics
 from extender.metrics.listeners import AUTHORITY, Made
 from extender.servers.tls import directory, issuing, parsing
@@ -68,7 +68,7 @@ class CertificateKeeper:
 
     client: KubeClient
     places: CertificatePlaces
-    wanted: Wanted
+    required: Requirements
     clock: Clock
     metrics: ExtenderMetrics
     heartbeat: Heartbeat
@@ -138,9 +138,9 @@ class CertificateKeeper:
     async def _renewed(self, kept: KeyedData[bytes]) -> KeyedData[bytes]:
         now = self.clock.now()
         pairs = parsing.parse(kept.data)
-        plan = certificates.plan(parsing.observed(pairs, now), self.wanted, now)
+        plan = certificates.plan(parsing.observed(pairs, now), self.required, now)
         if not plan.nothing:
-            issued = issuing.issue(pairs, plan, self.wanted, now)
+            issued = issuing.issue(pairs, plan, self.required, now)
             path, version = self.places.secret, kept.version
             kept = await keyed_data.write_secret(self.client, path, version, issued)
             self._count(plan)

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
 from extender.core import certificates as core_certificates
-from extender.core.certificates import Authority, Broken, Found, Leaf
+from extender.core.certificates import Authority, Broken, Leaf, Observed
 
 OURS: Final = "shuntyard-authority-"
 """Prefix of the common names of our authorities."""
@@ -59,11 +59,11 @@ def parse(data: Mapping[str, bytes]) -> CertifiedKeys:
     )
 
 
-def observed(kept: CertifiedKeys, now: float) -> Found:
+def observed(kept: CertifiedKeys, now: float) -> Observed:
     """Return the facts that the plan needs, at ``now`` in seconds since the epoch."""
     authority = kept.authority
     by = authority.certificate if isinstance(authority, CertifiedKey) else None
-    return Found(
+    return Observed(
         _authority(authority, now) if isinstance(authority, CertifiedKey) else authority,
         _leaf(kept.server, by, names) if isinstance(kept.server, CertifiedKey) else kept.server,
         _leaf(kept.client, by, common_names)

@@ -1,4 +1,4 @@
-"""Values of a Secret that cannot be used are named by their key."""
+"""Values of a Secret are parsed; one that cannot be used is named by its key."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 from extender.core.certificates import Broken
 from extender.servers.tls import parsing
 from extender.servers.tls.parsing import CertifiedKey
-from tests.fakes.certificates import DAY, HOST, Replica, Shelf, chain, fresh
+from tests.fakes.certificates import DAY, HOST, Replica, Secret, chain, fresh
 
 NOW = 1_800_000_000.0
 Data = dict[str, bytes]
@@ -36,7 +36,7 @@ BROKEN: dict[str, tuple[Callable[[Data], Data], str, str, str]] = {
         lambda d: d | {"ca.key": fresh(NOW)["ca.key"]},
         *("authority", "ca.key", "the key of another certificate"),
     ),
-    "one who may not sign": (
+    "one that may not sign": (
         lambda d: d | {"ca.crt": d["tls.crt"], "ca.key": d["tls.key"]},
         *("authority", "ca.crt", "may not sign"),
     ),
@@ -53,47 +53,47 @@ BROKEN: dict[str, tuple[Callable[[Data], Data], str, str, str]] = {
 
 
 @pytest.mark.parametrize(("change", "which", "key", "text"), BROKEN.values(), ids=BROKEN)
-def test_what_cannot_be_used_is_named_by_its_key(
+def test_a_value_that_cannot_be_used_is_named_by_its_key(
     change: Callable[[Data], Data], which: str, key: str, text: str
 ) -> None:
-    found = getattr(parsing.parse(change(fresh(NOW))), which)
-    assert isinstance(found, Broken)
-    assert (found.key, text in found.problem) == (key, True), found
+    pair = getattr(parsing.parse(change(fresh(NOW))), which)
+    assert isinstance(pair, Broken)
+    assert (pair.key, text in pair.problem) == (key, True), pair
 
 
 def test_an_empty_secret_holds_nothing() -> None:
-    found = parsing.observed(parsing.parse({"tls.crt": b""}), NOW)
-    assert (found.authority, found.server, found.client) == (None, None, None)
+    observed = parsing.observed(parsing.parse({"tls.crt": b""}), NOW)
+    assert (observed.authority, observed.server, observed.client) == (None, None, None)
 
 
-def test_a_broken_leaf_is_made_anew_and_its_authority_stays() -> None:
-    shelf = Shelf(fresh(NOW))
-    before = dict(shelf.data)
-    shelf.data = {**before, "tls.crt": b"garbage"}
-    plan = Replica(shelf).look(NOW)
+def test_a_broken_leaf_is_issued_anew_and_its_authority_stays() -> None:
+    secret = Secret(fresh(NOW))
+    before = dict(secret.data)
+    secret.data = {**before, "tls.crt": b"garbage"}
+    plan = Replica(secret).reconcile(NOW)
     assert (plan.authority, plan.server, plan.client) == (False, True, False)
-    assert {k for k in before if shelf.data[k] != before[k]} == {"tls.crt", "tls.key"}
+    assert {k for k in before if secret.data[k] != before[k]} == {"tls.crt", "tls.key"}
 
 
-def test_an_authority_nears_its_end_and_signs_the_next_one() -> None:
-    shelf = Shelf(fresh(NOW))
-    first = chain(shelf.data, "ca.crt")
+def test_an_authority_near_its_end_signs_the_next_one() -> None:
+    secret = Secret(fresh(NOW))
+    first = chain(secret.data, "ca.crt")
     later = NOW + 81 * DAY
-    Replica(shelf).look(later)
-    both = chain(shelf.data, "ca.crt")
+    Replica(secret).reconcile(later)
+    both = chain(secret.data, "ca.crt")
     assert both[1:] == first
-    server, link = chain(shelf.data)
+    server, link = chain(secret.data)
     assert parsing.signed(server, both[0])
     assert parsing.signed(link, first[0])
     assert parsing.same_key(link, both[0])
-    Replica(shelf).look(later + 21 * DAY)
-    assert chain(shelf.data)[1:] == [link]  # it is sent along with the next one, too
-    Replica(shelf).look(NOW + 121 * DAY)
-    assert chain(shelf.data, "ca.crt") == both[:1]  # the first has ended
+    Replica(secret).reconcile(later + 21 * DAY)
+    assert chain(secret.data)[1:] == [link]  # it is sent along with the next one, too
+    Replica(secret).reconcile(NOW + 121 * DAY)
+    assert chain(secret.data, "ca.crt") == both[:1]  # the first has ended
 
 
 def test_names_and_addresses_are_read_back() -> None:
     names = frozenset([HOST, "10.0.0.7", "::1"])
-    held = parsing.parse(fresh(NOW, names=names)).server
-    assert isinstance(held, CertifiedKey)
-    assert parsing.names(held.certificate) == names
+    server = parsing.parse(fresh(NOW, names=names)).server
+    assert isinstance(server, CertifiedKey)
+    assert parsing.names(server.certificate) == names
