@@ -14,8 +14,8 @@ from typing import Final
 
 from bench import made_up, results
 from extender.core.cluster import job_views
-from extender.core.cluster.cache import Cache
 from extender.core.cluster.session import Reading, Session
+from extender.core.cluster.snapshot import Cache
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import planner
 from extender.core.placement.planner import Plan

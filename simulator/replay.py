@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from extender.app import replay
-from extender.store.errors import RecordingError
+from extender.store.recording import RecordingError
 from shared import labels
 from shared.errors import SettingsError
 from simulator.options import add_settings_argument, read_parameters

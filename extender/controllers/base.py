@@ -8,8 +8,17 @@ from typing import Any, Generic
 
 from typing_extensions import override
 
-from extender.core.cluster.decision import Decision, OutcomeT, StateT, TriggerT
-from extender.core.cluster.session import HasState, Reading, Session, States, StateT_co
+from extender.core.cluster.session import (
+    Decision,
+    HasState,
+    OutcomeT,
+    Reading,
+    Session,
+    States,
+    StateT,
+    StateT_co,
+    TriggerT,
+)
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.parameters.combined import CoreParameters
 from extender.metrics.extender import ExtenderMetrics

@@ -14,9 +14,8 @@ from msgspec.structs import replace as changed_state
 from typing_extensions import override
 
 from extender.controllers.base import Controller
-from extender.core.cluster.cache import Cache
 from extender.core.cluster.session import Reading, Session
-from extender.core.cluster.snapshot import Snapshot
+from extender.core.cluster.snapshot import Cache, Snapshot
 from extender.core.explain import NOT_BY_PRICE, hypothetical_nodes
 from extender.core.pricing.decision import PRICING, PricingDecision, PricingTrigger
 from extender.core.pricing.history import History

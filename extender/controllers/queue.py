@@ -14,8 +14,7 @@ from typing_extensions import override
 
 from extender.controllers.base import Controller, changed
 from extender.core.cluster.commands import Command
-from extender.core.cluster.session import Session
-from extender.core.cluster.steps import Paused, further
+from extender.core.cluster.session import Paused, Session, further
 from extender.core.queue import namespace_shares, overtaken
 from extender.core.queue.decision import QUEUE, QueueDecision, QueueOutcome
 from extender.core.queue.state import Priced, QueueState, QueueTrigger

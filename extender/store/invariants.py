@@ -11,14 +11,13 @@ from operator import attrgetter
 from typing import Final
 
 from extender.core.cluster import job_views
-from extender.core.cluster.cache import Cache
-from extender.core.cluster.snapshot import Snapshot
+from extender.core.cluster.snapshot import Cache, Snapshot
 from extender.core.nodes.class_masks import MaskCache
 from extender.core.nodes.feasibility import accepts
-from extender.store.content import Content
-from extender.store.errors import InvariantError
-from extender.store.pod_state import PodState, standing
+from extender.store.assumed import PodState, pod_state
+from extender.store.source import Content
 from shared import devices
+from shared.errors import ShuntyardError
 from shared.model import (
     DeviceClass,
     HostPort,
@@ -38,7 +37,14 @@ from shared.model import (
 from shared.progress import NodeReport
 from shared.volumes import PersistentVolume, PersistentVolumeClaim
 
+
+class InvariantError(ShuntyardError, AssertionError):
+    """Something that the store keeps is not what a recomputation gives."""
+
+
 _ALWAYS: Final = ("cpu", "memory", "pods")
+
+
 _MOST_SHOWN: Final = 5
 
 
@@ -48,10 +54,10 @@ def check(snapshot: Snapshot, content: Content) -> None:
     Raises:
         InvariantError: They differ; says what is kept and what is right.
     """
-    standings = list(_standings(content))
+    states = list(_states(content))
     kept = _kept(snapshot)
-    right = _objects(content) | _pods(standings) | _room(content, standings)
-    right |= _company(content, standings)
+    right = _objects(content) | _pods(states) | _room(content, states)
+    right |= _company(content, states)
     differences = [
         f"{name}: kept {_brief(kept[name], right[name])}, right {_brief(right[name], kept[name])}"
         for name in right
@@ -94,11 +100,11 @@ def _kept(snapshot: Snapshot) -> dict[str, object]:
     }
 
 
-def _standings(content: Content) -> Iterator[PodState]:
+def _states(content: Content) -> Iterator[PodState]:
     held = {uid: tuple(group) for uid, group in groupby(content.assumptions, attrgetter("uid"))}
     for entity in content.entities:
         if isinstance(entity, Pod):
-            yield standing(entity, held.get(entity.uid, ()), content.scheduler_name)
+            yield pod_state(entity, held.get(entity.uid, ()), content.scheduler_name)
 
 
 def _objects(content: Content) -> dict[str, object]:
@@ -128,26 +134,26 @@ def _reports(content: Content) -> dict[NodeName, NodeReport]:
     return {report.node: report for report in content.reports if report.node in nodes}
 
 
-def _pods(standings: list[PodState]) -> dict[str, object]:
+def _pods(states: list[PodState]) -> dict[str, object]:
     jobs: dict[JobKey, list[Pod]] = {}
-    for one in standings:
+    for one in states:
         if one.job is not None:
             jobs.setdefault(one.job, []).append(one.pod)
     by_age = attrgetter("created_at", "name")
     return {
-        "pods": {one.pod.key: one.pod for one in standings},
+        "pods": {one.pod.key: one.pod for one in states},
         "jobs": {job: tuple(sorted(pods, key=by_age)) for job, pods in jobs.items()},
-        "waiting": frozenset(one.job for one in standings if one.waits),
-        "reservations": {one.pod.uid: one.reservation for one in standings if one.reservation},
-        "bound": {one.pod.uid: one.bound for one in standings if one.bound},
-        "marked": {one.pod.uid: one.pod for one in standings if one.marked},
+        "waiting": frozenset(one.job for one in states if one.waits),
+        "reservations": {one.pod.uid: one.reservation for one in states if one.reservation},
+        "bound": {one.pod.uid: one.bound for one in states if one.bound},
+        "marked": {one.pod.uid: one.pod for one in states if one.marked},
     }
 
 
-def _company(content: Content, standings: list[PodState]) -> dict[str, object]:
+def _company(content: Content, states: list[PodState]) -> dict[str, object]:
     """The largest number that any placed member has seen, where that is more than there are now."""
     known = {one.uid: one.most for one in content.companions}
-    placed = [one for one in standings if one.placed and known.get(one.pod.uid) != 0]
+    placed = [one for one in states if one.placed and known.get(one.pod.uid) != 0]
     now = Counter(one.job for one in placed)
     most: Counter[JobKey | None] = Counter()
     for one in placed:
@@ -155,14 +161,14 @@ def _company(content: Content, standings: list[PodState]) -> dict[str, object]:
     return {"most placed": {job: count for job, count in most.items() if count > now[job]}}
 
 
-def _room(content: Content, standings: list[PodState]) -> dict[str, object]:
+def _room(content: Content, states: list[PodState]) -> dict[str, object]:
     nodes = sorted((e for e in content.entities if isinstance(e, Node)), key=attrgetter("name"))
     offered = {name for node in nodes for name, amount in node.allocatable.items() if amount}
     resources = (*_ALWAYS, *sorted(offered.difference(_ALWAYS)))
     used: dict[NodeName, Counter[str]] = {node.name: Counter() for node in nodes}
     ports: dict[NodeName, set[HostPort]] = {node.name: set() for node in nodes}
     borrowed: Counter[NodeName] = Counter()
-    for one in standings:
+    for one in states:
         if one.takes in used:
             used[one.takes].update(dict(one.pod.shape.requests))
             ports[one.takes].update(one.pod.shape.host_ports)
@@ -174,7 +180,7 @@ def _room(content: Content, standings: list[PodState]) -> dict[str, object]:
         for kept in content.placeholders
         for placeholder in kept.placeholders
     )
-    for target, shape in chain(_kept_by_migrations(content, standings), placeholders):
+    for target, shape in chain(_kept_by_migrations(content, states), placeholders):
         if target in used:
             known = {n: a for n, a in shape.requests if n in resources}
             used[target].update(known)
@@ -190,10 +196,10 @@ def _room(content: Content, standings: list[PodState]) -> dict[str, object]:
 
 
 def _kept_by_migrations(
-    content: Content, standings: list[PodState]
+    content: Content, states: list[PodState]
 ) -> Iterator[tuple[NodeName, PodShape]]:
     """What an open migration keeps for each member whose new pod has no place of its own."""
-    placed = {one.pod.uid for one in standings if one.bound or one.reservation}
+    placed = {one.pod.uid for one in states if one.bound or one.reservation}
     keep = {"TargetReserved", "CheckpointRequested", "Checkpointed", "Evicting", "Recreating"}
     for entity in content.entities:
         if isinstance(entity, Migration) and entity.phase.value in keep:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from extender.store.pod_state import PodState
+from extender.store.assumed import PodState
 from extender.store.table import Table
 from shared.model import JobKey, Uid
 

@@ -1,15 +1,89 @@
-"""Pods as observed and as assumed; every change goes through ``standing`` into the indices."""
+"""The pods, as observed and as assumed, and the jobs that they make.
 
+Every change goes through ``pod_state`` into the indices, each of which is a sum over the states of
+pods.
+"""
+
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 
 from extender.core.cluster.snapshot import Reservation
-from extender.store.assumed import Assumption, Overlay
-from extender.store.jobs import JobIndex
+from extender.store.assumed import Assumption, Overlay, PodState, pod_state
 from extender.store.most_placed import MostPlacedIndex
 from extender.store.nodes import NodeIndex
-from extender.store.pod_state import PodState, standing
 from extender.store.table import Table
-from shared.model import NodeName, Pod, PodKey, Uid
+from shared.model import JobKey, NodeName, Pod, PodKey, Uid
+
+
+class _Members:
+    """Pods of one job, kept in order: a gang of a thousand changes with every pod's event."""
+
+    def __init__(self) -> None:
+        self._keys: list[tuple[float, str, Uid]] = []
+        self.pods: list[Pod] = []
+
+    def put(self, pod: Pod) -> None:
+        key = _age(pod)
+        at = bisect_left(self._keys, key)
+        if at < len(self._keys) and self._keys[at] == key:
+            self.pods[at] = pod
+        else:
+            self._keys.insert(at, key)
+            self.pods.insert(at, pod)
+
+    def drop(self, pod: Pod) -> None:
+        at = bisect_left(self._keys, _age(pod))
+        del self._keys[at], self.pods[at]
+
+
+class JobIndex:
+    """Members of each job; an event touches its own pod, a snapshot the jobs that changed."""
+
+    def __init__(self) -> None:
+        self._members: dict[JobKey, _Members] = {}
+        self._unplaced: dict[JobKey, set[Uid]] = {}
+        self._ordered: Table[JobKey, tuple[Pod, ...]] = Table()
+        self._changed: set[JobKey] = set()
+        self._waiting: Table[JobKey, bool] = Table()
+
+    def add(self, job: JobKey, member: PodState) -> None:
+        """A pod joins its job."""
+        uid = member.pod.uid
+        self._members.setdefault(job, _Members()).put(member.pod)
+        self._changed.add(job)
+        if member.waits:
+            self._unplaced.setdefault(job, set()).add(uid)
+            self._waiting.set(job, True)
+
+    def remove(self, job: JobKey, member: PodState) -> None:
+        """A pod leaves its job; a job without pods is gone."""
+        uid = member.pod.uid
+        self._members[job].drop(member.pod)
+        self._changed.add(job)
+        if not self._members[job].pods:
+            del self._members[job]
+        if member.waits:
+            self._unplaced[job].remove(uid)
+            if not self._unplaced[job]:
+                del self._unplaced[job]
+                self._waiting.set(job, None)
+
+    def ordered(self) -> Mapping[JobKey, tuple[Pod, ...]]:
+        """Pods of each job in order of ``(created_at, name)``."""
+        for job in sorted(self._changed):
+            members = self._members.get(job)
+            self._ordered.set(job, tuple(members.pods) if members else None)
+        self._changed.clear()
+        return self._ordered.frozen()
+
+    def waiting(self) -> AbstractSet[JobKey]:
+        """Jobs with a pod that is not bound, finished or deleting."""
+        return self._waiting.frozen().keys()
+
+
+def _age(pod: Pod) -> tuple[float, str, Uid]:
+    return pod.created_at, pod.name, pod.uid
 
 
 class PodBook:
@@ -25,7 +99,7 @@ class PodBook:
         self._nodes = nodes
         self._observed: dict[str, Pod] = {}
         self._key: dict[Uid, PodKey] = {}
-        self._standings: dict[Uid, PodState] = {}
+        self._states: dict[Uid, PodState] = {}
         self._overlay = Overlay()
         self.jobs = JobIndex()
         self.pods: Table[PodKey, Pod] = Table()
@@ -44,13 +118,13 @@ class PodBook:
 
     def has_place(self, uid: Uid) -> bool:
         """Return True if the pod has a reservation or a node."""
-        standing = self._standings.get(uid)
-        return standing is not None and (standing.reservation or standing.bound) is not None
+        state = self._states.get(uid)
+        return state is not None and (state.reservation or state.bound) is not None
 
     def takes(self, uid: Uid) -> NodeName | None:
         """Return the node on which a pod takes room; None: it takes none."""
-        standing = self._standings.get(uid)
-        return None if standing is None else standing.takes
+        state = self._states.get(uid)
+        return None if state is None else state.takes
 
     def all(self) -> Iterable[Pod]:
         """Every pod as observed."""
@@ -61,14 +135,14 @@ class PodBook:
         self._observed[pod.key] = pod
         self._key[pod.uid] = pod.key
         self._overlay.settle(pod)
-        self._stand(pod)
+        self._update(pod)
 
     def remove(self, pod: Pod) -> None:
         """A pod is gone."""
         del self._observed[pod.key]
         del self._key[pod.uid]
         self._overlay.drop(pod.uid)
-        self._move(self._standings.pop(pod.uid), None)
+        self._move(self._states.pop(pod.uid), None)
 
     def assume(self, assumption: Assumption) -> bool:
         """Add an assumption about an observed pod; return whether anything changed."""
@@ -79,38 +153,38 @@ class PodBook:
         before = self._overlay.of(pod.uid)
         self._overlay.add(assumption)
         self._overlay.settle(pod)
-        self._stand(pod)
+        self._update(pod)
         return self._overlay.of(pod.uid) != before
 
     def forget(self, uid: Uid) -> bool:
         """Take the latest assumption about a pod back; return whether there was one."""
         if not self._overlay.forget(uid):
             return False
-        self._stand(self._observed[self._key[uid]])
+        self._update(self._observed[self._key[uid]])
         return True
 
     def unpromise(self, uid: Uid) -> bool:
         """Withdraw a promised reservation; return whether there was one."""
         if not self._overlay.unpromise(uid):
             return False
-        self._stand(self._observed[self._key[uid]])
+        self._update(self._observed[self._key[uid]])
         return True
 
     def expire(self, before: float) -> tuple[Uid, ...]:
         """Drop assumptions made earlier than ``before``; return whose, sorted."""
         late = self._overlay.expire(before)
         for uid in late:
-            self._stand(self._observed[self._key[uid]])
+            self._update(self._observed[self._key[uid]])
         return late
 
     def assumptions(self) -> Mapping[Uid, tuple[Assumption, ...]]:
         """What we assume, by pod."""
         return self._overlay.all()
 
-    def _stand(self, pod: Pod) -> None:
-        new = standing(pod, self._overlay.of(pod.uid), self._scheduler_name)
-        self._move(self._standings.get(pod.uid), new)
-        self._standings[pod.uid] = new
+    def _update(self, pod: Pod) -> None:
+        new = pod_state(pod, self._overlay.of(pod.uid), self._scheduler_name)
+        self._move(self._states.get(pod.uid), new)
+        self._states[pod.uid] = new
 
     def _move(self, old: PodState | None, new: PodState | None) -> None:
         self._move_room(old, new)

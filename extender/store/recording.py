@@ -16,10 +16,15 @@ from extender.core.agents import heartbeats
 from extender.core.agents.heartbeats import NodeHeartbeat
 from extender.core.cluster.snapshot import PlaceholderReservations, Snapshot
 from extender.store.assumed import Assumption
-from extender.store.content import Content
-from extender.store.errors import RecordingError
+from extender.store.source import Content
 from extender.store.store import ClusterStore
+from shared.errors import ShuntyardError
 from shared.model import Delta, JobKey, Uid
+
+
+class RecordingError(ShuntyardError):
+    """A log cannot be replayed; names the line."""
+
 
 __all__ = [
     "VERSION",
@@ -46,8 +51,10 @@ __all__ = [
     "replay",
 ]
 
+
 VERSION: Final = 4
 """Of the line format; a log of another version is refused. 4: one form for all decisions."""
+
 
 PIECE: Final = 32
 """Objects of a ``Checkpoint`` that are encoded at a time, while nothing else of Python runs: some
@@ -180,8 +187,12 @@ class Difference:
 
 
 _encoder: Final = msgspec.json.Encoder()
+
+
 _ROWS: Final = Content.__struct_fields__[2:]
 """Of ``Content``: tuples, after the name and the generation."""
+
+
 _decoder: Final = msgspec.json.Decoder(Record)
 
 

@@ -12,18 +12,17 @@ from operator import attrgetter
 from typing import Any, Protocol, Self, TypeVar
 from weakref import ReferenceType, ref
 
-from extender.core.cluster.cache import Cache
 from extender.core.cluster.owner_index import OwnerIndex
-from extender.core.cluster.snapshot import PlaceholderReservations, Snapshot
+from extender.core.cluster.snapshot import Cache, PlaceholderReservations, Snapshot
 from extender.core.nodes.node_table import NodeTable
 from extender.core.records import migrations
 from extender.store import invariants
 from extender.store.assumed import Act, Assumption
-from extender.store.collection import Collection, DeviceClasses, Quotas
-from extender.store.content import Content, ordered
 from extender.store.nodes import NodeIndex
 from extender.store.placeholders import PlaceholderBook
 from extender.store.pods import PodBook
+from extender.store.source import Content, ordered
+from extender.store.table import Collection, DeviceClasses, Quotas
 from extender.store.versions import Removed, older, only_later
 from shared.model import (
     Delete,

@@ -1,4 +1,4 @@
-"""Uids of objects that are gone for good, so that a late delta does not bring them back."""
+"""Versions of observed objects: which of two is older, and which objects are gone for good."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -12,7 +12,7 @@ MOST_REMEMBERED: Final = 4096
 
 
 class Removed:
-    """The latest removed uids."""
+    """The latest removed uids, so that a late delta does not bring an object back."""
 
     def __init__(self, uids: Iterable[Uid] = ()) -> None:
         self._uids = dict.fromkeys(uids)
@@ -30,10 +30,6 @@ class Removed:
     def all(self) -> tuple[Uid, ...]:
         """Oldest first."""
         return tuple(self._uids)
-
-
-# === Versions of observed objects: which of two is older, or says nothing new, and the newest
-# pod.
 
 
 def only_later(node: Entity, held: Entity | None) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from extender.core.cluster.owner_changes import ChangeOwner, MarkPod
+from extender.core.cluster.commands import ChangeOwner, MarkPod
 from extender.writers.decision_log.recorder import Recorder
 from extender.writers.events import Teller
 from extender.writers.leader_writer import LeaderWriter, NotLeaderError

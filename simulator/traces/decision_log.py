@@ -17,8 +17,7 @@ from extender.core.cluster.jobs import Job as Seen
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.queue import order
 from extender.store import recording
-from extender.store.errors import RecordingError
-from extender.store.recording import Checkpoint, DecisionRecord, Header
+from extender.store.recording import Checkpoint, DecisionRecord, Header, RecordingError
 from extender.store.store import ClusterStore
 from shared.model import PODS, JobKey, Pod
 from simulator.traces.errors import TraceError

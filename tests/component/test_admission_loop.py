@@ -16,7 +16,7 @@ from typing_extensions import override
 from extender.app import replay
 from extender.controllers.base import DecisionContext
 from extender.controllers.pricing import NOT_ACTING, NOTHING_YET, PricingController, pause
-from extender.core.cluster.owner_changes import ChangeOwner
+from extender.core.cluster.commands import ChangeOwner
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Session
 from extender.core.decisionlog.replay import parameters_hash

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from extender.core.cluster.owner_changes import ChangeOwner
+from extender.core.cluster.commands import ChangeOwner
 from extender.core.migration.commands import ResumeJob, SuspendJob
 from extender.metrics.extender import ExtenderMetrics
 from extender.store.store import ClusterStore

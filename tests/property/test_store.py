@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from msgspec.structs import replace
 
 from extender.store.assumed import Assumption
-from extender.store.content import Content
+from extender.store.source import Content
 from extender.store.store import ClusterStore
 from shared.model import Delete, MigrationPhase, Replace, Toleration, Uid, Upsert
 from tests.fakes.builders import (

@@ -16,7 +16,7 @@ from typing import Any, Final
 from unittest import mock
 
 from extender.app import replay
-from extender.core.cluster import decision as protocol
+from extender.core.cluster import session as protocol
 from extender.core.decisionlog.replay import parameters_hash
 from extender.core.parameters.combined import CoreParameters
 from extender.settings.extender import ExtenderSettings

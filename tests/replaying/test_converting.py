@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from extender.core.cluster.decision import digest
+from extender.core.cluster.session import digest
 from extender.store import recording
 from extender.store.recording import VERSION
 from tests.replaying import converting, missing, renames

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from extender.core.cluster.owner_changes import ChangeOwner
+from extender.core.cluster.commands import ChangeOwner
 from extender.writers.owners import operations
 from shared.kube.parse import decode_job
 from tests.fakes import kube_patches

@@ -1,14 +1,83 @@
-"""What the core asks the shell to do: values, executed by ``writers.execute`` alone.
+"""API writes that the core decides: values, executed by ``writers`` alone.
 
-Every command carries what the write needs as its precondition.
+Every command carries what the write needs as its precondition. Spec and annotations of an owner are
+one write, so that a change and the record of it cannot come apart.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
 
 from extender.core.cluster.reasons import Reason
-from shared.model import NodeName, NodeSelectorTerm, OwnerReference, PodKey, Uid
+from shared.model import JobKey, NodeName, NodeSelectorTerm, Owner, OwnerReference, PodKey, Uid
+
+QUEUE_ACTION: Final = "Queue"
+"""Action of the Events that say why a job waits."""
+
+
+class EmitEvent(Struct, frozen=True, tag=True):
+    """One Event, on a job's owner or on a pod.
+
+    ``action`` says what we were about, a CamelCase token.
+    """
+
+    namespace: str
+    about: OwnerReference
+    reason: str
+    message: str
+    warning: bool = False
+    action: str = QUEUE_ACTION
+
+
+class ChangeOwner(Struct, frozen=True, tag=True):
+    """Change an owner that is still as it was read.
+
+    Attributes:
+        owner: As it was read; uid and resource version are preconditions.
+        namespace: Of the job for which it is changed. An owner of another one is never changed.
+        fields: JSON pointer to the number that it gets.
+        guards: JSON pointer and the text that must still be there.
+        leaving: JSON pointer, key and list that it gets as its value: names of pods that go.
+        suspend: What ``owner.suspend_field`` gets; None leaves it alone.
+        annotations: What they get; None takes one away.
+        event: Emitted once the change is written; None: none.
+        why: For the log.
+    """
+
+    owner: Owner
+    namespace: str
+    why: str
+    fields: tuple[tuple[str, int], ...] = ()
+    guards: tuple[tuple[str, str], ...] = ()
+    leaving: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+    suspend: bool | None = None
+    annotations: Mapping[str, str | None] = {}
+    event: EmitEvent | None = None
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the owner is in the namespace of its job."""
+        return bool(self.namespace) and self.owner.namespace == self.namespace
+
+
+def namespace_of(job: JobKey, owner: Owner) -> str:
+    """Return the namespace of a job; of the owner that carries its record if it names none."""
+    return job.partition("/")[0] if job else owner.namespace
+
+
+class MarkPod(Struct, frozen=True, tag=True):
+    """Annotate a pod that is to leave, so that its owner removes it before others.
+
+    Attributes:
+        pod: Its name.
+        uid: The precondition.
+        annotations: What it gets.
+    """
+
+    pod: PodKey
+    uid: Uid
+    annotations: Mapping[str, str]
 
 
 class ReleasePod(Struct, frozen=True, tag=True):
@@ -64,14 +133,14 @@ class ClearReservation(Struct, frozen=True, tag=True):
 
 
 class OpenGate(Struct, frozen=True, tag=True):
-    """Remove our gate from the pods of a job, and nothing else: they get no reservations."""
+    """Remove only our gate from the pods of a job: they get no reservations."""
 
     job: str
     pods: tuple[tuple[PodKey, Uid], ...]
 
 
 class DeletePod(Struct, frozen=True, tag=True):
-    """Delete so that the owner recreates it. A ``bare`` pod nobody recreates: the shell does."""
+    """Delete a pod so that its owner recreates it; ``writers`` recreate a ``bare`` one."""
 
     pod: PodKey
     uid: Uid
@@ -80,30 +149,12 @@ class DeletePod(Struct, frozen=True, tag=True):
 
 
 class SetQueuedCondition(Struct, frozen=True, tag=True):
-    """Say on a gated pod why its job waits; sent only when the token changes."""
+    """Write on a gated pod why its job waits; sent only when the token changes."""
 
     pod: PodKey
     uid: Uid
     reason: Reason
     message: str
-
-
-QUEUE_ACTION: Final = "Queue"
-"""Action of the Events that say why a job waits."""
-
-
-class EmitEvent(Struct, frozen=True, tag=True):
-    """One Event, on a job's owner or on a pod.
-
-    ``action`` says what we were about, a CamelCase token.
-    """
-
-    namespace: str
-    about: OwnerReference
-    reason: str
-    message: str
-    warning: bool = False
-    action: str = QUEUE_ACTION
 
 
 Command = (

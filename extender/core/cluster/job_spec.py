@@ -20,8 +20,7 @@ from extender.core.cluster import training_spec
 from extender.core.cluster.relations import Relations
 from extender.core.cluster.training_spec import Training, UtilityCurve
 from extender.core.kinds import registry
-from extender.core.kinds.base import Owners
-from extender.core.kinds.problem import Problem
+from extender.core.kinds.base import Owners, Problem
 from shared import duration, foreign_labels, labels
 from shared.errors import InputError
 from shared.model import Owner, Pod

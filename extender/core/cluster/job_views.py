@@ -11,13 +11,11 @@ from extender.core.cluster import (
     replacements,
     worker_gang,
 )
-from extender.core.cluster.cache import Kept, Slot
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.owners import above_each
-from extender.core.cluster.snapshot import Snapshot
+from extender.core.cluster.snapshot import Kept, Slot, Snapshot
 from extender.core.kinds import registry
-from extender.core.kinds.base import Membership, Owners
-from extender.core.kinds.problem import Problem
+from extender.core.kinds.base import Membership, Owners, Problem
 from extender.core.nodes.feasibility import weight
 from shared import labels
 from shared.model import JobKey, NodeName, OwnerReference, Pod, Uid

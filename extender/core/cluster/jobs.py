@@ -10,9 +10,7 @@ from typing_extensions import override
 
 from extender.core.cluster import pod_shape
 from extender.core.cluster.job_spec import JobSpec
-from extender.core.kinds.base import integer
-from extender.core.kinds.problem import Problem
-from extender.core.kinds.roles import COORDINATORS
+from extender.core.kinds.base import COORDINATORS, Problem, integer
 from shared import labels
 from shared.model import CPU, JobKey, NodeName, Owner, OwnerReference, Pod, PodShape, Uid
 

@@ -5,9 +5,7 @@ from typing import Final
 
 from extender.core.cluster.job_spec import WorkerRange
 from extender.core.kinds import registry
-from extender.core.kinds.base import Owners
-from extender.core.kinds.problem import Problem
-from extender.core.kinds.roles import COORDINATORS
+from extender.core.kinds.base import COORDINATORS, Owners, Problem
 from shared import labels
 from shared.errors import InputError
 from shared.model import Owner, Pod, Uid, WorkerCount

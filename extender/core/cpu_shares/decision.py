@@ -23,8 +23,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from typing_extensions import override
 
-from extender.core.cluster.decision import Decision, Outcome
-from extender.core.cluster.session import Reading, Session
+from extender.core.cluster.session import Decision, Outcome, Reading, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.cpu_shares import effort
 from extender.core.cpu_shares.commands import ResizeNode, ResizeResult

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from extender.core.cluster.backoff import Backoff, strike
+from extender.core.cluster.session import Backoff, strike
 from extender.core.cpu_shares.commands import Resized, ResizeResult
 from extender.core.cpu_shares.effort import Effort
 from extender.core.cpu_shares.portions import WeightedPod

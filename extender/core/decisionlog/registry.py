@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from extender.core.cluster.decision import Decision
+from extender.core.cluster.session import Decision
 from extender.core.cpu_shares.decision import CPU_SHARES
 from extender.core.elastic.decision import ELASTIC
 from extender.core.migration.decision import MIGRATION

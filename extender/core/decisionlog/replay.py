@@ -11,8 +11,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from extender.core.cluster.decision import Decision, Outcome
-from extender.core.cluster.session import Reading, Session, States
+from extender.core.cluster.session import Decision, Outcome, Reading, Session, States
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.decisionlog.registry import DECISIONS
 from extender.core.parameters.combined import CoreParameters

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from extender.core.cluster import job_views
+from extender.core.cluster.commands import ChangeOwner, MarkPod
 from extender.core.cluster.job_spec import Shrink, WorkerRange
 from extender.core.cluster.jobs import Job, State
-from extender.core.cluster.owner_changes import ChangeOwner, MarkPod
 from extender.core.cluster.session import Reading
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.cluster.worker_gang import worker_count

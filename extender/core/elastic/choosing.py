@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from extender.core.cluster import job_views
-from extender.core.cluster.owner_changes import ChangeOwner
+from extender.core.cluster.commands import ChangeOwner
 from extender.core.cluster.owners import above
 from extender.core.cluster.session import Reading
 from extender.core.cluster.snapshot import Snapshot

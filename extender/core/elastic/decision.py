@@ -15,9 +15,8 @@ from msgspec.structs import replace
 from typing_extensions import override
 
 from extender.core.cluster import job_views
-from extender.core.cluster.decision import Decision, Outcome
-from extender.core.cluster.owner_changes import ChangeOwner, MarkPod
-from extender.core.cluster.session import Reading, Session
+from extender.core.cluster.commands import ChangeOwner, MarkPod
+from extender.core.cluster.session import Decision, Outcome, Reading, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.elastic import beginning, choosing, speeds, stepping
 from extender.core.elastic.proposals import proposals

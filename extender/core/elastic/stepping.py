@@ -27,9 +27,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from extender.core.agents import reports
-from extender.core.cluster.commands import EmitEvent
+from extender.core.cluster.commands import ChangeOwner, EmitEvent, namespace_of
 from extender.core.cluster.jobs import Job, Member, State
-from extender.core.cluster.owner_changes import ChangeOwner, namespace_of
 from extender.core.cluster.session import Reading
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.cluster.worker_gang import worker_count

@@ -12,11 +12,11 @@ from typing import Final, TypeVar
 from msgspec.structs import replace as changed
 
 from extender.core.cluster import job_views, jobs
-from extender.core.cluster.cache import Cache
 from extender.core.cluster.jobs import Member, State
 from extender.core.cluster.owners import above
 from extender.core.cluster.reason_record import Limit
 from extender.core.cluster.reasons import Reason
+from extender.core.cluster.snapshot import Cache
 from extender.core.explain import job_changes
 from extender.core.explain.trials import Scenario, first_names
 from extender.core.placement import planner, topology

@@ -8,11 +8,10 @@ from typing import Final
 from msgspec.structs import replace as changed
 
 from extender.core.cluster import job_views, replacements
-from extender.core.cluster.cache import Cache
 from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Session
-from extender.core.cluster.snapshot import Snapshot
+from extender.core.cluster.snapshot import Cache, Snapshot
 from extender.core.explain import changes, corrections, hypothetical_nodes, verdicts
 from extender.core.explain.changes import Preconditions
 from extender.core.explain.corrections import as_queued

@@ -4,8 +4,7 @@ from typing import Any, ClassVar
 
 from typing_extensions import override
 
-from extender.core.kinds.base import JobKind, Owners
-from extender.core.kinds.leaving import Leaving, Obstacle, Unmovable
+from extender.core.kinds.base import JobKind, Leaving, Obstacle, Owners, Unmovable
 from extender.core.kinds.manifest import Created, Manifest, Part, Template
 from shared import labels
 from shared.model import Mover, Pod

@@ -1,4 +1,4 @@
-"""What every job kind is: whose pods it claims, and the facts of its jobs.
+"""The base of every job kind: the pods it claims, and the facts of its jobs.
 
 A further job kind is one file with one class and one line in ``registry``. What a kind can do
 beside this is in ``abilities``.
@@ -6,15 +6,101 @@ beside this is in ``abilities``.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Final
+from enum import Enum, auto
+from typing import Final, Self
 
 from msgspec import Struct
 from typing_extensions import override
 
-from extender.core.kinds.leaving import Leaving, Obstacle, Unmovable
-from extender.core.kinds.problem import Problem
+from shared import labels
 from shared.errors import InputError
 from shared.model import JobKey, Mover, Owner, Pod, PodGroup
+
+COORDINATORS: Final = frozenset({"ps", "chief", "master", "launcher", "head", "leader"})
+"""Roles that serve or steer the others; pods of every other role do the work."""
+
+
+class Problem(Struct, frozen=True):
+    """One label, annotation or field that cannot be used, or several that contradict each other.
+
+    Attributes:
+        message: For people: names the field, its value and what is expected.
+        field: The field alone, e.g. ``annotation shuntyard.io/max-wait``; empty where the problem
+            is not one of a single field.
+        value: What the field holds.
+        expected: What is expected instead.
+    """
+
+    message: str
+    field: str = ""
+    value: str = ""
+    expected: str = ""
+
+    @classmethod
+    def of(cls, error: InputError) -> Self:
+        """Return the problem that an error reports."""
+        return cls(str(error), error.field, error.value, error.expected)
+
+    def error(self) -> InputError:
+        """Return the error again, for callers that raise it."""
+        return InputError(self.field, self.value, self.expected)
+
+
+def role(pod: Pod, of_kind: str) -> tuple[str, Problem | None]:
+    """Return the role in lower case, empty if there is none, and what is wrong with it.
+
+    Our label counts first, then what the kind states, then a well-known label. Ours may rename a
+    role that the user chose (the name of a replicated job). It may not differ from the replica type
+    of training-operator, which the trainer itself uses.
+
+    Args:
+        pod: The pod.
+        of_kind: The role that its kind knows; empty if the kind has no roles.
+    """
+    ours = pod.labels.get(labels.ROLE, "").lower()
+    replica_type = pod.labels.get(labels.TRAINING_REPLICA_TYPE, "").lower()
+    if ours and replica_type and ours != replica_type:
+        expected = f"the role that label {labels.TRAINING_REPLICA_TYPE} names, {replica_type!r}"
+        return ours, Problem.of(InputError(f"label {labels.ROLE}", ours, expected))
+    return ours or of_kind or replica_type, None
+
+
+class Leaving(Struct, frozen=True):
+    """Pods of one job that would leave their nodes together; they have the same controller.
+
+    A kind decides whether they can by what its controller does when pods are evicted, deleted or
+    suspended.
+
+    Attributes:
+        pods: The pods.
+        job_name: Name of their job.
+        owner: Their controller; None if they have none, or it was not observed.
+        alive: How many pods of that controller the job has that have not ended.
+    """
+
+    pods: tuple[Pod, ...]
+    job_name: str
+    owner: Owner | None = None
+    alive: int = 0
+
+
+class Obstacle(Enum):
+    """Why pods cannot leave."""
+
+    OWNER = auto()
+    """Their owner would not put others in their place, or not all of them."""
+    OWNER_GONE = auto()
+    STOPPED = auto()
+    """Their owner does not run them."""
+    FAILURE = auto()
+    """The owner counts an eviction as a failure that it cannot bear."""
+
+
+class Unmovable(Struct, frozen=True):
+    """Pods that cannot leave, with a detail for people."""
+
+    obstacle: Obstacle
+    detail: str = ""
 
 
 class Owners(Struct, frozen=True):
@@ -40,6 +126,7 @@ class Owners(Struct, frozen=True):
 
 
 NOTHING_ABOVE = Owners()
+
 
 NO_MARKS: Final[frozenset[str]] = frozenset()
 """Of a kind that is recognized by the controller or a field of its pods."""

@@ -11,8 +11,14 @@ from typing import Final
 
 from typing_extensions import override
 
-from extender.core.kinds.base import ControlledBy, Owners, size_of_kind
-from extender.core.kinds.leaving import Leaving, Obstacle, Unmovable
+from extender.core.kinds.base import (
+    ControlledBy,
+    Leaving,
+    Obstacle,
+    Owners,
+    Unmovable,
+    size_of_kind,
+)
 from shared import labels
 from shared.model import Mover, Pod, PodKey
 

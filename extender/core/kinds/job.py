@@ -5,8 +5,16 @@ from typing import ClassVar, Final
 
 from typing_extensions import override
 
-from extender.core.kinds.base import ControlledBy, Owners, integer, last_index_first, rank
-from extender.core.kinds.leaving import Leaving, Obstacle, Unmovable
+from extender.core.kinds.base import (
+    ControlledBy,
+    Leaving,
+    Obstacle,
+    Owners,
+    Unmovable,
+    integer,
+    last_index_first,
+    rank,
+)
 from extender.core.kinds.manifest import Created, Manifest, Part, Template, reference
 from shared import labels
 from shared.kube import job_state

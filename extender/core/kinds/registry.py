@@ -7,7 +7,7 @@ A job kind is one file and one line here. The functions of this module are those
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from extender.core.kinds import roles
+from extender.core.kinds import base
 from extender.core.kinds.abilities import (
     Nominating,
     Progressing,
@@ -18,7 +18,15 @@ from extender.core.kinds.abilities import (
     WithRoles,
 )
 from extender.core.kinds.bare_pod import BarePod
-from extender.core.kinds.base import ControlledBy, JobKind, Membership, NamedGroup, Owners, count
+from extender.core.kinds.base import (
+    ControlledBy,
+    JobKind,
+    Membership,
+    NamedGroup,
+    Owners,
+    Problem,
+    count,
+)
 from extender.core.kinds.deployment import Deployment
 from extender.core.kinds.in_tree_group import InTreeGroup
 from extender.core.kinds.job import BatchJob
@@ -27,7 +35,6 @@ from extender.core.kinds.koordinator_gang import KoordinatorGang
 from extender.core.kinds.kueue_group import KueueGroup
 from extender.core.kinds.labelled import LabelledJob
 from extender.core.kinds.leader_worker_set import LeaderWorkerSet
-from extender.core.kinds.problem import Problem
 from extender.core.kinds.ray_cluster import RayCluster
 from extender.core.kinds.scheduler_plugins_group import SchedulerPluginsGroup
 from extender.core.kinds.stateful_set import StatefulSet
@@ -153,7 +160,7 @@ class Registry:
         maker = self.maker_of(pod) if name in self._group_kinds else kind
         size, size_problem = self._size(kind, pod, above)
         index, index_problem = _index(kind, maker, pod, above)
-        role, role_problem = roles.role(pod, self._role(kind, maker, pod))
+        role, role_problem = base.role(pod, self._role(kind, maker, pod))
         problem = _excess(pod, above) or size_problem or index_problem or role_problem
         if not problem and name in self._foreign_kinds:
             problem = self._contradiction(pod)

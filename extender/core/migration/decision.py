@@ -17,8 +17,7 @@ from msgspec.structs import replace
 from typing_extensions import override
 
 from extender.core.cluster.commands import EmitEvent
-from extender.core.cluster.decision import Decision, Outcome
-from extender.core.cluster.session import Reading, Session
+from extender.core.cluster.session import Decision, Outcome, Reading, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.migration import balance_proposals, converged_proposals, hosts, migration_history
 from extender.core.migration.commands import (

@@ -30,7 +30,7 @@ from extender.core.cluster.owners import above
 from extender.core.cluster.session import Reading
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.kinds import registry
-from extender.core.kinds.leaving import Leaving, Obstacle, Unmovable
+from extender.core.kinds.base import Leaving, Obstacle, Unmovable
 from extender.core.parameters.migration import MigrationParameters
 from extender.core.records import rescale
 from extender.core.records.migration_reasons import MigrationReason as R

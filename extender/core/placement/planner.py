@@ -11,7 +11,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from extender.core.cluster.cache import Cache, Slot
 from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.jobs import (
     PLANNED_STATES,
@@ -23,6 +22,7 @@ from extender.core.cluster.jobs import (
     in_order,
 )
 from extender.core.cluster.reasons import Reason
+from extender.core.cluster.snapshot import Cache, Slot
 from extender.core.nodes.node_table import BoolVector, NodeTable
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import gang, topology

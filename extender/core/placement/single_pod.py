@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from extender.core.cluster.cache import Slot
+from extender.core.cluster.snapshot import Slot
 from extender.core.nodes.node_table import BoolVector, FloatVector, IntVector, NodeTable
 from extender.core.parameters.placement import NodePriceParameters, ScoringWeights
 from extender.core.placement import scoring as prices

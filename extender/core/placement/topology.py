@@ -11,7 +11,7 @@ import numpy as np
 
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.reasons import Reason
-from extender.core.kinds.problem import Problem
+from extender.core.kinds.base import Problem
 from extender.core.nodes.node_table import BoolVector, NodeTable
 from extender.core.parameters.placement import TopologyParameters
 from extender.core.placement.allocation import GangAllocation, Group, Preference

@@ -17,10 +17,9 @@ from typing import Final
 from msgspec import Struct
 from typing_extensions import override
 
-from extender.core.cluster.decision import Decision
-from extender.core.cluster.owner_changes import ChangeOwner
+from extender.core.cluster.commands import ChangeOwner
 from extender.core.cluster.reasons import Reason
-from extender.core.cluster.session import Reading, Session
+from extender.core.cluster.session import Decision, Reading, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.pricing import Replanning

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, Self
 
-from extender.core.cluster.commands import EmitEvent
-from extender.core.cluster.owner_changes import ChangeOwner, namespace_of
+from extender.core.cluster.commands import ChangeOwner, EmitEvent, namespace_of
 from extender.core.cluster.reason_record import Severity
 from extender.core.cluster.reasons import Reason
 from extender.core.pricing.inputs import PricingSession

@@ -6,9 +6,9 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from extender.core.cluster.decision import Outcome
-from extender.core.cluster.owner_changes import ChangeOwner
+from extender.core.cluster.commands import ChangeOwner
 from extender.core.cluster.reasons import Reason
+from extender.core.cluster.session import Outcome
 from extender.core.pricing.admission import SlotState
 from extender.core.pricing.history import History
 from extender.core.pricing.timing import Timing

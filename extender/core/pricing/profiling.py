@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from extender.core.agents import reports
 from extender.core.cluster import job_views
+from extender.core.cluster.commands import ChangeOwner
 from extender.core.cluster.jobs import Job, State
-from extender.core.cluster.owner_changes import ChangeOwner
 from extender.core.cluster.reason_record import Severity
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.worker_gang import worker_roles

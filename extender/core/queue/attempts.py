@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing_extensions import override
 
 from extender.core.cluster import replacements
-from extender.core.cluster.backoff import Backoff
 from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.reasons import Reason
-from extender.core.cluster.session import Session
+from extender.core.cluster.session import Backoff, Session
 from extender.core.nodes.node_table import NodeTable
 from extender.core.placement import planner
 from extender.core.placement.planner import Plan, Refusal

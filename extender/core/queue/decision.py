@@ -20,16 +20,13 @@ from typing import Final
 from msgspec.structs import replace
 from typing_extensions import override
 
-from extender.core.cluster import decision as protocol
 from extender.core.cluster import job_views, replacements
-from extender.core.cluster.backoff import strike
+from extender.core.cluster import session as protocol
 from extender.core.cluster.commands import Command, ReleaseGang
-from extender.core.cluster.decision import Decision, Outcome
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.reasons import Reason
-from extender.core.cluster.session import Session
+from extender.core.cluster.session import Decision, Outcome, Session, Steps, in_full, strike
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.cluster.steps import Steps, in_full
 from extender.core.placement import planner
 from extender.core.placement.planner import Plan, Refusal
 from extender.core.queue import (

@@ -25,10 +25,9 @@ from typing import Final
 import numpy as np
 
 from extender.core.cluster import pod_shape
-from extender.core.cluster.cache import Kept, Slot
 from extender.core.cluster.commands import ClearReservation, Command, DeletePod, RewriteReservation
 from extender.core.cluster.jobs import Job, Member, State
-from extender.core.cluster.snapshot import Snapshot
+from extender.core.cluster.snapshot import Kept, Slot, Snapshot
 from extender.core.nodes import feasibility
 from extender.core.nodes.node_table import NodeTable, conflicts
 from extender.core.queue.state import QueueState

@@ -21,7 +21,7 @@ from typing import Final, Protocol
 from extender.core.cluster.jobs import PLANNED_STATES, UNPLANNED_STATES, Job, State, in_order
 from extender.core.cluster.reason_record import Room
 from extender.core.cluster.reasons import Reason
-from extender.core.cluster.steps import Steps, in_full
+from extender.core.cluster.session import Steps, in_full
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.queue import BackfillParameters
 from extender.core.placement import planner

@@ -16,11 +16,10 @@ from typing import Final
 
 import numpy as np
 
-from extender.core.cluster.cache import Kept, Slot
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Session
-from extender.core.cluster.snapshot import Snapshot
+from extender.core.cluster.snapshot import Kept, Slot, Snapshot
 from extender.core.nodes.node_table import IntMatrix, NodeTable
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.pricing import Unmeasured, WhenGone

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from extender.core.cluster.backoff import Backoff
 from extender.core.cluster.reasons import Reason
+from extender.core.cluster.session import Backoff
 from shared.model import JobKey, NodeName, Uid
 
 

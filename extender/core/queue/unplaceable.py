@@ -14,11 +14,10 @@ from typing import Final
 
 import numpy as np
 
-from extender.core.cluster.cache import Kept, Slot
 from extender.core.cluster.commands import Command, EmitEvent, OpenGate
 from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.session import Session
-from extender.core.cluster.snapshot import Snapshot
+from extender.core.cluster.snapshot import Kept, Slot, Snapshot
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import planner

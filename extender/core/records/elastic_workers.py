@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from extender.core.cluster import job_views
-from extender.core.cluster.cache import Kept, Slot
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.owners import above, above_each
-from extender.core.cluster.snapshot import Snapshot
+from extender.core.cluster.snapshot import Kept, Slot, Snapshot
 from extender.core.cluster.worker_gang import counted, worker_count, worker_roles
 from extender.core.kinds import registry
 from extender.core.records import rescale

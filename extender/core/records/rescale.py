@@ -12,9 +12,8 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from extender.core.cluster.cache import Kept, Slot
 from extender.core.cluster.owners import above, above_each
-from extender.core.cluster.snapshot import Snapshot
+from extender.core.cluster.snapshot import Kept, Slot, Snapshot
 from extender.core.kinds.base import Owners
 from extender.core.records import annotations
 from shared import labels

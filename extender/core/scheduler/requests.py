@@ -13,9 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 from typing_extensions import override
 
-from extender.core.cluster import decision as protocol
-from extender.core.cluster.decision import Decision, Outcome
-from extender.core.cluster.session import Session
+from extender.core.cluster import session as protocol
+from extender.core.cluster.session import Decision, Outcome, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.scheduler import direct_gangs, filtering, prioritizing
 from extender.core.scheduler.direct_gangs import QueueView

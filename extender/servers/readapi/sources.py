@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from extender.core import explain as core_explain
-from extender.core.cluster.cache import Cache
 from extender.core.cluster.job_views import VIEWS
 from extender.core.cluster.session import Reading, Session
-from extender.core.cluster.snapshot import Snapshot
+from extender.core.cluster.snapshot import Cache, Snapshot
 from extender.core.parameters.combined import CoreParameters
 from extender.core.pricing.history import History
 from extender.core.pricing.outcome import JobStatus, PriceLedger

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from extender.controllers.base import DecisionContext
 from extender.controllers.queue import QueueController
-from extender.core.cluster.decision import Decision, OutcomeT
+from extender.core.cluster.session import Decision, OutcomeT
 from extender.core.kinds import registry
 from extender.core.scheduler import direct_gangs
 from extender.core.scheduler.binding import STANDBY, CallError

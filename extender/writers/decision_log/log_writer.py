@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 
 from extender.metrics.extender import ExtenderMetrics, Losing
 from extender.store import recording
-from extender.store.content import Content
+from extender.store.source import Content
 from extender.writers.decision_log.segments import SegmentFiles
 from shared.clock import Clock
 from shared.health import Heartbeat

@@ -13,8 +13,7 @@ from typing import Final
 
 from extender.core.agents import heartbeats
 from extender.core.agents.heartbeats import NodeHeartbeat
-from extender.core.cluster.decision import Decision, OutcomeT, StateT, TriggerT
-from extender.core.cluster.session import Session
+from extender.core.cluster.session import Decision, OutcomeT, Session, StateT, TriggerT
 from extender.core.decisionlog.replay import BEGINS, ENDS, DecisionInput
 from extender.core.scheduler.direct_gangs import Grant
 from extender.core.scheduler.requests import NoState

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from extender.store.errors import InvariantError
+from extender.store.invariants import InvariantError
 from extender.store.store import ClusterStore
 from extender.store.versions import MOST_REMEMBERED
 from shared.model import Delete, HostPort, NodeName, Pod, PodKey, Replace, Uid, Upsert

@@ -14,8 +14,7 @@ from msgspec.structs import replace
 from typing_extensions import override
 
 from extender.controllers.base import Controller, DecisionContext
-from extender.core.cluster.decision import Decision, Outcome
-from extender.core.cluster.session import Session
+from extender.core.cluster.session import Decision, Outcome, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.decisionlog.registry import DECISIONS
 from extender.core.decisionlog.replay import Replayer, parameters_hash

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from extender.core.cluster.owner_changes import ChangeOwner
+from extender.core.cluster.commands import ChangeOwner
 from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.elastic.decision import ElasticDecision, ElasticOutcome, ElasticTrigger

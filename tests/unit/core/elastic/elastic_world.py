@@ -6,8 +6,7 @@ from typing import Final, Self
 
 from msgspec.structs import replace
 
-from extender.core.cluster.commands import ReleaseGang
-from extender.core.cluster.owner_changes import ChangeOwner
+from extender.core.cluster.commands import ChangeOwner, ReleaseGang
 from extender.core.cluster.session import Reading, Session, States
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.elastic.decision import ElasticDecision, ElasticTrigger

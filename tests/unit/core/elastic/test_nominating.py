@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from extender.core.cluster.owner_changes import MarkPod
+from extender.core.cluster.commands import MarkPod
 from extender.core.records.rescale import Cause, Phase
 from shared import labels
 from shared.model import Owner, OwnerReference, Pod, Uid, WorkerCount

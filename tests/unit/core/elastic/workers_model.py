@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from extender.core.agents import requests
 from extender.core.agents.requests import Ask, Cancel
-from extender.core.cluster.owner_changes import ChangeOwner
+from extender.core.cluster.commands import ChangeOwner
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.records.rescale import Cause, Proposal, Rescale
 from shared import labels

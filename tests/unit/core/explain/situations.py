@@ -6,7 +6,7 @@ are recorded in ``tests/golden/explain``.
 
 from msgspec.structs import replace
 
-from extender.core.cluster.backoff import Backoff
+from extender.core.cluster.session import Backoff
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.queue import BackfillParameters, FairShareParameters
 from extender.core.queue.state import QueueState

@@ -11,8 +11,15 @@ from extender.core.cluster import job_views
 from extender.core.cluster.job_spec import WorkerRange
 from extender.core.cluster.jobs import Job, State
 from extender.core.kinds import registry
-from extender.core.kinds.base import ControlledBy, Owners, last_index_first, rank
-from extender.core.kinds.leaving import Leaving, Obstacle, Unmovable
+from extender.core.kinds.base import (
+    ControlledBy,
+    Leaving,
+    Obstacle,
+    Owners,
+    Unmovable,
+    last_index_first,
+    rank,
+)
 from extender.core.kinds.manifest import Created, Manifest, Part, Replicas, reference
 from extender.core.kinds.registry import GROUPS, MAKERS, Registry
 from extender.core.migration import move_unit

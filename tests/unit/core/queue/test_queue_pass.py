@@ -3,7 +3,6 @@
 import pytest
 from msgspec.structs import replace
 
-from extender.core.cluster.backoff import Backoff
 from extender.core.cluster.commands import (
     DeletePod,
     EmitEvent,
@@ -12,7 +11,7 @@ from extender.core.cluster.commands import (
     SetQueuedCondition,
 )
 from extender.core.cluster.reasons import Reason
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Backoff, Reading
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.queue import Order
 from extender.core.queue.state import QueueState, refuse

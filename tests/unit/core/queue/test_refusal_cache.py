@@ -6,9 +6,8 @@ from dataclasses import replace
 import pytest
 
 from extender.core.cluster import job_views
-from extender.core.cluster.cache import Cache, Kept
 from extender.core.cluster.jobs import Demand, Job, State
-from extender.core.cluster.snapshot import Snapshot
+from extender.core.cluster.snapshot import Cache, Kept, Snapshot
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import planner
 from extender.core.placement.planner import Plan, Refusal, Refusals

@@ -2,8 +2,7 @@
 
 import pytest
 
-from extender.core.cluster.session import Reading, Session
-from extender.core.cluster.steps import Paused, further
+from extender.core.cluster.session import Paused, Reading, Session, further
 from extender.core.nodes.feasibility import NodeFilter
 from extender.core.parameters.combined import CoreParameters
 from extender.core.queue import decision
