@@ -76,7 +76,7 @@ class Observer:
         self.reflectors = [self._reflector(kind, self._take) for kind in KINDS]
         self.catalog = Catalog(self.client)
         moving = self._optional(resources.MIGRATIONS, "nothing is moved", None)
-        by_nodes = "what pods ask for is what nodes offer"
+        by_nodes = "what pods request is what nodes offer"
         devices = self._optional(resources.DEVICE_CLASSES, by_nodes, PATIENCE_SECONDS)
         without = "gang sizes of its pods must be stated"
         jobs = (self._optional(kind, without, PATIENCE_SECONDS) for kind in self.kinds)
@@ -85,7 +85,9 @@ class Observer:
     @property
     def synced(self) -> bool:
         """Every kind was listed at least once, or is known to be missing where that may be."""
-        listed = all(one.synced.is_set() for one in (*self.reflectors, *self._present()))
+        listed = all(
+            reflector.synced.is_set() for reflector in (*self.reflectors, *self._present())
+        )
         return listed and all(kind.known for kind in self.optional)
 
     @property

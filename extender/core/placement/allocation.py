@@ -29,7 +29,7 @@ DIGITS: Final = 9
 """Sums nearer than this are equal, so that names decide and not the order of additions."""
 
 _NO_LIMIT: Final = 2**32
-"""Slots for pods that ask for nothing: more than any gang, and sums of it stay integers."""
+"""Slots for pods that request nothing: more than any gang, and sums of it stay integers."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Need:
         shape: The shape.
         request: Amounts by column; a resource that no node has is left out.
         mask: Nodes that static features allow.
-        open: Those of them where no host port is taken; none if no node has a resource asked for.
+        open: Those of them where no host port is taken; none if no node has a requested resource.
         slots: How many pods of this shape each node holds.
     """
 
@@ -111,9 +111,9 @@ def in_order(pods: Iterable[GangPod]) -> tuple[GangPod, ...]:
     )
 
 
-def needs(pods: Iterable[GangPod], room: NodeTable) -> dict[PodShape, Need]:
+def needs(pods: Iterable[GangPod], table: NodeTable) -> dict[PodShape, Need]:
     """Return one need a shape, in the order of first use."""
-    return {shape: _need(shape, room) for shape in dict.fromkeys(p.shape for p in pods)}
+    return {shape: _need(shape, table) for shape in dict.fromkeys(p.shape for p in pods)}
 
 
 def groups(pods: Sequence[GangPod], by_shape: Mapping[PodShape, Need]) -> list[Group]:
@@ -127,25 +127,25 @@ def groups(pods: Sequence[GangPod], by_shape: Mapping[PodShape, Need]) -> list[G
     return [Group(need, role, tuple(members)) for (role, need), members in collected.items()]
 
 
-def members_on_node(placed: Iterable[Placed], room: NodeTable) -> IntVector:
+def members_on_node(placed: Iterable[Placed], table: NodeTable) -> IntVector:
     """Count the placed members by node; a node that is gone holds none."""
-    counts = np.zeros(len(room.nodes), dtype=np.int64)
+    counts = np.zeros(len(table.nodes), dtype=np.int64)
     for member in placed:
-        node = room.index.get(member.node)
+        node = table.index.get(member.node)
         if node is not None:
             counts[node] += 1
     return counts
 
 
-def _need(shape: PodShape, room: NodeTable) -> Need:
-    mask = room.classes.mask(shape)
+def _need(shape: PodShape, table: NodeTable) -> Need:
+    mask = table.classes.mask(shape)
     allowed = mask
     if shape.host_ports:
-        allowed = mask & ports_open(shape.host_ports, room.ports)
-    request, known = room.demand(shape), room.request(shape) is not None
-    if not known:
+        allowed = mask & ports_open(shape.host_ports, table.ports)
+    request, offered = table.demand(shape), table.request(shape) is not None
+    if not offered:
         allowed = np.zeros_like(mask)
-    return Need(shape, request, mask, allowed, _slots(shape, request, room.free, allowed))
+    return Need(shape, request, mask, allowed, _slots(shape, request, table.free, allowed))
 
 
 def _slots(shape: PodShape, request: IntVector, free: IntMatrix, allowed: BoolVector) -> IntVector:
@@ -158,18 +158,18 @@ def _slots(shape: PodShape, request: IntVector, free: IntMatrix, allowed: BoolVe
 
 
 class Preference:
-    """The terms of the gang's pods on one room, computed once a shape."""
+    """The terms of the gang's pods on one node table, computed once a shape."""
 
     def __init__(
         self,
-        room: NodeTable,
+        table: NodeTable,
         members: IntVector,
         *,
         domains: Sequence[str | None] | None,
         weights: ScoringWeights,
         pricing: NodePriceParameters,
     ) -> None:
-        self._room, self._members, self._domains = room, members, domains
+        self._room, self._members, self._domains = table, members, domains
         self._weights, self._pricing = weights, pricing
         self._terms: dict[Need, Terms] = {}
         self._totals: dict[Need, FloatVector] = {}
@@ -203,10 +203,10 @@ class Preference:
 
 
 class GangAllocation:
-    """A gang's nodes on one room, as far as they are given.
+    """A gang's nodes, as far as they are chosen.
 
     Attributes:
-        node_table: The room before the gang.
+        node_table: The nodes before the gang is placed.
         free: What is left, nodes x resources.
         members: How many of the job's pods each node holds, those placed here included.
         nodes: Node index of every pod placed here.
@@ -215,14 +215,14 @@ class GangAllocation:
 
     def __init__(
         self,
-        room: NodeTable,
+        table: NodeTable,
         needs: Iterable[Need],
         members: IntVector,
         within: BoolVector | None = None,
     ) -> None:
         """Begin without placed pods; nodes outside ``within`` hold none, None: all may."""
-        self.node_table = room
-        self.free: IntMatrix = room.free
+        self.node_table = table
+        self.free: IntMatrix = table.free
         self.members = members.copy()
         self.nodes: dict[Uid, int] = {}
         self.affinity: dict[Uid, float] = {}
@@ -292,19 +292,19 @@ class GangAllocation:
     def left_over(self, groups: Sequence[Group], taken: IntMatrix) -> FloatVector:
         """Return the share of each node that stays free once it took ``taken``.
 
-        Mean over the resources asked for, without the pod count: that is a limit, not a good.
+        Mean over the requested resources, without the pod count: that is a limit, not a good.
         """
         rows = [group.need.request for group in groups]
         requests = np.array(rows, dtype=np.int64).reshape(len(rows), self.free.shape[1])
-        asked: BoolVector = np.any(requests > 0, axis=0)
-        asked[self.node_table.resources.index(PODS)] = False
-        capacity = self.node_table.allocatable[:, asked]
-        free = self.free[:, asked] - taken.T @ requests[:, asked]
+        requested: BoolVector = np.any(requests > 0, axis=0)
+        requested[self.node_table.resources.index(PODS)] = False
+        capacity = self.node_table.allocatable[:, requested]
+        free = self.free[:, requested] - taken.T @ requests[:, requested]
         share = np.divide(free, capacity, out=np.ones(capacity.shape), where=capacity > 0)
-        return share.mean(axis=1).round(9) if asked.any() else np.zeros(len(free))
+        return share.mean(axis=1).round(9) if requested.any() else np.zeros(len(free))
 
     def after(self) -> NodeTable:
-        """Return the room with the gang in it."""
+        """Return the node table with the gang in it."""
         ports = list(self.node_table.ports)
         for node, taken in self._ports.items():
             ports[node] |= taken

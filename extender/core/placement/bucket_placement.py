@@ -34,15 +34,17 @@ def buckets_of(
     pods: Sequence[GangPod],
     members: Iterable[Placed],
     relations: Relations,
-    room: NodeTable,
+    table: NodeTable,
     topology_key: str,
 ) -> tuple[Bucket, ...]:
     """Return the job's buckets; members that are placed make the bucket of their place."""
 
     def place_of(node: NodeName) -> str:
-        if node not in room.index or not topology_key:
+        if node not in table.index or not topology_key:
             return node
-        return place_name(node, room.nodes[room.index[node]].labels.get(topology_key), topology_key)
+        return place_name(
+            node, table.nodes[table.index[node]].labels.get(topology_key), topology_key
+        )
 
     scores = {shape: request_score(shape) for shape in {pod.shape for pod in pods}}
     waiting = [Task(p.uid, p.role, p.index, scores[p.shape]) for p in pods]
@@ -89,23 +91,23 @@ class BucketPlacement:
 
     def _place_bucket(self, bucket: Bucket, left: list[Group]) -> list[Group]:
         """Place as many pods as fit at the best place, then the rest at the next, and so on."""
-        here = self._nowhere()
+        in_bucket = self._nowhere()
         for task in bucket.bound:
-            self._count(task, here)
+            self._count(task, in_bucket)
         while left:
             taken = self._allocation.fill(left)
-            scores, offered = self._scores(left, taken, here)
+            scores, offered = self._scores(left, taken, in_bucket)
             if not offered.any():
                 break
             place = self._best(scores, offered, left)
             together, later = _together(left, self._relations)
             rest = self._place_at(place, together, taken)
-            self._note(place, together, here, _share_of_best(scores[offered], scores[place]))
+            self._note(place, together, in_bucket, _share_of_best(scores[offered], scores[place]))
             left = [*rest, *later]
         return left
 
     def _scores(
-        self, left: Sequence[Group], taken: IntMatrix, here: IntVector
+        self, left: Sequence[Group], taken: IntMatrix, in_bucket: IntVector
     ) -> tuple[FloatVector, BoolVector]:
         """Return the score of every place for the next pod, and which places hold it."""
         by_place = self._places.sums(taken)
@@ -114,7 +116,7 @@ class BucketPlacement:
         anti_affinity = self._nowhere()
         for role in self._relations.repelled_by(left[0].role):
             anti_affinity -= self._in_role[role]
-        scores = node_score(here, anti_affinity, fitting, largest_bucket=self._largest)
+        scores = node_score(in_bucket, anti_affinity, fitting, largest_bucket=self._largest)
         return scores, fitting > 0
 
     def _best(self, scores: FloatVector, offered: BoolVector, left: Sequence[Group]) -> int:
@@ -133,14 +135,16 @@ class BucketPlacement:
         within = self._places.of_node == place
         return fewest_nodes(self._allocation, groups, self._preference, within=within)
 
-    def _note(self, place: int, groups: Iterable[Group], here: IntVector, affinity: float) -> None:
+    def _note(
+        self, place: int, groups: Iterable[Group], in_bucket: IntVector, affinity: float
+    ) -> None:
         """Count the pods that are placed there."""
         for group in groups:
             for pod in group.pods:
                 if pod.uid in self._allocation.nodes:
                     self._allocation.affinity[pod.uid] = affinity
                     self._in_role[group.role][place] += 1
-                    here[place] += 1
+                    in_bucket[place] += 1
 
     def _count(self, task: Task, counts: IntVector) -> None:
         """Count a placed member, unless its node is gone."""

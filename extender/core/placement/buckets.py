@@ -74,7 +74,7 @@ class Bucket:
 
 
 def request_score(shape: PodShape) -> int:
-    """Return one number for what a pod asks for: milli-CPU + MiB + thousandths of other pieces.
+    """Return one number for what a pod requests: milli-CPU + MiB + thousandths of other pieces.
 
     Source:
         Volcano ``task-topology/bucket.go`` ("treat 1Mi the same as 1m cpu 1m gpu").
@@ -95,7 +95,7 @@ def build(tasks: Sequence[Task], relations: Relations) -> tuple[Bucket, ...]:
        role, index and id (Volcano: the pod's name, which is made of these).
     2. A task with a node joins the bucket of its node.
     3. Any other joins the bucket with most affinity minus anti-affinity to what is in it; among
-       equals the one whose tasks without a node ask for less; then the older one.
+       equals the one whose tasks without a node request less; then the older one.
     4. Where there is no bucket, or that number is below 0, it opens one.
 
     Returns:

@@ -43,7 +43,7 @@ class Domain:
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """The places of a room, in the order of their names.
+    """The places of the nodes, in the order of their names.
 
     Attributes:
         index: Place index by name: ``node`` or ``key=value``.
@@ -117,12 +117,12 @@ class Domains:
         return mask
 
 
-def domains(room: NodeTable, levels: Sequence[Level]) -> Domains:
+def domains(table: NodeTable, levels: Sequence[Level]) -> Domains:
     """Return the domains of the last of ``levels``, which go from the coarsest to the finest.
 
     Racks of one name in two blocks are two racks, if both levels are among ``levels``.
     """
-    return _domains(_Nodes(room.nodes), tuple(levels))
+    return _domains(_Nodes(table.nodes), tuple(levels))
 
 
 class _Nodes:
@@ -144,11 +144,11 @@ class _Nodes:
 def _domains(nodes: _Nodes, levels: tuple[Level, ...]) -> Domains:
     keys = [level.label for level in levels]
     paths = [tuple(map(node.labels.get, keys)) for node in nodes.nodes]
-    known = sorted({p for p in paths if p[-1] is not None}, key=lambda p: [v or "" for v in p])
-    index = {path: i for i, path in enumerate(known)}
+    values = sorted({p for p in paths if p[-1] is not None}, key=lambda p: [v or "" for v in p])
+    index = {path: i for i, path in enumerate(values)}
     of_node = np.array([index.get(path, -1) for path in paths], dtype=np.int64)
     of_node.setflags(write=False)
-    return Domains(levels[-1], tuple(Domain(levels, path) for path in known), of_node)
+    return Domains(levels[-1], tuple(Domain(levels, path) for path in values), of_node)
 
 
 _DIGITS = 9
@@ -163,7 +163,7 @@ class DomainFit:
         holds: How many of the pods it holds; for pods of several shapes at most so many.
         holds_all: Whether it may hold all of them; for pods of one shape it does.
         left_over: What stays free of it with them, as a part of the whole cluster: mean over the
-            resources asked for, without the pod count.
+            requested resources, without the pod count.
         wish: The highest weighted sum of its usable nodes.
         members: How many members of the job it has.
     """
@@ -191,50 +191,52 @@ class DomainFit:
 
 
 def domain_fit(
-    found: Domains, groups: Sequence[Group], allocation: GangAllocation, preference: Preference
+    candidates: Domains, groups: Sequence[Group], allocation: GangAllocation, preference: Preference
 ) -> DomainFit:
     """Compare the domains as the allocation leaves them."""
     pods: Counter[Need] = Counter()
     for group in groups:
         pods[group.need] += len(group)
-    wanted = np.array(list(pods.values()), dtype=np.int64)[:, None]
-    slots = found.sums(np.array([allocation.slots(need) for need in pods], dtype=np.int64))
-    enough, left_over = _amounts(found, pods, allocation)
+    counts = np.array(list(pods.values()), dtype=np.int64)[:, None]
+    slots = candidates.sums(np.array([allocation.slots(need) for need in pods], dtype=np.int64))
+    enough, left_over = _amounts(candidates, pods, allocation)
     usable = np.any([allocation.slots(need) > 0 for need in pods], axis=0)
-    wish = found.places.best(preference.total(groups), usable)[: len(found.all)]
+    wish = candidates.places.best(preference.total(groups), usable)[: len(candidates.all)]
     return DomainFit(
-        holds=np.minimum(slots, wanted).sum(axis=0),
-        holds_all=np.all(slots >= wanted, axis=0) & enough,
+        holds=np.minimum(slots, counts).sum(axis=0),
+        holds_all=np.all(slots >= counts, axis=0) & enough,
         left_over=left_over,
         wish=wish,
-        members=found.sums(allocation.members[None, :])[0],
+        members=candidates.sums(allocation.members[None, :])[0],
     )
 
 
 def _amounts(
-    found: Domains, pods: Counter[Need], allocation: GangAllocation
+    candidates: Domains, pods: Counter[Need], allocation: GangAllocation
 ) -> tuple[BoolVector, FloatVector]:
-    """Return where the pods ask for no more than is free in total, and what they would leave."""
+    """Return where the pods request no more than is free in total, and what they would leave."""
     demand = np.sum([need.request * count for need, count in pods.items()], axis=0)
-    asked = np.flatnonzero(demand)
+    requested = np.flatnonzero(demand)
     usable = np.any([need.mask for need in pods], axis=0)
-    by_node: IntMatrix = np.where(usable, np.maximum(allocation.free[:, asked].T, 0), 0)
-    left = found.sums(by_node) - demand[asked][:, None]
+    by_node: IntMatrix = np.where(usable, np.maximum(allocation.free[:, requested].T, 0), 0)
+    left = candidates.sums(by_node) - demand[requested][:, None]
     enough: BoolVector = np.all(left >= 0, axis=0)
-    counted = asked != allocation.node_table.resources.index(PODS)
-    capacity = np.maximum(allocation.node_table.allocatable[:, asked].sum(axis=0), 1)[:, None]
+    counted = requested != allocation.node_table.resources.index(PODS)
+    capacity = np.maximum(allocation.node_table.allocatable[:, requested].sum(axis=0), 1)[:, None]
     shares = (left / capacity)[counted]
-    return enough, shares.mean(axis=0).round(_DIGITS) if len(shares) else np.zeros(len(found.all))
+    return enough, shares.mean(axis=0).round(_DIGITS) if len(shares) else np.zeros(
+        len(candidates.all)
+    )
 
 
-def places(room: NodeTable, topology_key: str) -> Places:
+def places(table: NodeTable, topology_key: str) -> Places:
     """Return the places that the values of a node label make; the nodes for an empty key."""
     if not topology_key:
-        nodes = len(room.nodes)
-        by_name = cast("Mapping[str, int]", room.index)  # a node's name is the place's
+        nodes = len(table.nodes)
+        by_name = cast("Mapping[str, int]", table.index)  # a node's name is the place's
         return Places(by_name, np.arange(nodes), nodes, are_nodes=True)
     names = [
-        place_name(node.name, node.labels.get(topology_key), topology_key) for node in room.nodes
+        place_name(node.name, node.labels.get(topology_key), topology_key) for node in table.nodes
     ]
     index = {name: i for i, name in enumerate(sorted(set(names)))}
     of_node = np.array([index[name] for name in names], dtype=np.int64)

@@ -82,7 +82,7 @@ _Rules = Callable[[], Iterator[tuple[str, _Rule]]]
 def place(
     pods: Sequence[GangPod],
     placed: Sequence[Placed],
-    room: NodeTable,
+    table: NodeTable,
     *,
     relations: Relations | None,
     topology_key: str,
@@ -92,7 +92,7 @@ def place(
     weights: ScoringWeights,
     pricing: NodePriceParameters,
 ) -> Placement | Unschedulable:
-    """Place all pods of a gang on one room, or none, by the first rule that places them all.
+    """Place all pods of a gang on a node table, or none, by the first rule that places them all.
 
     1. *buckets*, if a pod's role has declared relations: each bucket to its best place.
     2. *one-node*, if a node holds all: most members of the job there, then least free after.
@@ -100,12 +100,12 @@ def place(
     4. *best-fit*, for several shapes: largest pods, then pods with the fewest nodes, first.
 
     The highest weighted sum, then the name decides between equals, never the order of the input.
-    With a ``topology`` the rules are tried in one part of the room after the other (``Search``).
+    With a ``topology`` the rules are tried in one part of the nodes after the other (``Search``).
 
     Args:
         pods: Members without a node.
-        placed: Members of the job that have one; ``room`` already counts them.
-        room: What is free.
+        placed: Members of the job that have one; ``table`` already counts them.
+        table: What is free.
         relations: What the job declares; None for nothing.
         topology_key: Node label whose values are the buckets' places; empty for the nodes.
         topology: The level of which one domain should hold all pods; None: no matter.
@@ -121,7 +121,7 @@ def place(
         DRS, algorithm 2, corrected (one node, else spread); Du et al. 2023, Sect. 3.3 (buckets).
     """
     job = _job(
-        pods, placed, room, topology_key, partial(Preference, weights=weights, pricing=pricing)
+        pods, placed, table, topology_key, partial(Preference, weights=weights, pricing=pricing)
     )
     if refusal := job.unsatisfiable():
         return refusal
@@ -130,7 +130,7 @@ def place(
     if relations is not None:
         if params.spread_workers:
             relations = relations.spreading(WORKER)
-        buckets = buckets_of(job.pods, placed, relations, room, topology_key)
+        buckets = buckets_of(job.pods, placed, relations, table, topology_key)
         rules = partial(job.bucket_rules, relations, buckets)
     if topology is None or not pods:
         result = job.place(rules(), buckets, params.spares)
@@ -215,9 +215,9 @@ class _Job:
         short = gang_does_not_fit(self.groups, self.node_table)
         return short or fragmented(*failures[FEWEST_NODES])
 
-    def _over(self, found: Domains) -> tuple[str, _Rule]:
+    def _over(self, domains: Domains) -> tuple[str, _Rule]:
         def rule(allocation: GangAllocation) -> list[Group]:
-            return fewest_domains(allocation, self.groups, self.preference, found)
+            return fewest_domains(allocation, self.groups, self.preference, domains)
 
         return FEWEST_DOMAINS, rule
 
@@ -246,20 +246,20 @@ class _Job:
 def _job(
     pods: Sequence[GangPod],
     placed: Sequence[Placed],
-    room: NodeTable,
+    table: NodeTable,
     topology_key: str,
     prefer: Callable[..., Preference],
 ) -> _Job:
-    by_shape, ordered, members = needs(pods, room), in_order(pods), members_on_node(placed, room)
-    domains = room.domains(topology_key) if topology_key else None
+    by_shape, ordered, members = needs(pods, table), in_order(pods), members_on_node(placed, table)
+    domains = table.domains(topology_key) if topology_key else None
     return _Job(
         pods=ordered,
         by_shape=by_shape,
         groups=groups(ordered, by_shape),
         members=members,
-        node_table=room,
-        places=places(room, topology_key),
-        preference=prefer(room, members, domains=domains),
+        node_table=table,
+        places=places(table, topology_key),
+        preference=prefer(table, members, domains=domains),
     )
 
 

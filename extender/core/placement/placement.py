@@ -61,10 +61,10 @@ class Placement:
         spares: Other nodes where the pod would fit with the whole gang placed, best first.
         rule: ``buckets``, ``one-node``, ``fewest-nodes`` or ``best-fit`` (docs/policies/gang.md),
             or ``fewest-domains`` (docs/policies/topology.md).
-        node_table: The room with the gang in it.
+        node_table: The nodes with the gang in it.
         bucket_of: Bucket of every pod that has one.
         terms: The terms of each pod's node as they were before the gang was placed.
-        domain: The domain of the topology that holds all; None if none was asked for, or found.
+        domain: The domain of the topology that holds all; None if there is none, or none is needed.
     """
 
     nodes: Mapping[Uid, NodeName]
@@ -119,13 +119,13 @@ def _bind_order(
 def _terms(
     groups: Sequence[Group], allocation: GangAllocation, preference: Preference
 ) -> Mapping[Uid, Mapping[str, float]]:
-    found: dict[Uid, Mapping[str, float]] = {}
+    terms_of: dict[Uid, Mapping[str, float]] = {}
     for group in groups:
         terms = preference.terms(group.need)
         for pod in group.pods:
             affinity = allocation.affinity.get(pod.uid, 0.0)
-            found[pod.uid] = {**terms.explain(allocation.nodes[pod.uid]), "affinity": affinity}
-    return found
+            terms_of[pod.uid] = {**terms.explain(allocation.nodes[pod.uid]), "affinity": affinity}
+    return terms_of
 
 
 _STEP: Final = 1024
@@ -158,18 +158,18 @@ def amount(resource: str, value: int) -> str:
     return f"{size:.4g}{_BINARY[unit]} {resource}"
 
 
-def no_such_node(groups: Iterable[Group], room: NodeTable) -> Unschedulable | None:
+def no_such_node(groups: Iterable[Group], table: NodeTable) -> Unschedulable | None:
     """Return NoSuchNode if a pod could run on no node even if every node were empty."""
     for group in groups:
         need = group.need
-        detail = _unknown_resource(need, room) or _no_node_allowed(need) or _too_large(need, room)
+        detail = _unknown_resource(need, table) or _no_node_allowed(need) or _too_large(need, table)
         if detail:
             return Unschedulable(Reason.NO_SUCH_NODE, f"{_pods(group)} {detail}")
     return None
 
 
-def gang_does_not_fit(groups: Sequence[Group], room: NodeTable) -> Unschedulable | None:
-    """Return GangDoesNotFit if the pods together ask for more than is free on nodes they may use.
+def gang_does_not_fit(groups: Sequence[Group], table: NodeTable) -> Unschedulable | None:
+    """Return GangDoesNotFit if the pods together request more than is free on nodes they may use.
 
     The pods of each group are counted alone, and all of them together; the resource of which the
     largest share is missing is named.
@@ -177,9 +177,9 @@ def gang_does_not_fit(groups: Sequence[Group], room: NodeTable) -> Unschedulable
     worst: tuple[float, str] = (0.0, "")
     for part in [[group] for group in groups] + [list(groups)]:
         usable = np.any([group.need.mask for group in part], axis=0)
-        wanted = np.sum([group.need.request * len(group) for group in part], axis=0)
-        worst = max(worst, _shortage(wanted, usable, room), key=lambda found: found[0])
-    worst = max([worst, *map(_port_shortage, groups)], key=lambda found: found[0])
+        demand = np.sum([group.need.request * len(group) for group in part], axis=0)
+        worst = max(worst, _shortage(demand, usable, table), key=lambda shortage: shortage[0])
+    worst = max([worst, *map(_port_shortage, groups)], key=lambda shortage: shortage[0])
     return Unschedulable(Reason.GANG_DOES_NOT_FIT, worst[1]) if worst[1] else None
 
 
@@ -187,16 +187,18 @@ def fragmented(left: Sequence[Group], allocation: GangAllocation) -> Unschedulab
     """Return Fragmented for the pods that the first try left without a node."""
     group = left[0]
     need, free = group.need, allocation.free[group.need.mask]
-    asked = np.flatnonzero(need.request)
-    enough = [int(np.count_nonzero(free[:, column] >= need.request[column])) for column in asked]
-    column = int(asked[np.argmin(enough)])
+    requested = np.flatnonzero(need.request)
+    enough = [
+        int(np.count_nonzero(free[:, column] >= need.request[column])) for column in requested
+    ]
+    column = int(requested[np.argmin(enough)])
     resource = allocation.node_table.resources[column]
     most = max(int(free[:, column].max()), 0)
-    wanted = int(need.request[column])
+    request = int(need.request[column])
     short = (
-        f"{amount(resource, wanted)} each, and the most left on a node is {amount(resource, most)}"
-        f" ({amount(resource, wanted - most)} missing)"
-        if most < wanted
+        f"{amount(resource, request)} each, and the most left on a node is {amount(resource, most)}"
+        f" ({amount(resource, request - most)} missing)"
+        if most < request
         else "resources or host ports that no node has left together"
     )
     return Unschedulable(Reason.FRAGMENTED, f"{_pods(group)} without a node ask for {short}")
@@ -207,8 +209,8 @@ def _pods(group: Group) -> str:
     return f"{len(group)} {role}pod{'s' if len(group) > 1 else ''}"
 
 
-def _unknown_resource(need: Need, room: NodeTable) -> str | None:
-    missing = [(name, value) for name, value in need.shape.requests if name not in room.resources]
+def _unknown_resource(need: Need, table: NodeTable) -> str | None:
+    missing = [(name, value) for name, value in need.shape.requests if name not in table.resources]
     if not missing:
         return None
     return f"ask for {amount(*missing[0])} each, and no node has any"
@@ -220,37 +222,40 @@ def _no_node_allowed(need: Need) -> str | None:
     return "find no node that their selectors, affinity and tolerations allow"
 
 
-def _too_large(need: Need, room: NodeTable) -> str | None:
-    capacity = room.allocatable[need.mask]
-    asked = np.flatnonzero(need.request)
-    if not asked.size or np.all(need.request[asked] <= capacity[:, asked], axis=1).any():
+def _too_large(need: Need, table: NodeTable) -> str | None:
+    capacity = table.allocatable[need.mask]
+    requested = np.flatnonzero(need.request)
+    if (
+        not requested.size
+        or np.all(need.request[requested] <= capacity[:, requested], axis=1).any()
+    ):
         return None
     largest = capacity.max(axis=0)
-    for column in asked.tolist():
-        wanted, most = int(need.request[column]), int(largest[column])
-        if wanted > most:
-            name = room.resources[column]
+    for column in requested.tolist():
+        request, most = int(need.request[column]), int(largest[column])
+        if request > most:
+            name = table.resources[column]
             return (
-                f"ask for {amount(name, wanted)} each, and the largest node that they may use has "
-                f"{amount(name, most)} ({amount(name, wanted - most)} missing)"
+                f"ask for {amount(name, request)} each, and the largest node that they may use has "
+                f"{amount(name, most)} ({amount(name, request - most)} missing)"
             )
-    names = " and ".join(room.resources[column] for column in asked)
+    names = " and ".join(table.resources[column] for column in requested)
     return f"ask for more {names} than any node that they may use has together"
 
 
-def _shortage(wanted: IntVector, usable: BoolVector, room: NodeTable) -> tuple[float, str]:
+def _shortage(demand: IntVector, usable: BoolVector, table: NodeTable) -> tuple[float, str]:
     """Return the largest missing share and its text; (0, "") if nothing is missing."""
-    free = np.maximum(room.free[usable], 0).sum(axis=0)
-    missing = np.where(wanted > 0, np.maximum(wanted - free, 0) / np.maximum(wanted, 1), 0.0)
+    free = np.maximum(table.free[usable], 0).sum(axis=0)
+    missing = np.where(demand > 0, np.maximum(demand - free, 0) / np.maximum(demand, 1), 0.0)
     column = int(missing.argmax())
     if not missing[column]:
         return (0.0, "")
-    name, asked, left = room.resources[column], int(wanted[column]), int(free[column])
-    empty = int(room.allocatable[usable][:, column].sum())
-    never_enough = f", and {amount(name, empty)} if they were empty" if empty < asked else ""
+    name, needed, left = table.resources[column], int(demand[column]), int(free[column])
+    empty = int(table.allocatable[usable][:, column].sum())
+    never_enough = f", and {amount(name, empty)} if they were empty" if empty < needed else ""
     text = (
-        f"{amount(name, asked)} needed, {amount(name, left)} free on the nodes that may be used"
-        f"{never_enough} ({amount(name, asked - left)} missing)"
+        f"{amount(name, needed)} needed, {amount(name, left)} free on the nodes that may be used"
+        f"{never_enough} ({amount(name, needed - left)} missing)"
     )
     return (float(missing[column]), text)
 

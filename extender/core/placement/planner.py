@@ -62,11 +62,11 @@ class Refusal:
 
 
 class Refusals:
-    """Refusals of jobs that ask for the same on the same nodes: one search for all of them.
+    """Refusals of jobs that request the same on the same nodes: one search for all of them.
 
     Thousands of waiting jobs are mostly of a few kinds, and most passes begin with the same free
     amounts as the one before. An entry goes with the job that it was made for: a table may stay as
-    it is for days, while a tenant makes and deletes pods of which no two ask for the same.
+    it is for days, while a tenant makes and deletes pods of which no two request the same.
     """
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class Refusals:
         """Return the refusals on this very table by these parameters, to be read and added to."""
         for number, (held, of_params, refusals) in enumerate(self._by_table):
             if held is table and of_params is params:
-                if number:  # the one that was used last stands in front
+                if number:  # the last used one is first
                     self._by_table.insert(0, self._by_table.pop(number))
                 return refusals
         fresh: WeakKeyDictionary[Demand, Refusal] = WeakKeyDictionary()

@@ -38,8 +38,8 @@ def best_whole(
     allocation: GangAllocation, groups: Sequence[Group], taken: IntMatrix, preference: FloatVector
 ) -> int | None:
     """Return the best node among those that would take every pod of the groups."""
-    wanted = sum(len(group) for group in groups)
-    whole = np.flatnonzero(taken.sum(axis=0) == wanted)
+    pods = sum(len(group) for group in groups)
+    whole = np.flatnonzero(taken.sum(axis=0) == pods)
     if not whole.size:
         return None
     free_after = allocation.left_over(groups, taken)[whole]
@@ -66,7 +66,7 @@ def fewest_nodes(
 
     Args:
         allocation: What is free; changed.
-        groups: The pods, in the order in which they take a node's room.
+        groups: The pods, in the order in which they fill a node.
         preference: Which of equal nodes.
         within: Nodes that may be used; all if None.
 
@@ -173,7 +173,7 @@ def _size(allocation: GangAllocation, group: Group) -> float:
 
 
 def fewest_domains(
-    allocation: GangAllocation, groups: Sequence[Group], preference: Preference, found: Domains
+    allocation: GangAllocation, groups: Sequence[Group], preference: Preference, domains: Domains
 ) -> list[Group]:
     """Place pods in as few domains as a greedy choice finds, as many pods as fit.
 
@@ -191,10 +191,10 @@ def fewest_domains(
     left, full = list(groups), set[int]()
     alike = len({group.need for group in groups}) == 1
     while left:
-        fit = domain_fit(found, left, allocation, preference)
+        fit = domain_fit(domains, left, allocation, preference)
         for index in (*fit.best_fits(), *fit.fullest_first()):
             if index not in full:
-                left = fewest_nodes(allocation, left, preference, within=found.within(index))
+                left = fewest_nodes(allocation, left, preference, within=domains.within(index))
                 full.add(index)
                 if not alike or sum(map(len, left)) <= fit.holds.max():
                     break  # for pods that are alike the comparison holds until few are left

@@ -57,9 +57,9 @@ def log_price(used_ratio: _Ratio, log_low: float, log_high: float) -> _Ratio:
     return (1.0 - used_ratio) * log_low + used_ratio * log_high
 
 
-def log_prices(room: NodeTable, params: NodePriceParameters) -> FloatMatrix:
+def log_prices(table: NodeTable, params: NodePriceParameters) -> FloatMatrix:
     """Return ln(P/L), 0…ln κ, of every resource on every node; +inf where a node has none."""
-    return log_price_rows(room.allocatable, room.used, params)
+    return log_price_rows(table.allocatable, table.used, params)
 
 
 def log_price_rows(
@@ -72,32 +72,32 @@ def log_price_rows(
     return np.where(present, prices, np.inf)
 
 
-def log_bills(room: NodeTable, shape: PodShape, params: NodePriceParameters) -> FloatVector:
+def log_bills(table: NodeTable, shape: PodShape, params: NodePriceParameters) -> FloatVector:
     """Return ln of what each node charges for one pod of ``shape``.
 
-    ``bill = Σ_r P_r(g)·ŵ_r`` over the resources asked for, with ŵ_r the amount asked for divided
+    ``bill = Σ_r P_r(g)·ŵ_r`` over the requested resources, with ŵ_r the amount requested divided
     by the largest capacity any node has of r, so that the sum adds like with like.
 
     Returns:
-        One number a node, in name order; +inf where the node lacks a resource asked for, and -inf
-        everywhere for a pod that asks for nothing.
+        One number a node, in name order; +inf where the node lacks a requested resource, and -inf
+        everywhere for a pod that requests nothing.
 
     Source:
         Bao, Peng, Wu, Li, INFOCOM 2018, the bill of (20) for one worker in one slot.
     """
-    request = room.request(shape)
+    request = table.request(shape)
     if request is None:
-        return np.full(len(room.nodes), np.inf)
-    asked = np.flatnonzero(request)
-    if not asked.size or not room.nodes:
-        return np.full(len(room.nodes), -np.inf)
-    return log_sum(log_prices(room, params)[:, asked] + log_shares(room, request, asked))
+        return np.full(len(table.nodes), np.inf)
+    requested = np.flatnonzero(request)
+    if not requested.size or not table.nodes:
+        return np.full(len(table.nodes), -np.inf)
+    return log_sum(log_prices(table, params)[:, requested] + log_shares(table, request, requested))
 
 
-def log_shares(room: NodeTable, request: IntVector, asked: IntVector) -> FloatVector:
-    """Return ln ŵ_r of ``log_bills`` for the columns ``asked``; the same on every node."""
-    largest = np.maximum(room.allocatable[:, asked].max(axis=0), 1)
-    shares: FloatVector = np.log(request[asked] / largest)
+def log_shares(table: NodeTable, request: IntVector, requested: IntVector) -> FloatVector:
+    """Return ln ŵ_r of ``log_bills`` for the columns ``requested``; the same on every node."""
+    largest = np.maximum(table.allocatable[:, requested].max(axis=0), 1)
+    shares: FloatVector = np.log(request[requested] / largest)
     return shares
 
 
@@ -156,7 +156,7 @@ class Terms:
 
 def terms(
     shape: PodShape,
-    room: NodeTable,
+    table: NodeTable,
     *,
     members_on_node: IntVector,
     bucket_score: FloatVector | None,
@@ -167,8 +167,8 @@ def terms(
     """Return the terms of one more pod of ``shape`` on every node.
 
     Args:
-        shape: What the pod asks for.
-        room: The nodes and what is taken on them, without this pod.
+        shape: What the pod requests.
+        table: The nodes and what is taken on them, without this pod.
         members_on_node: How many members of the job are already placed, by node.
         bucket_score: ``buckets.node_score`` by node, any scale, may be negative; None where the
             job declares no affinity.
@@ -179,13 +179,13 @@ def terms(
     Source:
         Ours; what each term comes from is in docs/policies/scoring.md.
     """
-    price = np.zeros(len(room.nodes))
-    bills = log_bills(room, shape, pricing)
+    price = np.zeros(len(table.nodes))
+    bills = log_bills(table, shape, pricing)
     price[candidates] = price_scores(bills[candidates]) / BEST_SCORE
     return Terms(
         affinity=_affinity(bucket_score, candidates),
         locality=np.where(candidates, _locality(members_on_node, domains), 0.0),
-        packing=np.where(candidates, _packing(shape, room), 0.0),
+        packing=np.where(candidates, _packing(shape, table), 0.0),
         price=price,
     )
 
@@ -219,25 +219,29 @@ def _locality(members_on_node: IntVector, domains: Sequence[str | None] | None) 
         return np.zeros(members_on_node.shape)
     if domains is None:
         return np.asarray(members_on_node / placed)
-    keys = [name or i for i, name in enumerate(domains)]  # a node without the label stands alone
+    keys = [
+        name or i for i, name in enumerate(domains)
+    ]  # a node without the label is a domain of its own
     inside: Counter[str | int] = Counter()
     for key, members in zip(keys, members_on_node.tolist(), strict=True):
         inside[key] += members
     return np.array([inside[key] for key in keys]) / float(placed)
 
 
-def _packing(shape: PodShape, room: NodeTable) -> FloatVector:
-    """Return 1 - mean free ratio with the pod on the node, over what the pod asks for."""
-    request = room.request(shape)
-    asked = [] if request is None else [i for i in np.flatnonzero(request) if i != _pods(room)]
-    if request is None or not asked:  # nothing that could be packed: the pod count is a limit only
-        return np.zeros(len(room.nodes))
-    capacity = room.allocatable[:, asked]
-    left = capacity - room.used[:, asked] - request[asked]
+def _packing(shape: PodShape, table: NodeTable) -> FloatVector:
+    """Return 1 - mean free ratio with the pod on the node, over what the pod requests."""
+    request = table.request(shape)
+    requested = [] if request is None else [i for i in np.flatnonzero(request) if i != _pods(table)]
+    if (
+        request is None or not requested
+    ):  # nothing that could be packed: the pod count is a limit only
+        return np.zeros(len(table.nodes))
+    capacity = table.allocatable[:, requested]
+    left = capacity - table.used[:, requested] - request[requested]
     free_ratio = np.divide(left, capacity, out=np.ones(capacity.shape), where=capacity > 0)
     packed: FloatVector = np.clip(1.0 - free_ratio.mean(axis=1), 0.0, 1.0)
     return packed
 
 
-def _pods(room: NodeTable) -> int:
-    return room.resources.index(PODS)
+def _pods(table: NodeTable) -> int:
+    return table.resources.index(PODS)

@@ -1,9 +1,9 @@
 """Placement of a job of one pod, computed from that of the last pod like it.
 
-Thousands of single pods ask for the same, and each takes room on one node: the terms, the fit and
+Thousands of single pods request the same, and each takes room on one node: the terms, the fit and
 the slots of all other nodes are known from the pod before, so only the nodes that changed are
 computed again. The result equals that of ``gang.place`` (docs/policies/gang.md); there is none for
-pods whose placement takes more than a look at each node by itself.
+pods whose placement needs more than each node by itself.
 """
 
 from typing import Final
@@ -21,7 +21,7 @@ from extender.core.placement.scoring import Terms
 from shared.model import PODS, NodeName, PodShape, Uid
 
 MOST_SHAPES: Final = 32
-"""Shapes that are remembered; the one that was not asked about for longest goes."""
+"""Shapes that are kept; the least recently used one goes."""
 
 
 class SinglePodPlacements:
@@ -33,7 +33,7 @@ class SinglePodPlacements:
     def place(
         self,
         pod: GangPod,
-        room: NodeTable,
+        table: NodeTable,
         *,
         spare_count: int,
         weights: ScoringWeights,
@@ -43,88 +43,88 @@ class SinglePodPlacements:
 
         Args:
             pod: The pod.
-            room: What is free.
+            table: What is free.
             spare_count: How many other nodes are named.
             weights: Of the terms.
             pricing: Of the term ``price``.
 
         Returns:
-            None where no node takes the pod, or where ``gang.place`` must be asked: host ports,
-            nothing asked for.
+            None where no node takes the pod, or where ``gang.place`` is needed: host ports,
+            no requests.
         """
-        ranking = self._ranking(pod.shape, room, pricing)
+        ranking = self._ranking(pod.shape, table, pricing)
         return None if ranking is None else ranking.placement(pod, spare_count, weights)
 
     def node(
         self,
         shape: PodShape,
-        room: NodeTable,
+        table: NodeTable,
         *,
         weights: ScoringWeights,
         pricing: NodePriceParameters,
         within: BoolVector | None = None,
     ) -> NodeName | None:
         """Return the node of such a pod alone, of those ``within``; see ``place``."""
-        ranking = self._ranking(shape, room, pricing)
+        ranking = self._ranking(shape, table, pricing)
         return None if ranking is None else ranking.node(weights, within)
 
     def _ranking(
-        self, shape: PodShape, room: NodeTable, pricing: NodePriceParameters
+        self, shape: PodShape, table: NodeTable, pricing: NodePriceParameters
     ) -> "_Ranking | None":
-        """Return what the nodes of the room are for a pod of the shape."""
+        """Return the ranking of the nodes for a pod of the shape."""
         if shape.host_ports or not any(amount for name, amount in shape.requests if name != PODS):
             return None
         ranking = self._rankings.pop(shape, None)
-        if ranking is None or not ranking.is_about(room, pricing):
-            need = needs([GangPod(Uid(""), "", "", 0, shape)], room)[shape]
+        if ranking is None or not ranking.is_about(table, pricing):
+            need = needs([GangPod(Uid(""), "", "", 0, shape)], table)[shape]
             if not need.slots.any():
                 return None
-            ranking = _Ranking(need, room, pricing)
+            ranking = _Ranking(need, table, pricing)
         self._rankings[shape] = ranking
         if len(self._rankings) > MOST_SHAPES:
             del self._rankings[next(iter(self._rankings))]
-        ranking.move_to(room)
+        ranking.move_to(table)
         return ranking
 
 
 class _Ranking:
-    """What every node is for one more pod of a shape, on the room that was looked at last."""
+    """The nodes ranked for one more pod of a shape, on the last node table."""
 
-    def __init__(self, need: Need, room: NodeTable, pricing: NodePriceParameters) -> None:
-        count = len(room.nodes)
-        self._need, self._room, self._pricing = need, room, pricing
+    def __init__(self, need: Need, table: NodeTable, pricing: NodePriceParameters) -> None:
+        count = len(table.nodes)
+        self._need, self._room, self._pricing = need, table, pricing
         self._asked = np.flatnonzero(need.request)
-        self._packed = self._asked[self._asked != room.resources.index(PODS)]
-        self._log_shares = prices.log_shares(room, need.request, self._asked)
+        self._packed = self._asked[self._asked != table.resources.index(PODS)]
+        self._log_shares = prices.log_shares(table, need.request, self._asked)
         self._slots: IntVector = np.zeros(count, dtype=np.int64)
         self._free_ratio: FloatVector = np.zeros(count)
         self._log_bills: FloatVector = np.zeros(count)
-        self._look(np.arange(count))
+        self._rank(np.arange(count))
 
-    def is_about(self, room: NodeTable, pricing: NodePriceParameters) -> bool:
-        """Return True if only what is taken may differ from the room that was looked at last."""
+    def is_about(self, table: NodeTable, pricing: NodePriceParameters) -> bool:
+        """Return True if only the used amounts may differ from the last node table."""
         own = self._room
-        same = room.nodes is own.nodes and room.classes is own.classes
-        same = same and room.allocatable is own.allocatable and room.resources == own.resources
+        same = table.nodes is own.nodes and table.classes is own.classes
+        same = same and table.allocatable is own.allocatable and table.resources == own.resources
         return same and pricing == self._pricing
 
-    def move_to(self, room: NodeTable) -> None:
-        """Look at the nodes on which something else is taken now."""
-        if room is not self._room:
-            rows = np.flatnonzero((room.used != self._room.used).any(axis=1))
-            self._room = room
+    def move_to(self, table: NodeTable) -> None:
+        """Rank the nodes anew on which other amounts are used now."""
+        if table is not self._room:
+            rows = np.flatnonzero((table.used != self._room.used).any(axis=1))
+            self._room = table
             if rows.size:
-                self._look(rows)
+                self._rank(rows)
 
     def node(self, weights: ScoringWeights, within: BoolVector | None) -> NodeName | None:
-        """Return where the pod goes; the room stays as it is."""
+        """Return where the pod goes; the table stays as it is."""
         chosen = self._chosen(weights, within)
         return None if chosen is None else self._room.nodes[chosen[0]].name
 
     def placement(
         self, pod: GangPod, spare_count: int, weights: ScoringWeights
     ) -> Placement | None:
-        """Return where the pod goes, and be on the room with it."""
+        """Return where the pod goes, and move to the table with the pod."""
         chosen = self._chosen(weights, None)
         if chosen is None:
             return None
@@ -165,14 +165,14 @@ class _Ranking:
         """Highest weighted sum, then the name, where one more such pod fits."""
         worth = np.where(self._slots > 0, total, -np.inf)
         worth[node] = -np.inf
-        found: list[NodeName] = []
+        spares: list[NodeName] = []
         for _ in range(count):
             best = int(worth.argmax())
             if worth[best] == -np.inf:
                 break
-            found.append(self._room.nodes[best].name)
+            spares.append(self._room.nodes[best].name)
             worth[best] = -np.inf
-        return tuple(found)
+        return tuple(spares)
 
     def _terms(self, candidates: BoolVector) -> Terms:
         nothing = np.zeros(candidates.shape)
@@ -181,10 +181,10 @@ class _Ranking:
         packing = np.clip(1.0 - self._free_ratio, 0.0, 1.0)
         return Terms(nothing, nothing, np.where(candidates, packing, 0.0), price)
 
-    def _look(self, rows: IntVector) -> None:
-        """Work out what these nodes are for one more pod."""
-        room, need = self._room, self._need
-        allocatable, used = room.allocatable[rows], room.used[rows]
+    def _rank(self, rows: IntVector) -> None:
+        """Compute slots, fit and price of these nodes for one more pod."""
+        table, need = self._room, self._need
+        allocatable, used = table.allocatable[rows], table.used[rows]
         self._slots[rows] = need.slots_in(allocatable - used, need.open[rows])
         capacity = allocatable[:, self._packed]
         left = capacity - used[:, self._packed] - need.request[self._packed]

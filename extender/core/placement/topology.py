@@ -1,4 +1,4 @@
-"""The cluster's topology: what a job asks of it, and where its gang is tried, in which order.
+"""The cluster's topology: what a job requests, and the areas in which its gang is tried.
 
 Inside each area the rules of ``gang`` apply (docs/policies/topology.md).
 """
@@ -24,7 +24,7 @@ from shared.model import Uid
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a gang asks of the topology.
+    """A gang's request for a level of the topology.
 
     Attributes:
         level: Index of the level.
@@ -37,7 +37,7 @@ class Wanted:
     anchors: tuple[int, ...] = ()
 
 
-def wanted(job: Job, room: NodeTable, params: TopologyParameters) -> Wanted | None:
+def wanted(job: Job, table: NodeTable, params: TopologyParameters) -> Wanted | None:
     """Return by what the members are to be placed that have no node yet; None for nothing.
 
     Raises:
@@ -49,8 +49,8 @@ def wanted(job: Job, room: NodeTable, params: TopologyParameters) -> Wanted | No
     level = params.level(request.text, f"annotation {request.key}")
     anchors: tuple[int, ...] = ()
     if request.required and (loose := job.having(State.LOOSE)):
-        found = domains(room, params.levels[: level + 1])
-        anchors = tuple(i for m in loose if (i := _anchor(m, room, found)) is not None)
+        level_domains = domains(table, params.levels[: level + 1])
+        anchors = tuple(i for m in loose if (i := _anchor(m, table, level_domains)) is not None)
     return Wanted(level, request.required, anchors)
 
 
@@ -65,33 +65,35 @@ def problem(job: Job, params: TopologyParameters) -> Problem | None:
     return None
 
 
-def absent(job: Job, room: NodeTable, params: TopologyParameters) -> str | None:
+def absent(job: Job, table: NodeTable, params: TopologyParameters) -> str | None:
     """Return that no node has the level that the job requires, and what helps; None if some has.
 
     None also where there are no nodes at all: the level is not what is missing.
     """
-    request, found = job.spec.topology, required(job, room, params)
-    if request is None or found is None or found.all or not room.nodes:
+    request, required_domains = job.spec.topology, required(job, table, params)
+    if request is None or required_domains is None or required_domains.all or not table.nodes:
         return None
-    level = found.level
-    there = [one for one in params.levels if any(one.label in n.labels for n in room.nodes)]
-    known = " or ".join(f"{one.name} ({one.label})" for one in there)
-    instead = f", or require a level that nodes have: {known}" if known else ""
+    level = required_domains.level
+    existing = [
+        other for other in params.levels if any(other.label in n.labels for n in table.nodes)
+    ]
+    others = " or ".join(f"{other.name} ({other.label})" for other in existing)
+    instead = f", or require a level that nodes have: {others}" if others else ""
     return (
         f"{level.name} is the label {level.label} (annotation {request.key}); "
         f"label the nodes with it{instead}"
     )
 
 
-def required(job: Job, room: NodeTable, params: TopologyParameters) -> Domains | None:
-    """Return the domains of which one must hold the whole job; None if it asks for none."""
+def required(job: Job, table: NodeTable, params: TopologyParameters) -> Domains | None:
+    """Return the domains of which one must hold the whole job; None if it requests none."""
     request = job.spec.topology
     if request is None or not request.required or problem(job, params):
         return None
-    return domains(room, params.levels[: params.level(request.text, request.key) + 1])
+    return domains(table, params.levels[: params.level(request.text, request.key) + 1])
 
 
-def home(job: Job, leaving: Collection[Uid], room: NodeTable, found: Domains) -> BoolVector:
+def home(job: Job, leaving: Collection[Uid], table: NodeTable, job_domains: Domains) -> BoolVector:
     """Return the nodes to which members may go so that one domain still holds the whole job.
 
     Those of the domain of the members that stay; where none stays, all nodes with the label.
@@ -99,27 +101,27 @@ def home(job: Job, leaving: Collection[Uid], room: NodeTable, found: Domains) ->
     Args:
         job: A job.
         leaving: The members that move.
-        room: The nodes.
-        found: The domains of which one must hold the job.
+        table: The nodes.
+        job_domains: The domains of which one must hold the job.
     """
     staying = [m for m in job.having(State.BOUND, State.RESERVED) if m.pod.uid not in leaving]
-    nodes = [room.index[m.node] for m in staying if m.node is not None and m.node in room.index]
-    mask: BoolVector = found.of_node >= 0
+    nodes = [table.index[m.node] for m in staying if m.node is not None and m.node in table.index]
+    mask: BoolVector = job_domains.of_node >= 0
     for node in nodes:
-        mask = mask & (found.of_node == found.of_node[node])
+        mask = mask & (job_domains.of_node == job_domains.of_node[node])
     return mask
 
 
-def _anchor(member: Member, room: NodeTable, found: Domains) -> int | None:
+def _anchor(member: Member, table: NodeTable, job_domains: Domains) -> int | None:
     """Return a node of the one domain that a released pod may still go to; None if of several."""
-    allowed = np.flatnonzero(room.classes.mask(member.pod.shape))
-    here = np.unique(found.of_node[allowed])
-    return int(allowed[0]) if len(here) == 1 and here[0] >= 0 else None
+    allowed = np.flatnonzero(table.classes.mask(member.pod.shape))
+    reachable = np.unique(job_domains.of_node[allowed])
+    return int(allowed[0]) if len(reachable) == 1 and reachable[0] >= 0 else None
 
 
 @dataclass(frozen=True, eq=False)
 class Area:
-    """A part of the room in which a gang is tried.
+    """A part of the nodes in which a gang is tried.
 
     Attributes:
         within: Its nodes; None for all.
@@ -140,10 +142,10 @@ EVERYWHERE: Final = Area()
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """Where one gang may go on one room.
+    """The areas in which one gang is tried.
 
     Attributes:
-        wanted: What it asks for.
+        wanted: What it requests.
         params: See ``TopologyParameters``.
         groups: Its pods.
         allocation: Makes an empty allocation of these nodes.
@@ -159,12 +161,12 @@ class Search:
     in_buckets: bool
 
     def areas(self) -> Iterator[Area]:
-        """Yield the parts of the room in which to try the gang, the best first.
+        """Yield the parts of the nodes in which to try the gang, the best first.
 
         1. The domains of the level that can hold all pods.
         2. If the level is preferred: those of the level above, and so on to the coarsest; in each
            the gang is spread over as few domains of its own level as possible.
-        3. If the level is preferred: the whole room, likewise.
+        3. If the level is preferred: all nodes, likewise.
         """
         own = self.of_level(self.wanted.level)
         if self.wanted.required:
@@ -183,43 +185,43 @@ class Search:
 
     def refusal(self) -> Unschedulable:
         """Return why no domain of the level holds the gang: how many of its pods the best holds."""
-        found, allocation = self.of_level(self.wanted.level), self.allocation(None)
-        level, home = found.level, self._home(found, allocation)
+        own, allocation = self.of_level(self.wanted.level), self.allocation(None)
+        level, home = own.level, self._home(own, allocation)
         if -1 in home or len(home) > 1:
-            return _failed(f"its other members are not in one {level.name}{_named(found, home)}")
-        fit = domain_fit(found, self.groups, allocation, self.preference)
+            return _failed(f"its other members are not in one {level.name}{_named(own, home)}")
+        fit = domain_fit(own, self.groups, allocation, self.preference)
         best = [*home] or fit.roomiest()
         if not best:
             return _failed(f"no node has the label {level.label}, which makes a {level.name}")
-        inside = self.allocation(found.within(best[0]))
+        inside = self.allocation(own.within(best[0]))
         fewest_nodes(inside, self.groups, self.preference)
         total = sum(len(group) for group in self.groups)
-        held = f"{len(inside.nodes)} of {total} pods fit in {found.all[best[0]].name}"
+        held = f"{len(inside.nodes)} of {total} pods fit in {own.all[best[0]].name}"
         if home:
             return _failed(f"{held}, where its other members are")
         alike = len({group.need for group in self.groups}) == 1
         most = f"and no other {level.name} holds more" if alike else f"the roomiest {level.name}"
         return _failed(f"{held}, {most}")
 
-    def _holding(self, found: Domains) -> list[Area]:
+    def _holding(self, level_domains: Domains) -> list[Area]:
         """Return the domains that may hold all pods, best first: at most ``most_tries``.
 
         Where members are placed, only their domain. The roomiest is always tried.
         """
         allocation = self.allocation(None)
-        fit = domain_fit(found, self.groups, allocation, self.preference)
+        fit = domain_fit(level_domains, self.groups, allocation, self.preference)
         best = fit.best_fits()
-        if home := self._home(found, allocation):
+        if home := self._home(level_domains, allocation):
             best = [index for index in best if home == {index}]
         most = self.params.most_tries
         if len(best) > most:
             best = list(dict.fromkeys([*best[: most - 1], *fit.roomiest()]))
-        return [Area(found.within(index), found.all[index]) for index in best]
+        return [Area(level_domains.within(index), level_domains.all[index]) for index in best]
 
-    def _home(self, found: Domains, allocation: GangAllocation) -> set[int]:
+    def _home(self, level_domains: Domains, allocation: GangAllocation) -> set[int]:
         """Return the domains of members that have a place; -1 for nodes without the label."""
         nodes = [*np.flatnonzero(allocation.members).tolist(), *self.wanted.anchors]
-        return set(found.of_node[nodes].tolist()) if nodes else set()
+        return set(level_domains.of_node[nodes].tolist()) if nodes else set()
 
     def _spread(self, area: Area, own: Domains) -> Iterator[Area]:
         """Yield the area; before it, for a gang in buckets, the domains that a spread uses."""
@@ -231,9 +233,9 @@ class Search:
         yield Area(area.within, area.domain, over=own, near=own)
 
 
-def _named(found: Domains, home: set[int]) -> str:
-    names = [found.all[index].name for index in sorted(home) if index >= 0]
-    names += [f"nodes without the label {found.level.label}"] if -1 in home else []
+def _named(level_domains: Domains, home: set[int]) -> str:
+    names = [level_domains.all[index].name for index in sorted(home) if index >= 0]
+    names += [f"nodes without the label {level_domains.level.label}"] if -1 in home else []
     return f": {', '.join(names)}"
 
 

@@ -116,9 +116,11 @@ def _sort(
     owner, name = slot_requests.owner_of(job), running_jobs.run_name(job.key)
     known = slot_requests.is_measured(job) or name in steps
     if known or params.unmeasured is Unmeasured.HOLD or owner is None:
-        asked = slot_requests.asked(snapshot, job, steps)
+        asked = slot_requests.job_request(snapshot, job, steps)
         if owner is not None:
             found.offered.append(Candidate(job, owner, asked))
         return
-    slot_requests.asked(snapshot, job, {name: 1.0})  # all else must be right before it may run
+    slot_requests.job_request(
+        snapshot, job, {name: 1.0}
+    )  # all else must be right before it may run
     found.unmeasured.append((job, owner))

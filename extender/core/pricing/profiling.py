@@ -155,7 +155,7 @@ def _show(key: JobKey, run: Profile, seen: PricingSession, found: ProfileRuns) -
 def _runner(
     job: Job, one: OwnedProfile, steps: Mapping[str, float], seen: PricingSession
 ) -> Candidate:
-    asked = slot_requests.asked(seen.snapshot, job, steps)
+    asked = slot_requests.job_request(seen.snapshot, job, steps)
     stale_seconds = seen.params.agent_reports.stale_seconds
     stands = observed_job.observe(seen.snapshot, job, seen.reading, stale_seconds)
     return Candidate(job, one.owner, asked, stands)

@@ -129,10 +129,10 @@ def reserve(
         else:
             high, after = middle, placed
     ends = [running.ends_at for running in order[:high]]
-    known = all(at is not None for at in ends)
+    all_known = all(at is not None for at in ends)
     return HeadReservation(
         job=job,
-        starts_at=max((at for at in ends if at is not None), default=now) if known else None,
+        starts_at=max((at for at in ends if at is not None), default=now) if all_known else None,
         waits_for=tuple(running.job for running in order[:high]),
         before=leaving.table(high),
         after=after,

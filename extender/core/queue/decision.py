@@ -128,7 +128,7 @@ class _QueuePass:
             backfill_head=scheduling.backfill_head,
         )
 
-    # Step 1: the jobs to look at.
+    # Step 1: the jobs to view.
 
     def _view(self) -> Steps[tuple[Job, ...]]:
         fresh = not self.state.known  # the first pass after a start views every job once

@@ -62,8 +62,8 @@ def dominant_share(held: IntVector, capacity: IntVector) -> float:
     Source:
         Ghodsi et al., "Dominant Resource Fairness", NSDI 2011, Sect. 4.
     """
-    there = capacity > 0
-    parts = held[there] / capacity[there]
+    existing = capacity > 0
+    parts = held[existing] / capacity[existing]
     return float(parts.max(initial=0.0))
 
 
@@ -101,7 +101,7 @@ def in_turn(waiting: Iterable[tuple[str, T]], turn_of: Callable[[str], Turn]) ->
     """Yield what waits: always the first of the namespace whose turn it is.
 
     Between namespaces of equal turns goes the one whose first comes first in ``waiting``; inside a
-    namespace that order is kept. The turn of a namespace is asked for anew after each of its own
+    namespace that order is kept. The turn of a namespace is computed anew after each of its own
     was yielded, so what was given to it meanwhile counts at once (progressive filling). That of
     another namespace must not change meanwhile.
 
@@ -114,8 +114,8 @@ def in_turn(waiting: Iterable[tuple[str, T]], turn_of: Callable[[str], Turn]) ->
         or a small namespace with a large job would stop the cluster (``reservation`` keeps room).
     """
     queues: dict[str, deque[tuple[int, T]]] = {}
-    for number, (namespace, one) in enumerate(waiting):
-        queues.setdefault(namespace, deque()).append((number, one))
+    for number, (namespace, waiter) in enumerate(waiting):
+        queues.setdefault(namespace, deque()).append((number, waiter))
     heads = [(turn_of(namespace), queue[0][0], namespace) for namespace, queue in queues.items()]
     heapify(heads)
     while heads:

@@ -43,7 +43,7 @@ def key_of(supposed: HypotheticalJob, snapshot: Snapshot) -> JobKey:
     """
     keys = sorted({registry.job_key(pod) for pod in supposed.pods})
     if len(keys) != 1:
-        raise InputError("manifest", ", ".join(keys), "the pods of one job: ask one by one")
+        raise InputError("manifest", ", ".join(keys), "the pods of one job; send one job at a time")
     if keys[0] in snapshot.jobs:
         expected = "the name of a new job: it exists, and `shuntyard explain` tells about it"
         raise InputError("metadata.name", keys[0], expected)
@@ -75,12 +75,14 @@ def with_job(snapshot: Snapshot, supposed: HypotheticalJob, scheduler: str, now:
     )
 
 
-def carried_out(snapshot: Snapshot, cycle: QueueOutcome) -> Snapshot:
-    """Return the cluster when the pods that a cycle released have their reservations."""
-    released = _released(snapshot, cycle)
+def carried_out(snapshot: Snapshot, outcome: QueueOutcome) -> Snapshot:
+    """Return the cluster when the pods that a pass released have their reservations."""
+    released = _released(snapshot, outcome)
     reservations = {
-        pod.uid: Reservation(node, one.plan, one.plan_size, assumed=True, decision=one.decision)
-        for pod, one, node in released
+        pod.uid: Reservation(
+            node, release.plan, release.plan_size, assumed=True, decision=release.decision
+        )
+        for pod, release, node in released
     }
     return replace(
         snapshot,
@@ -89,13 +91,13 @@ def carried_out(snapshot: Snapshot, cycle: QueueOutcome) -> Snapshot:
     )
 
 
-def found_by(key: JobKey, snapshot: Snapshot, cycle: QueueOutcome) -> NodeTable:
-    """Return the room as a job found it when its turn came in a cycle that placed it."""
+def found_by(key: JobKey, snapshot: Snapshot, outcome: QueueOutcome) -> NodeTable:
+    """Return the node table at the turn of a job, in a pass that placed it."""
     ahead: list[tuple[Pod, ReleasePod, NodeName]] = []
-    for pod, one, node in _released(snapshot, cycle):
+    for pod, release, node in _released(snapshot, outcome):
         if registry.job_key(pod) == key:
             break
-        ahead.append((pod, one, node))
+        ahead.append((pod, release, node))
     return _taken(snapshot.node_table, ahead)
 
 
@@ -119,16 +121,16 @@ def _queued(pod: Pod, scheduler: str, now: float, classes: Mapping[str, Priority
     )
 
 
-def _released(snapshot: Snapshot, cycle: QueueOutcome) -> list[tuple[Pod, ReleasePod, NodeName]]:
+def _released(snapshot: Snapshot, outcome: QueueOutcome) -> list[tuple[Pod, ReleasePod, NodeName]]:
     """Return the pods that were given a reservation, in the order in which they were."""
-    gangs = [command for command in cycle.commands if isinstance(command, ReleaseGang)]
+    gangs = [command for command in outcome.commands if isinstance(command, ReleaseGang)]
     return [
-        (snapshot.pods[PodKey(one.pod)], one, one.node)
+        (snapshot.pods[PodKey(release.pod)], release, release.node)
         for gang in gangs
-        for one in gang.pods
-        if one.node is not None
+        for release in gang.pods
+        if release.node is not None
     ]
 
 
-def _taken(room: NodeTable, released: Sequence[tuple[Pod, ReleasePod, NodeName]]) -> NodeTable:
-    return room.with_pods((pod.shape, room.index[node]) for pod, _, node in released)
+def _taken(table: NodeTable, released: Sequence[tuple[Pod, ReleasePod, NodeName]]) -> NodeTable:
+    return table.with_pods((pod.shape, table.index[node]) for pod, _, node in released)

@@ -93,27 +93,27 @@ def by_job(snapshot: Snapshot, namespace: str = "") -> Iterator[tuple[JobKey, li
             yield key, shapes
 
 
-def total(shapes: Iterable[PodShape], room: NodeTable) -> IntVector:
-    """Return what shapes ask for together, by resource."""
-    demands, found = Demands(room), np.zeros(len(room.resources), dtype=np.int64)
+def total(shapes: Iterable[PodShape], table: NodeTable) -> IntVector:
+    """Return what shapes request together, by resource."""
+    demands, amounts = Demands(table), np.zeros(len(table.resources), dtype=np.int64)
     for shape in shapes:
-        found += demands.of(shape)
-    return found
+        amounts += demands.of(shape)
+    return amounts
 
 
 class Demands:
-    """What shapes ask for; by identity, since hashing a shape costs more than all else."""
+    """What shapes request; by identity, since hashing a shape costs more than all else."""
 
-    def __init__(self, room: NodeTable) -> None:
-        self._room = room
+    def __init__(self, table: NodeTable) -> None:
+        self._room = table
         self._known: dict[int, tuple[PodShape, IntVector]] = {}
 
     def of(self, shape: PodShape) -> IntVector:
         """Return the demand of one shape; callers must not write to it."""
-        known = self._known.get(id(shape))
-        if known is None:
-            known = self._known[id(shape)] = (shape, self._room.demand(shape))
-        return known[1]
+        demand = self._known.get(id(shape))
+        if demand is None:
+            demand = self._known[id(shape)] = (shape, self._room.demand(shape))
+        return demand[1]
 
 
 def _counts(pod: Pod, snapshot: Snapshot) -> bool:
@@ -202,8 +202,8 @@ class Shares:
             return job
         waiting = in_order(job.having(*UNPLANNED_STATES))
         needed = planner.missing(job)
-        known = job.min_available is not None and not job.problem
-        if not known or not waiting or len(waiting) < needed:
+        plannable = job.min_available is not None and not job.problem
+        if not plannable or not waiting or len(waiting) < needed:
             return job  # the planner refuses it with a reason
         demands = [self._demands.of(member.shape) for member in waiting]
         held = self._holds(job.namespace)

@@ -269,22 +269,22 @@ def _note(problem: str, namespace: str, snapshot: Snapshot, params: CoreParamete
 
 
 def _by_weight(
-    ranked: Sequence[Ranked], room: NodeTable, params: CoreParameters
+    ranked: Sequence[Ranked], table: NodeTable, params: CoreParameters
 ) -> tuple[Ranked, ...]:
     by_key: Mapping[JobKey, Ranked] = {place.job.key: place for place in ranked}
     waiting = [weighed(place.job, place.value.u) for place in ranked]
-    weights = weighting.weights(waiting, capacity(room), params.weighting)
+    weights = weighting.weights(waiting, capacity(table), params.weighting)
     return tuple(replace(by_key[weight.job], weight=weight) for weight in weights)
 
 
-def capacity(room: NodeTable) -> Capacity:
+def capacity(table: NodeTable) -> Capacity:
     """Return what all nodes together have, as DRS' order counts it."""
-    totals = dict(zip(room.resources, room.allocatable.sum(axis=0).tolist(), strict=True))
+    totals = dict(zip(table.resources, table.allocatable.sum(axis=0).tolist(), strict=True))
     return Capacity(totals.get(CPU, 0), totals.get(MEMORY, 0))
 
 
 def weighed(job: Job, user: int) -> Waiting:
-    """Return what DRS' order asks about a job; ``user``: u of its namespace."""
+    """Return a job as DRS' order reads it; ``user``: u of its namespace."""
     cpu_milli, memory_bytes = job.requests
     return Waiting(
         job=job.key,

@@ -71,7 +71,7 @@ def _crowded(taken: dict[NodeName, IntVector], before: NodeTable, now: NodeTable
     )
 
 
-def _lacking(room: NodeTable, node: NodeName, demand: IntVector) -> IntVector:
-    row = room.index[node]
-    lacking: IntVector = np.maximum(room.used[row] + demand - room.allocatable[row], 0)
+def _lacking(table: NodeTable, node: NodeName, demand: IntVector) -> IntVector:
+    row = table.index[node]
+    lacking: IntVector = np.maximum(table.used[row] + demand - table.allocatable[row], 0)
     return np.where(demand > 0, lacking, 0)

@@ -72,37 +72,37 @@ def lost_reservations(snapshot: Snapshot, state: QueueState) -> frozenset[Uid]:
 
 
 def moves(
-    job: Job, lost: frozenset[Uid], room: NodeTable, state: QueueState
+    job: Job, lost: frozenset[Uid], table: NodeTable, state: QueueState
 ) -> tuple[list[Move], NodeTable]:
     """Return where the lost reservations of a job go, and the nodes after that."""
-    found: list[Move] = []
+    targets: list[Move] = []
     for member in job.having(State.RESERVED):
         if member.pod.uid not in lost:
             continue
-        room = without(room, member)
-        target = _other_node(member, room, state.refused.get(member.pod.uid, frozenset()))
+        table = without(table, member)
+        target = _other_node(member, table, state.refused.get(member.pod.uid, frozenset()))
         if target is not None:
-            room = room.with_pods([(member.pod.shape, target)])
-        found.append(Move(member, None if target is None else room.nodes[target].name))
-    return found, room
+            table = table.with_pods([(member.pod.shape, target)])
+        targets.append(Move(member, None if target is None else table.nodes[target].name))
+    return targets, table
 
 
-def without_a_node(job: Job, room: NodeTable, state: QueueState) -> tuple[Member, ...]:
+def without_a_node(job: Job, table: NodeTable, state: QueueState) -> tuple[Member, ...]:
     """Return the released members whose reservation is missing and that fit on no pinned node now.
 
     The others of them are planned again with their gang. One of which only the node was removed
     goes on without a reservation, and is among them when none of its nodes takes it any more.
     """
-    found = [m for m in job.having(State.LOOSE) if _has_lost_its_pin(m, room)]
+    members = [m for m in job.having(State.LOOSE) if _has_lost_its_pin(m, table)]
     for member in job.having(State.DIRECT):
         if not member.unreserved:
             continue
-        target = _other_node(member, room, state.refused.get(member.pod.uid, frozenset()))
+        target = _other_node(member, table, state.refused.get(member.pod.uid, frozenset()))
         if target is None:
-            found.append(member)
+            members.append(member)
         else:
-            room = room.with_pods([(member.pod.shape, target)])
-    return tuple(found)
+            table = table.with_pods([(member.pod.shape, target)])
+    return tuple(members)
 
 
 def rewrite(member: Member, node: NodeName, snapshot: Snapshot) -> RewriteReservation:
@@ -220,44 +220,44 @@ def _refuses(snapshot: Snapshot, pod: Pod, node: NodeName) -> bool:
 
 
 def _squeezed_out(
-    room: NodeTable, node: NodeName, pods: Iterable[Pod], reserved: Iterable[tuple[Pod, NodeName]]
+    table: NodeTable, node: NodeName, pods: Iterable[Pod], reserved: Iterable[tuple[Pod, NodeName]]
 ) -> set[Uid]:
-    index = room.index[node]
-    here: Mapping[Uid, PodShape] = {p.uid: p.shape for p, n in reserved if n == node}
-    used = room.used[index] - sum(room.demand(shape) for shape in here.values())
+    index = table.index[node]
+    shapes: Mapping[Uid, PodShape] = {p.uid: p.shape for p, n in reserved if n == node}
+    used = table.used[index] - sum(table.demand(shape) for shape in shapes.values())
     lost = set()
     for pod in sorted(pods, key=lambda p: (p.created_at, p.namespace, p.name)):
-        wanted = room.demand(pod.shape)
-        if np.all((wanted == 0) | (used + wanted <= room.allocatable[index])):
-            used = used + wanted
+        demand = table.demand(pod.shape)
+        if np.all((demand == 0) | (used + demand <= table.allocatable[index])):
+            used = used + demand
         else:
             lost.add(pod.uid)
     return lost
 
 
-def without(room: NodeTable, member: Member) -> NodeTable:
+def without(table: NodeTable, member: Member) -> NodeTable:
     """Return the nodes without the reservation of a member."""
-    index = room.index.get(member.node) if member.node else None
+    index = table.index.get(member.node) if member.node else None
     if index is None:
-        return room
-    used, ports = room.used.copy(), list(room.ports)
-    used[index] -= room.demand(member.pod.shape)
+        return table
+    used, ports = table.used.copy(), list(table.ports)
+    used[index] -= table.demand(member.pod.shape)
     ports[index] = frozenset(
         p for p in ports[index] if not conflicts([p], member.pod.shape.host_ports)
     )
-    return room.replaced(used=used, ports=tuple(ports))
+    return table.replaced(used=used, ports=tuple(ports))
 
 
-def _has_lost_its_pin(member: Member, room: NodeTable) -> bool:
+def _has_lost_its_pin(member: Member, table: NodeTable) -> bool:
     shape = member.shape
     if shape.unmodelled or member.direct or not pod_shape.has_pin(shape):
         return False
-    return not any(feasibility.accepts(shape, node) for node in room.nodes)
+    return not any(feasibility.accepts(shape, node) for node in table.nodes)
 
 
-def _other_node(member: Member, room: NodeTable, refused: frozenset[NodeName]) -> int | None:
-    for index in np.flatnonzero(room.feasible(member.pod.shape)).tolist():
-        name = room.nodes[index].name
+def _other_node(member: Member, table: NodeTable, refused: frozenset[NodeName]) -> int | None:
+    for index in np.flatnonzero(table.feasible(member.pod.shape)).tolist():
+        name = table.nodes[index].name
         if name not in refused and name != member.node:
             return int(index)
     return None

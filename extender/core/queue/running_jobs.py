@@ -27,11 +27,11 @@ from extender.core.records import elastic_workers
 from shared.model import JobKey, Pod, PodShape, Uid
 
 MOST_NAMES: Final = 1000
-"""Names whose runs are remembered; the one that ran longest ago goes first."""
+"""Names whose runs are kept; the one that ran longest ago goes first."""
 
 
 MOST_RUNS: Final = 5
-"""Runs that are remembered of a name."""
+"""Runs that are kept of a name."""
 
 
 _GENERATED: Final = re.compile(r"-(?:[bcdfghjklmnpqrstvwxz2456789]{5}|\d+)$")
@@ -159,7 +159,7 @@ def remembered(
     running, runs = dict(state.running), state.runs
     for key, since in state.running.items():
         pods = snapshot.jobs.get(key, ())
-        if pods and _runs(snapshot, pods[0]):  # nearly always: do not look at every pod
+        if pods and _runs(snapshot, pods[0]):  # nearly always: do not read every pod
             continue
         if key not in snapshot.waiting and not any(_runs(snapshot, pod) for pod in pods):
             del running[key]
@@ -251,7 +251,11 @@ def _placeholders(snapshot: Snapshot, key: JobKey) -> list[tuple[PodShape, int]]
     kept = snapshot.placeholders.get(key)
     placeholders = () if kept is None else kept.placeholders
     index = snapshot.node_table.index
-    return [(one.shape, index[one.node]) for one in placeholders if one.node in index]
+    return [
+        (placeholder.shape, index[placeholder.node])
+        for placeholder in placeholders
+        if placeholder.node in index
+    ]
 
 
 def _placed_pods(

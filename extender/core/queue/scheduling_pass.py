@@ -41,7 +41,7 @@ Attempt = Callable[[Job, float, NodeTable], Result]
 
 
 class Attempts(Protocol):
-    """What a pass asks about one job, or about the jobs that run."""
+    """Plans for one job, and the jobs that run."""
 
     def plan(self, job: Job, value: float, table: NodeTable) -> Result:
         """Plan a job of that V on what is free now."""
@@ -69,7 +69,7 @@ class SchedulingPass:
         now: Seconds since the epoch.
         params: See there.
         attempts: Plans jobs.
-        owed: Jobs whose room is theirs already: their members move.
+        owed: Jobs that have reservations already: their members move.
         shares: What namespaces hold, for fair share; None: all jobs are of one namespace.
         awaited: Jobs for which others give up workers, the first in front.
         backfill_head: The job for which room is kept, and what is kept.

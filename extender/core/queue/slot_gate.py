@@ -40,25 +40,25 @@ _DENOMINATOR: Final = 10_000
 
 
 def priced_share(snapshot: Snapshot, share: float) -> IntMatrix:
-    """Return how much of each node belongs to jobs with a utility, nodes x resources of the room.
+    """Return how much of each node belongs to jobs with a utility, nodes x resources.
 
     Rounded down, so that the others' part is never less than theirs.
     """
-    room = snapshot.node_table
-    left = np.maximum(room.allocatable - _daemons(snapshot), 0)
+    table = snapshot.node_table
+    left = np.maximum(table.allocatable - _daemons(snapshot), 0)
     part = Fraction(share).limit_denominator(_DENOMINATOR)
     whole, rest = np.divmod(left, part.denominator)  # in integers: bytes are too many for floats
-    found: IntMatrix = whole * part.numerator + rest * part.numerator // part.denominator
-    return found
+    amounts: IntMatrix = whole * part.numerator + rest * part.numerator // part.denominator
+    return amounts
 
 
 def _daemons(snapshot: Snapshot) -> IntMatrix:
-    room = snapshot.node_table
-    used = np.zeros_like(room.allocatable)
+    table = snapshot.node_table
+    used = np.zeros_like(table.allocatable)
     for pod in snapshot.pods.values():
         node = snapshot.bound.get(pod.uid)
-        if node is not None and node in room.index and not pod.finished and _never_ends(pod):
-            used[room.index[node]] += room.demand(pod.shape)
+        if node is not None and node in table.index and not pod.finished and _never_ends(pod):
+            used[table.index[node]] += table.demand(pod.shape)
     return used
 
 
@@ -91,13 +91,13 @@ def server_nodes(plan: SlotPlan, slot: int) -> tuple[NodeName, ...]:
 def left(nodes: Sequence[NodeName], taken: Sequence[NodeName]) -> tuple[NodeName, ...]:
     """Return the nodes that are left when some are taken, in order; a strange one takes none."""
     gone = Counter(taken)
-    found = []
+    remaining = []
     for node in nodes:
         if gone[node] > 0:
             gone[node] -= 1
         else:
-            found.append(node)
-    return tuple(found)
+            remaining.append(node)
+    return tuple(remaining)
 
 
 def _until(plan: SlotPlan, slot: int, node: NodeName, number: int) -> int:
@@ -208,7 +208,7 @@ class Gate:
         try:
             gone = slot_requests.is_gone(job, self.session.now, times.slot_seconds)
             if slot_requests.owner_of(job) is None:
-                slot_requests.asked(self.session.snapshot, job, {})  # raises what is wrong
+                slot_requests.job_request(self.session.snapshot, job, {})  # raises what is wrong
             unmeasured = not slot_requests.is_measured(job)
         except InputError as error:
             return Refusal(Reason.MISCONFIGURED, str(error))
@@ -252,25 +252,25 @@ class Gate:
 _PARTS: Final[Slot[Kept[str, tuple[NodeTable, IntMatrix]]]] = Slot(Kept)
 
 
-def others(room: NodeTable, snapshot: Snapshot, params: CoreParameters) -> NodeTable:
-    """Return what jobs without a utility see of a room; of the snapshot's the very same again."""
+def others(table: NodeTable, snapshot: Snapshot, params: CoreParameters) -> NodeTable:
+    """Return what jobs without a utility may use; for the snapshot's table the same object."""
     if not params.slot_time.enabled:
-        return room
+        return table
     source = (snapshot.generation, params.slot_time)
     kept = snapshot.cache.of(_PARTS)
-    known = kept.get(_OTHERS, source)
-    if known is None:
+    cached = kept.get(_OTHERS, source)
+    if cached is None:
         theirs = priced_share(snapshot, params.slot_time.share)
         unused = np.maximum(theirs - _used(snapshot, plans_by_job(snapshot)), 0)
-        known = (_filled(snapshot.node_table, unused), unused)
-        kept.put(_OTHERS, source, known)
-    return known[0] if room is snapshot.node_table else _filled(room, known[1])
+        cached = (_filled(snapshot.node_table, unused), unused)
+        kept.put(_OTHERS, source, cached)
+    return cached[0] if table is snapshot.node_table else _filled(table, cached[1])
 
 
-def _filled(room: NodeTable, unused: IntMatrix) -> NodeTable:
-    used = room.used + unused
+def _filled(table: NodeTable, unused: IntMatrix) -> NodeTable:
+    used = table.used + unused
     used.setflags(write=False)
-    return room.replaced(used=used, ports=room.ports)
+    return table.replaced(used=used, ports=table.ports)
 
 
 def gate(session: Session, state: QueueState) -> Gate | None:
@@ -292,16 +292,16 @@ def gate(session: Session, state: QueueState) -> Gate | None:
 
 def _used(snapshot: Snapshot, plans: Mapping[JobKey, OwnedPlan]) -> IntMatrix:
     """Return what pods of admitted jobs use, those on their way counted."""
-    room = snapshot.node_table
-    used = np.zeros_like(room.allocatable)
+    table = snapshot.node_table
+    used = np.zeros_like(table.allocatable)
     for key in plans:
         for pod in snapshot.jobs.get(key, ()):
             reservation = snapshot.reservations.get(pod.uid)
             node = snapshot.bound.get(pod.uid) or (
                 reservation.node if reservation is not None else None
             )
-            if node is not None and node in room.index and not pod.finished:
-                used[room.index[node]] += room.demand(pod.shape)
+            if node is not None and node in table.index and not pod.finished:
+                used[table.index[node]] += table.demand(pod.shape)
     return used
 
 
@@ -315,13 +315,13 @@ def _members(job: Job, plan: SlotPlan, slot: int) -> tuple[Job, Nodes]:
         return job, _ANYWHERE
     live = [m for m in job.members if m.state not in _GONE]
     workers = staying(live)
-    known = {m.pod.uid for m in workers}
-    serving = [m for m in live if m.pod.uid not in known]
+    worker_uids = {m.pod.uid for m in workers}
+    serving = [m for m in live if m.pod.uid not in worker_uids]
     held = {m.pod.uid for m in workers[len(nodes) :]}
-    found = _reservations(workers[: len(nodes)], nodes) | _reservations(
+    targets = _reservations(workers[: len(nodes)], nodes) | _reservations(
         serving, server_nodes(plan, slot)
     )
-    return migrations.with_held(job, held), found
+    return migrations.with_held(job, held), targets
 
 
 def _reservations(members: list[Member], nodes: tuple[NodeName, ...]) -> dict[Uid, NodeName]:
@@ -331,10 +331,10 @@ def _reservations(members: list[Member], nodes: tuple[NodeName, ...]) -> dict[Ui
     return {m.pod.uid: node for m, node in zip(waiting, free, strict=False)}
 
 
-def on_all_nodes(plan: Plan, part: NodeTable, room: NodeTable) -> Plan:
+def on_all_nodes(plan: Plan, part: NodeTable, table: NodeTable) -> Plan:
     """Return a plan made on a part of the nodes, with all nodes after it."""
     after = plan.placement.node_table
-    used = after.used - part.used + room.used
+    used = after.used - part.used + table.used
     used.setflags(write=False)
     return replace(
         plan,

@@ -94,7 +94,7 @@ def owner_of(job: Job) -> Owner | None:
     return job.deciding_owners[-1] if job.deciding_owners else None
 
 
-def asked(snapshot: Snapshot, job: Job, step_seconds: Mapping[str, float]) -> JobRequest:
+def job_request(snapshot: Snapshot, job: Job, step_seconds: Mapping[str, float]) -> JobRequest:
     """Return what the job is, as its plan will say it.
 
     Args:
@@ -174,10 +174,10 @@ def _workers(live: list[Member]) -> list[Member]:
 
 
 def _shape(shapes: Iterable[PodShape]) -> PodShape:
-    """Return the first shape with the most of each resource that one of them asks for.
+    """Return the first shape with the most of each resource that one of them requests.
 
     Raises:
-        InputError: One of them asks for what is not modelled.
+        InputError: One of them requests what is not modelled.
     """
     every = list(dict.fromkeys(shapes))
     for shape in every:

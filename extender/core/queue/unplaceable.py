@@ -61,7 +61,7 @@ def _may_be_shown(job: Job) -> bool:
 
 
 def _fits_the_empty_cluster(job: Job, snapshot: Snapshot, params: CoreParameters) -> bool:
-    """Ask the planner, once for all jobs that ask for the same as long as the nodes stay."""
+    """Return True if the planner places it; one search for equal jobs as long as the nodes stay."""
     result = planner.plan_cached(
         snapshot.cache, job, _empty(snapshot), params, 0.0, was_whole=False, targets={}
     )
@@ -73,11 +73,11 @@ _EMPTIED: Final[Slot[Kept[str, NodeTable]]] = Slot(Kept)
 
 def _empty(snapshot: Snapshot) -> NodeTable:
     """Return the nodes without pods: the same object until a node changes."""
-    room, known = snapshot.node_table, snapshot.cache.of(_EMPTIED)
-    source = (room.nodes, room.resources)
-    found = known.get("", source)
-    if found is None:
-        no_ports: tuple[frozenset[HostPort], ...] = tuple(frozenset() for _ in room.nodes)
-        found = room.replaced(used=np.zeros_like(room.used), ports=no_ports)
-        known.put("", source, found)
-    return found
+    table, cache = snapshot.node_table, snapshot.cache.of(_EMPTIED)
+    source = (table.nodes, table.resources)
+    emptied = cache.get("", source)
+    if emptied is None:
+        no_ports: tuple[frozenset[HostPort], ...] = tuple(frozenset() for _ in table.nodes)
+        emptied = table.replaced(used=np.zeros_like(table.used), ports=no_ports)
+        cache.put("", source, emptied)
+    return emptied

@@ -107,14 +107,14 @@ def burst(
         others = (p for p in snapshot.jobs[key] if p.uid in arrived and _is_left_alone(p))
         return Burst((), tuple(p.uid for p in others))
     job = job_views.view(snapshot, key)
-    here = [
+    arrived_members = [
         m for m in job.having(State.RESERVED, State.LOOSE, State.DIRECT) if m.pod.uid in arrived
     ]
     due = {m.pod.uid for m in job.having(State.RESERVED, State.LOOSE)}
     size = job.min_available or 1
-    if job.placed < size and (due.difference(arrived) or job.placed + len(here) < size):
+    if job.placed < size and (due.difference(arrived) or job.placed + len(arrived_members) < size):
         return None
-    return _in_order(here)
+    return _in_order(arrived_members)
 
 
 def annotations(snapshot: Snapshot, pod: Pod) -> Mapping[str, str]:
@@ -125,11 +125,11 @@ def annotations(snapshot: Snapshot, pod: Pod) -> Mapping[str, str]:
     """
     notes, reservation = pod.annotations, snapshot.reservations.get(pod.uid)
     decision = notes.get(labels.DECISION) or (reservation.decision if reservation else "")
-    found = {labels.DECISION: decision} if decision else {}
+    written = {labels.DECISION: decision} if decision else {}
     if reservation is None or labels.PLAN in notes or labels.GATE in pod.gates:
-        return found
+        return written
     return {
-        **found,
+        **written,
         labels.NODE: reservation.node,
         labels.PLAN: reservation.plan,
         labels.PLAN_SIZE: str(reservation.plan_size),
@@ -160,8 +160,8 @@ def planned_node(snapshot: Snapshot, pod: Pod) -> NodeName | None:
         return None
     if reservation := snapshot.reservations.get(pod.uid):
         return reservation.node
-    known = snapshot.pods.get(pod.key)
+    observed = snapshot.pods.get(pod.key)
     annotated = pod.annotations.get(labels.NODE)
-    if annotated is None or (known is not None and known.uid == pod.uid):
+    if annotated is None or (observed is not None and observed.uid == pod.uid):
         return None
     return NodeName(annotated)

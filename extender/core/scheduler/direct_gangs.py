@@ -123,14 +123,14 @@ def grant(
         view: Whether a gang may be planned now.
         params: Of the core.
     """
-    known = snapshot.pods.get(pod.key)
-    if known is None or known.uid != pod.uid or known.deleting or known.finished:
+    observed = snapshot.pods.get(pod.key)
+    if observed is None or observed.uid != pod.uid or observed.deleting or observed.finished:
         return None
-    key = registry.job_key(known)
+    key = registry.job_key(observed)
     kept = snapshot.placeholders.get(key)
-    if kept is not None and (placeholder := _fitting(kept, known, names, snapshot)):
+    if kept is not None and (placeholder := _fitting(kept, observed, names, snapshot)):
         return Grant(key, placeholder.node, taken=placeholder.number)
-    return _planned(snapshot, known, key, view, params) if view.may_plan else None
+    return _planned(snapshot, observed, key, view, params) if view.may_plan else None
 
 
 def no_job_lacks_room(entries: Iterable[QueueEntry]) -> bool:
@@ -138,12 +138,12 @@ def no_job_lacks_room(entries: Iterable[QueueEntry]) -> bool:
     return not any(entry.reason.waits_for_room for entry in entries)
 
 
-def has_unviewed(snapshot: Snapshot, known: Collection[JobKey]) -> bool:
-    """Return True if a gated job waits that no pass has viewed; ``known``: jobs it has viewed."""
+def has_unviewed(snapshot: Snapshot, viewed: Collection[JobKey]) -> bool:
+    """Return True if a gated job waits that no pass has viewed; ``viewed``: jobs it has viewed."""
     return any(
         labels.GATE in pod.gates
         for key in snapshot.waiting
-        if key not in known
+        if key not in viewed
         for pod in snapshot.jobs[key][:1]
     )
 
@@ -161,7 +161,7 @@ def _fitting(
     kept: PlaceholderReservations, pod: Pod, names: Sequence[str], snapshot: Snapshot
 ) -> Placeholder | None:
     """Return the first placeholder for such a pod; stop at the first that fits."""
-    shape, room = pod_shape.shape(snapshot, pod), snapshot.node_table
+    shape, table = pod_shape.shape(snapshot, pod), snapshot.node_table
     static = NodeFilter(shape)
     role = registry.membership(pod, above(snapshot, pod)).role
 
@@ -169,19 +169,21 @@ def _fitting(
         return (
             placeholder
             for placeholder in kept.placeholders
-            if placeholder.shape == shape and _is_usable(placeholder, static, room)
+            if placeholder.shape == shape and _is_usable(placeholder, static, table)
         )
 
-    first = next((one for one in usable() if one.role == role), None) or next(usable(), None)
+    first = next(
+        (placeholder for placeholder in usable() if placeholder.role == role), None
+    ) or next(usable(), None)
     if first is None or first.node in names:
         return first
     offered, like = frozenset(names), first.role
     return next((s for s in usable() if s.role == like and s.node in offered), first)
 
 
-def _is_usable(placeholder: Placeholder, static: NodeFilter, room: NodeTable) -> bool:
-    index = room.index.get(placeholder.node)
-    return index is not None and static.accepts(room.nodes[index])
+def _is_usable(placeholder: Placeholder, static: NodeFilter, table: NodeTable) -> bool:
+    index = table.index.get(placeholder.node)
+    return index is not None and static.accepts(table.nodes[index])
 
 
 def _planned(
@@ -194,9 +196,9 @@ def _planned(
     priced = params.slot_time.enabled and job.spec.utility is not None
     if member is None or priced or not _plannable(job, here):
         return None
-    room = slot_gate.others(_without_placeholders(snapshot, key), snapshot, params)
+    table = slot_gate.others(_without_placeholders(snapshot, key), snapshot, params)
     to_come = tuple(_to_come(member, job, planner.missing(job) - len(here)))
-    placement = planner.place_members(job, (*here, *to_come), room, params)
+    placement = planner.place_members(job, (*here, *to_come), table, params)
     if isinstance(placement, Unschedulable):
         return None
     plan, size = release.continued(job, placement, len(here) + len(to_come))
@@ -217,16 +219,16 @@ def _planned(
 
 
 def _plannable(job: Job, here: Sequence[Member]) -> bool:
-    known = job.min_available is not None and not job.problem
+    valid = job.min_available is not None and not job.problem
     queued = job.having(State.GATED, State.HELD) or any(m.unreserved for m in here)
-    return known and not queued and not any(m.shape.unmodelled for m in here)
+    return valid and not queued and not any(m.shape.unmodelled for m in here)
 
 
 def _without_placeholders(snapshot: Snapshot, key: JobKey) -> NodeTable:
     kept = snapshot.placeholders.get(key)
     placeholders = kept.placeholders if kept else ()
     return migrations.without_reservations(
-        snapshot.node_table, [(one.node, one.shape) for one in placeholders]
+        snapshot.node_table, [(placeholder.node, placeholder.shape) for placeholder in placeholders]
     )
 
 

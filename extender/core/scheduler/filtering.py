@@ -96,9 +96,9 @@ def filter_nodes(
     if not direct_gangs.needs_reservation(snapshot, pod):
         if not namespace_shares.may_hold(snapshot, pod, params):
             return FilterVerdict(nowhere=NO_QUOTA)
-        room = slot_gate.others(snapshot.node_table, snapshot, params)
+        table = slot_gate.others(snapshot.node_table, snapshot, params)
         return _best(snapshot, pod, names, params) or _with_room(
-            room, pod_shape.without_devices(snapshot, pod.shape), names
+            table, pod_shape.without_devices(snapshot, pod.shape), names
         )
     granted = direct_gangs.grant(snapshot, pod, names, view, params)
     return WITHOUT_RESERVATIONS if granted is None else _planned(granted.node, names, granted)
@@ -122,27 +122,27 @@ def _best(
     """Let a single pod pass on its best offered node alone; None where all with room are named."""
     if not direct_gangs.is_single(snapshot, pod):
         return None
-    room = slot_gate.others(snapshot.node_table, snapshot, params)
+    table = slot_gate.others(snapshot.node_table, snapshot, params)
     node = snapshot.cache.of(SINGLE_PODS).node(
         pod.shape,
-        room,
+        table,
         weights=params.weights,
         pricing=params.pricing,
-        within=_offered(names, room),
+        within=_offered(names, table),
     )
     return None if node is None else FilterVerdict((node,))
 
 
-def _offered(names: Sequence[str], room: NodeTable) -> BoolVector | None:
+def _offered(names: Sequence[str], table: NodeTable) -> BoolVector | None:
     """Return which nodes were offered; None for all of them."""
     offered = frozenset(names)
-    if offered.issuperset(room.index):
+    if offered.issuperset(table.index):
         return None
-    return np.fromiter(map(offered.__contains__, room.index), np.bool_, len(room.index))
+    return np.fromiter(map(offered.__contains__, table.index), np.bool_, len(table.index))
 
 
-def _with_room(room: NodeTable, shape: PodShape, names: Sequence[str]) -> FilterVerdict:
-    usable = frozenset(compress(room.index, room.feasible(shape).tolist()))
+def _with_room(table: NodeTable, shape: PodShape, names: Sequence[str]) -> FilterVerdict:
+    usable = frozenset(compress(table.index, table.feasible(shape).tolist()))
     passed = tuple(filter(usable.__contains__, names))  # thousands of names: no loop of ours
     return FilterVerdict(
         passed, {} if passed else dict.fromkeys(names, NO_ROOM_BESIDE_RESERVATIONS)

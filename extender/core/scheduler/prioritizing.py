@@ -33,12 +33,12 @@ def scores(
 
 def terms(snapshot: Snapshot, pod: Pod, names: Sequence[str], params: CoreParameters) -> Terms:
     """Return the named terms of the pod on every node; only ``names`` are candidates."""
-    room = snapshot.node_table
-    candidates = np.zeros(len(room.nodes), dtype=np.bool_)
-    candidates[[room.index[NodeName(n)] for n in names if n in room.index]] = True
+    table = snapshot.node_table
+    candidates = np.zeros(len(table.nodes), dtype=np.bool_)
+    candidates[[table.index[NodeName(n)] for n in names if n in table.index]] = True
     return scoring.terms(
         pod_shape.without_devices(snapshot, pod.shape),
-        room,
+        table,
         members_on_node=_members_on_node(snapshot, pod),
         bucket_score=None,
         candidates=candidates,
@@ -53,11 +53,11 @@ def explain(
     feasible = snapshot.node_table.feasible(pod_shape.without_devices(snapshot, pod.shape))
     nodes = snapshot.node_table.nodes
     names = [nodes[i].name for i in np.flatnonzero(feasible).tolist()]
-    found = terms(snapshot, pod, names, params)
-    total = found.total(params.weights)
+    named = terms(snapshot, pod, names, params)
+    total = named.total(params.weights)
     index = snapshot.node_table.index
     return {
-        name: {**found.explain(index[name]), "total": float(total[index[name]])} for name in names
+        name: {**named.explain(index[name]), "total": float(total[index[name]])} for name in names
     }
 
 

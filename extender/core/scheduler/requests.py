@@ -39,7 +39,7 @@ class RequestTrigger(Struct, frozen=True, omit_defaults=True):
         pod: As kube-scheduler sees it.
         nodes: Offered nodes by name; ``abridged`` in the log.
         queue: What filter needs of the queue.
-        count: How many nodes ``nodes`` stands for, where it is abridged.
+        count: How many nodes ``nodes`` means, where it is abridged.
     """
 
     pod: Pod

@@ -170,8 +170,8 @@ def _read(decoder: msgspec.json.Decoder[_Body], kind: type[_Body], body: bytes) 
     """Read a body; a second time, with its keys as Go spells them, where it seems to lack some."""
     try:
         with contextlib.suppress(msgspec.ValidationError):
-            if not _lacks_nodes(found := decoder.decode(body)):
-                return found
+            if not _lacks_nodes(parsed := decoder.decode(body)):
+                return parsed
         return decoder.decode(_in_gos_spelling(kind, body))
     except ValueError as error:  # no such JSON, or no UTF-8
         raise InputError("body", _excerpt(body), f"{kind.__name__}: {error}") from error
@@ -187,8 +187,8 @@ def _lacks_nodes(body: Struct) -> bool:
 def _in_gos_spelling(kind: type[Struct], body: bytes) -> bytes:
     """Return the body with its keys as Go spells them."""
     spelling = {name.lower(): name for name in kind.__struct_encode_fields__}
-    found = _OBJECT.decode(body)
-    return _ENCODER.encode({spelling.get(key.lower(), key): value for key, value in found.items()})
+    fields = _OBJECT.decode(body)
+    return _ENCODER.encode({spelling.get(key.lower(), key): value for key, value in fields.items()})
 
 
 def _read_pod(raw: Raw) -> Pod:
@@ -210,8 +210,8 @@ def _passed(offered: Sequence[str], passed: Sequence[str]) -> Sequence[str]:
     """Return what passed and was offered, in the order of the offer."""
     if len(passed) <= 1:  # of thousands of names mostly one: no loop over the others
         return [name for name in passed if name in offered]
-    wanted = frozenset(passed)
-    return [name for name in offered if name in wanted]
+    names = frozenset(passed)
+    return [name for name in offered if name in names]
 
 
 def _kept(offer: Offer, passed: frozenset[str]) -> NodeList:
@@ -221,9 +221,9 @@ def _kept(offer: Offer, passed: frozenset[str]) -> NodeList:
 
 
 def _of(names: Iterable[str], pairs: Iterable[tuple[str, _Value]]) -> dict[str, _Value]:
-    found = dict(pairs)
-    offered = frozenset(names) if found else frozenset()  # there are thousands, and often no pair
-    return {name: value for name, value in found.items() if name in offered}
+    values = dict(pairs)
+    offered = frozenset(names) if values else frozenset()  # there are thousands, and often no pair
+    return {name: value for name, value in values.items() if name in offered}
 
 
 def _everywhere(names: Sequence[str], message: str) -> Raw:

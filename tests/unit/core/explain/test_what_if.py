@@ -205,7 +205,7 @@ REFUSED: dict[str, tuple[HypotheticalJob, list[Entity], str]] = {
     "pods of two jobs": (
         HypotheticalJob((*job(1).pods, *(p for p in queued_job("w", 1) if hasattr(p, "phase")))),  # type: ignore[arg-type] - pods
         [],
-        "ask one by one",
+        "send one job at a time",
     ),
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""What is remembered of single pods' shapes, and for how long."""
+"""Rankings of nodes kept for single pods, by shape."""
 
 import numpy as np
 import pytest
@@ -12,10 +12,10 @@ from tests.fakes.builders import make_room
 from tests.unit.core.policies.gangs import members, nodes, place_gang
 
 
-def ask(placements: SinglePodPlacements, room: NodeTable, **shaped: object) -> Placement | None:
+def placed(placements: SinglePodPlacements, table: NodeTable, **shaped: object) -> Placement | None:
     return placements.place(
         members("worker", 1, **shaped)[0],
-        room,
+        table,
         spare_count=2,
         weights=ScoringWeights(),
         pricing=NodePriceParameters(),
@@ -23,55 +23,55 @@ def ask(placements: SinglePodPlacements, room: NodeTable, **shaped: object) -> P
 
 
 @pytest.fixture
-def looked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many nodes were looked at, look by look."""
-    seen: list[int] = []
-    look = single_pod._Ranking._look
+def ranked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many nodes were ranked, call by call."""
+    counts: list[int] = []
+    rank = single_pod._Ranking._rank
 
-    def noted(ranking: object, rows: np.ndarray) -> None:
-        seen.append(len(rows))
-        look(ranking, rows)
+    def counted(ranking: object, rows: np.ndarray) -> None:
+        counts.append(len(rows))
+        rank(ranking, rows)
 
-    monkeypatch.setattr(single_pod._Ranking, "_look", noted)
-    return seen
+    monkeypatch.setattr(single_pod._Ranking, "_rank", counted)
+    return counts
 
 
-def test_the_second_pod_looks_at_the_node_of_the_first(looked: list[int]) -> None:
-    placements, room = SinglePodPlacements(), make_room(*nodes(a=2, b=2, c=2))
+def test_for_the_second_pod_only_the_node_of_the_first_is_ranked(ranked: list[int]) -> None:
+    placements, table = SinglePodPlacements(), make_room(*nodes(a=2, b=2, c=2))
     for _ in range(3):
-        found = ask(placements, room)
-        assert found is not None
-        room = found.node_table
-    assert looked == [3, 1, 1, 1]
+        placement = placed(placements, table)
+        assert placement is not None
+        table = placement.node_table
+    assert ranked == [3, 1, 1, 1]
 
 
-def test_a_placement_that_was_not_taken_is_forgotten() -> None:
-    placements, room = SinglePodPlacements(), make_room(*nodes(a=1, b=2))
-    first, again = ask(placements, room), ask(placements, room)
+def test_a_placement_that_was_not_used_changes_nothing() -> None:
+    placements, table = SinglePodPlacements(), make_room(*nodes(a=1, b=2))
+    first, again = placed(placements, table), placed(placements, table)
     assert first is not None
     assert again is not None
-    assert first.nodes == again.nodes == place_gang(members("worker", 1), room).nodes
+    assert first.nodes == again.nodes == place_gang(members("worker", 1), table).nodes
 
 
-def test_other_nodes_are_another_room(looked: list[int]) -> None:
+def test_other_nodes_are_ranked_anew(ranked: list[int]) -> None:
     placements = SinglePodPlacements()
-    ask(placements, make_room(*nodes(a=2)))
-    found = ask(placements, make_room(*nodes(a=1, b=3)))
-    assert found is not None
-    assert found.nodes == {"worker-0": "a"}
-    assert looked == [1, 1, 2, 1]
+    placed(placements, make_room(*nodes(a=2)))
+    placement = placed(placements, make_room(*nodes(a=1, b=3)))
+    assert placement is not None
+    assert placement.nodes == {"worker-0": "a"}
+    assert ranked == [1, 1, 2, 1]
 
 
-def test_the_shape_that_rests_longest_goes(looked: list[int]) -> None:
-    placements, room = SinglePodPlacements(), make_room(*nodes(a=64, b=64))
+def test_the_least_recently_used_shape_is_dropped(ranked: list[int]) -> None:
+    placements, table = SinglePodPlacements(), make_room(*nodes(a=64, b=64))
     for cpu in (*range(1, MOST_SHAPES + 2), 2, 1):
-        ask(placements, room, cpu=str(cpu))
-    whole = [rows for rows in looked if rows == len(room.nodes)]
+        placed(placements, table, cpu=str(cpu))
+    whole = [rows for rows in ranked if rows == len(table.nodes)]
     assert len(whole) == MOST_SHAPES + 2  # all once, and the first again
 
 
 @pytest.mark.parametrize(
     "shaped", [{"host_ports": [80]}, {"cpu": "0", "memory": "0"}, {"cpu": "9"}]
 )
-def test_what_it_does_not_know_is_left_to_the_gang_rules(shaped: dict[str, object]) -> None:
-    assert ask(SinglePodPlacements(), make_room(*nodes(a=2)), **shaped) is None
+def test_other_pods_are_left_to_the_gang_rules(shaped: dict[str, object]) -> None:
+    assert placed(SinglePodPlacements(), make_room(*nodes(a=2)), **shaped) is None
