@@ -63,7 +63,7 @@ def free(s: Scenario, trials: Trials) -> Iterator[Offer]:
     used = s.node_table.used.copy()
     used[chosen] -= lacks[chosen]
     if len(chosen) == more and trials.runs(
-        s.with_room(hypothetical_nodes.with_used(s.node_table, used))
+        s.with_node_table(hypothetical_nodes.with_used(s.node_table, used))
     ):
         yield _freeing(s, {s.node_table.nodes[i].name: lacks[i] for i in chosen.tolist()})
 
@@ -81,7 +81,7 @@ def add_nodes(s: Scenario, trials: Trials) -> Iterator[Offer]:
     count = trials.least(
         1,
         most,
-        lambda number: s.with_room(hypothetical_nodes.with_more(s.node_table, node, number)),
+        lambda number: s.with_node_table(hypothetical_nodes.with_more(s.node_table, node, number)),
     )
     if count is None:
         return
@@ -108,13 +108,13 @@ def _fewest(
     if not nodes:
         return
     fixed = {i: fix(s.node_table.nodes[i]) for i in nodes}
-    all_fixed = s.with_room(hypothetical_nodes.with_nodes(s.node_table, fixed))
+    all_fixed = s.with_node_table(hypothetical_nodes.with_nodes(s.node_table, fixed))
     holds = np.sum([np.minimum(g.need.slots, len(g)) for g in all_fixed.groups], axis=0)
     useful = sorted((i for i in nodes if holds[i]), key=lambda i: (-int(holds[i]), i))
 
     def first_fixed(count: int) -> Scenario:
         first = {i: fixed[i] for i in useful[:count]}
-        return s.with_room(hypothetical_nodes.with_nodes(s.node_table, first))
+        return s.with_node_table(hypothetical_nodes.with_nodes(s.node_table, first))
 
     count = trials.least(1, len(useful), first_fixed)
     if count is not None:
@@ -160,8 +160,8 @@ def _best_kind(s: Scenario) -> Node | None:
     roles = {group.role for group in groups}
     best: tuple[int, Node] | None = None
     for node in _kinds(s):
-        room = hypothetical_nodes.with_more(s.node_table, node, 1)
-        holds = [int(g.need.slots[-1]) for g in s.with_room(room).groups if g.role in roles]
+        table = hypothetical_nodes.with_more(s.node_table, node, 1)
+        holds = [int(g.need.slots[-1]) for g in s.with_node_table(table).groups if g.role in roles]
         score = sum(holds) if all(holds) else 0
         if score and (best is None or score > best[0]):
             best = (score, node)

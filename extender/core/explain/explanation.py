@@ -88,8 +88,8 @@ def isolated(
         check: See ``ExplainSession``; the core reads no clock, so the caller sets time limits here.
     """
     snapshot = session.snapshot
-    room = hypothetical_nodes.isolated(snapshot.node_table, check)
-    own = replace(snapshot, node_table=room, cache=snapshot.cache.beside())
+    table = hypothetical_nodes.isolated(snapshot.node_table, check)
+    own = replace(snapshot, node_table=table, cache=snapshot.cache.beside())
     return ExplainSession(own, session.reading, session.parameters, cycle=cycle, check=check)
 
 
@@ -205,15 +205,15 @@ def _unpinned(job: Job) -> str:
 def _of_nodes(s: Scenario, before: Preconditions, state: QueueState) -> _Findings:
     """Return how the nodes fit the job once it is corrected, and all the changes."""
     corrected = before.corrections[-1].after if before.corrections else s
-    room = corrected.node_table
-    found = verdicts.judge(corrected.groups, room)
+    table = corrected.node_table
+    found = verdicts.judge(corrected.groups, table)
     trials, fits = Trials(corrected), corrected.fits
     needs = max(1, planner.missing(corrected.job))
     cause = ""
     short: Mapping[str, int] = {}
     if fits < needs:
         cause = verdicts.deciding_cause(found) or verdicts.scarcest_resource(found)
-        short = verdicts.shortage(verdicts.judge(corrected.with_least_members().groups, room))
+        short = verdicts.shortage(verdicts.judge(corrected.with_least_members().groups, table))
     return _Findings(
         needs=needs,
         fits=fits,
@@ -258,13 +258,13 @@ def _scenario(session: ExplainSession, job: Job) -> Scenario:
     """Return the job with the nodes that the queue would give it."""
     snapshot = session.snapshot
     arrivals = migrations.replacements_by_job(snapshot).get(job.key, migrations.NO_REPLACEMENTS)
-    room = snapshot.node_table
+    table = snapshot.node_table
     if arrivals.targets:
-        room = migrations.without_reservations(room, arrivals.kept)
+        table = migrations.without_reservations(table, arrivals.kept)
     if (head := _head(session, job)) is not None:
-        room = backfill.open_nodes(head, room)
+        table = backfill.open_nodes(head, table)
     queued = as_queued(migrations.with_held(job, arrivals.held))
-    return Scenario(session, queued, room, arrivals.targets)
+    return Scenario(session, queued, table, arrivals.targets)
 
 
 def _head(session: ExplainSession, job: Job) -> HeadReservation | None:

@@ -18,39 +18,39 @@ NEW: Final = "new-node"
 """Prefix of the names of added nodes."""
 
 
-def with_nodes(room: NodeTable, nodes: Mapping[int, Node]) -> NodeTable:
+def with_nodes(table: NodeTable, nodes: Mapping[int, Node]) -> NodeTable:
     """Return the table with other nodes at these indices, of the same capacity as before."""
     if not nodes:
-        return room
-    changed_nodes = list(room.nodes)
+        return table
+    changed_nodes = list(table.nodes)
     for index, node in nodes.items():
         changed_nodes[index] = node
     whole = tuple(changed_nodes)
-    return replace(room, nodes=whole, classes=_Masks(room.classes, whole, (*nodes,)))
+    return replace(table, nodes=whole, classes=_Masks(table.classes, whole, (*nodes,)))
 
 
-def with_more(room: NodeTable, like: Node, count: int) -> NodeTable:
+def with_more(table: NodeTable, like: Node, count: int) -> NodeTable:
     """Return the table with so many empty nodes like the given one after the others."""
     added = tuple(_copy(like, i) for i in range(count))
-    names = (*room.resources, *sorted(like.allocatable.keys() - set(room.resources)))
+    names = (*table.resources, *sorted(like.allocatable.keys() - set(table.resources)))
     row = np.array([like.allocatable.get(name, 0) for name in names], dtype=np.int64)
-    old = len(room.nodes)
-    nodes = (*room.nodes, *added)
+    old = len(table.nodes)
+    nodes = (*table.nodes, *added)
     return replace(
-        room,
+        table,
         nodes=nodes,
         resources=names,
-        allocatable=_grown(room.allocatable, count, row),
-        used=_grown(room.used, count, np.zeros_like(row)),
-        ports=(*room.ports, *(frozenset[HostPort]() for _ in added)),
-        classes=_Masks(room.classes, nodes, tuple(range(old, old + count))),
-        index={**room.index, **{node.name: old + i for i, node in enumerate(added)}},
+        allocatable=_grown(table.allocatable, count, row),
+        used=_grown(table.used, count, np.zeros_like(row)),
+        ports=(*table.ports, *(frozenset[HostPort]() for _ in added)),
+        classes=_Masks(table.classes, nodes, tuple(range(old, old + count))),
+        index={**table.index, **{node.name: old + i for i, node in enumerate(added)}},
     )
 
 
-def with_used(room: NodeTable, used: IntMatrix) -> NodeTable:
+def with_used(table: NodeTable, used: IntMatrix) -> NodeTable:
     """Return the table with other amounts in use."""
-    return room.replaced(used=used, ports=room.ports)
+    return table.replaced(used=used, ports=table.ports)
 
 
 def _copy(like: Node, number: int) -> Node:
@@ -70,14 +70,14 @@ def _grown(matrix: IntMatrix, rows: int, row: IntMatrix) -> IntMatrix:
     return whole
 
 
-def isolated(room: NodeTable, check: Callable[[], None] = lambda: None) -> NodeTable:
+def isolated(table: NodeTable, check: Callable[[], None] = lambda: None) -> NodeTable:
     """Return the table with masks of its own, so that another thread may use it.
 
     ``check`` is called at the beginning of every placement; an exception that it raises ends the
     work.
     """
-    rows = tuple(range(len(room.nodes)))
-    return replace(room, classes=_Masks(None, room.nodes, rows, check))
+    rows = tuple(range(len(table.nodes)))
+    return replace(table, classes=_Masks(None, table.nodes, rows, check))
 
 
 class _Masks(ClassMasks):

@@ -130,10 +130,10 @@ def queue(
 def nodes(session: Session, page: Page = WHOLE) -> api.NodesResponse:
     """Return the nodes with their capacity, use and price, and the state of their agents."""
     snapshot, params = session.snapshot, session.parameters
-    room, freshness = snapshot.node_table, _freshness(session)
+    table, freshness = snapshot.node_table, _freshness(session)
     reserved = Counter(reservation.node for reservation in snapshot.reservations.values())
-    logs = _log_prices(room, params)
-    matching = ((i, node) for i, node in enumerate(room.nodes) if node.name > page.after)
+    logs = _log_prices(table, params)
+    matching = ((i, node) for i, node in enumerate(table.nodes) if node.name > page.after)
     rows = nsmallest(page.limit + 1, matching, key=lambda pair: pair[1].name)
     shown = rows[: page.limit]
     entries = tuple(
@@ -141,8 +141,8 @@ def nodes(session: Session, page: Page = WHOLE) -> api.NodesResponse:
             name=node.name,
             ready=_is_ready(node),
             unschedulable=node.unschedulable,
-            allocatable=_amounts(room.resources, room.allocatable[i]),
-            used=_amounts(room.resources, room.used[i]),
+            allocatable=_amounts(table.resources, table.allocatable[i]),
+            used=_amounts(table.resources, table.used[i]),
             seats=reserved[node.name],
             relative_price=round(float(logs[i]) / math.log(params.pricing.kappa), 6),
             log_price=round(float(logs[i]), 6),
@@ -217,9 +217,9 @@ def namespaces(session: Session, cycle: QueueOutcome | None, *, acting: bool) ->
     )
 
 
-def _log_prices(room: NodeTable, params: CoreParameters) -> FloatVector:
+def _log_prices(table: NodeTable, params: CoreParameters) -> FloatVector:
     """Return ln(P/L) of the dearest resource of each node; 0 for a node that has none."""
-    prices = scoring.log_prices(room, params.pricing)
+    prices = scoring.log_prices(table, params.pricing)
     dearest: FloatVector = np.where(np.isfinite(prices), prices, 0.0).max(axis=1, initial=0.0)
     return dearest
 
@@ -343,14 +343,14 @@ def _namespace(
     name: str, snapshot: Snapshot, shapes: list[PodShape], *, waiting: int, running: int
 ) -> NamespaceEntry:
     entitled, problem = namespace_shares.entitlement(name, snapshot)
-    room = snapshot.node_table
-    total = namespace_shares.total(shapes, room)
+    table = snapshot.node_table
+    total = namespace_shares.total(shapes, table)
     return NamespaceEntry(
         namespace=name,
         waiting=waiting,
         running=running,
-        held={r: int(n) for r, n in zip(room.resources, total, strict=True) if n},
-        share=round(fair_share.dominant_share(total, room.allocatable.sum(axis=0)), 6),
+        held={r: int(n) for r, n in zip(table.resources, total, strict=True) if n},
+        share=round(fair_share.dominant_share(total, table.allocatable.sum(axis=0)), 6),
         weight=entitled.weight,
         guaranteed_share=entitled.guaranteed,
         limit=None if math.isinf(entitled.limit) else round(entitled.limit, 6),

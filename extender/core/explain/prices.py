@@ -22,16 +22,16 @@ NOT_BY_PRICE: Final = "no job is admitted by price: `admission.enabled` is false
 
 def prices(session: Session, *, acting: bool) -> PricesResponse:
     """Return the present prices of every node's resources, without those of slots."""
-    room, params = session.snapshot.node_table, session.parameters
-    logs = scoring.log_prices(room, params.pricing)
+    table, params = session.snapshot.node_table, session.parameters
+    logs = scoring.log_prices(table, params.pricing)
     log_kappa = math.log(params.pricing.kappa)
     return PricesResponse(
         generated_at=session.now,
         acting=acting,
         kappa=params.pricing.kappa,
         nodes=tuple(
-            _node(node.name, room.resources, logs[i], log_kappa)
-            for i, node in enumerate(room.nodes)
+            _node(node.name, table.resources, logs[i], log_kappa)
+            for i, node in enumerate(table.nodes)
         ),
     )
 

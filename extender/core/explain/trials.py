@@ -44,7 +44,7 @@ class Scenario:
     Attributes:
         session: The cluster that both come from, the time and the parameters.
         job: As the planner would see it; its waiting members are ``GATED``.
-        room: The nodes, with what is free for the job.
+        node_table: The nodes, with what is free for the job.
         targets: Nodes of the members that replace migrated ones.
         ahead: A job that is placed first; None if there is none.
     """
@@ -72,13 +72,15 @@ class Scenario:
 
     def plan(self) -> Plan | Refusal:
         """Return the planner's answer; the refusal of the job ahead if that one does not fit."""
-        room = self.node_table
+        table = self.node_table
         if self.ahead is not None:
-            first = planner.plan(self.ahead, room, self.params, 0.0, was_whole=False)
+            first = planner.plan(self.ahead, table, self.params, 0.0, was_whole=False)
             if isinstance(first, Refusal):
                 return first
-            room = first.placement.node_table
-        return planner.plan(self.job, room, self.params, 0.0, was_whole=False, targets=self.targets)
+            table = first.placement.node_table
+        return planner.plan(
+            self.job, table, self.params, 0.0, was_whole=False, targets=self.targets
+        )
 
     @cached_property
     def fits(self) -> int:
@@ -109,9 +111,9 @@ class Scenario:
             m for m in self.job.members if m.state is not State.GATED or m.pod.uid in uids
         )
 
-    def with_room(self, room: NodeTable) -> "Scenario":
+    def with_node_table(self, table: NodeTable) -> "Scenario":
         """Return the scenario on other nodes."""
-        return replace(self, node_table=room)
+        return replace(self, node_table=table)
 
     def with_gang_size(self, size: int) -> "Scenario":
         """Return the scenario with another gang size."""

@@ -47,7 +47,7 @@ class Verdict:
 
     Attributes:
         group: The pods.
-        room: The nodes.
+        node_table: The nodes.
         by_causes: Indices of the nodes by all causes that keep the pods away; no cause where a pod
             fits.
         lacks: How much each node lacks for one more pod, nodes x resources.
@@ -69,9 +69,9 @@ class Verdict:
         return len(self.group) - self.fits
 
 
-def judge(groups: Iterable[Group], room: NodeTable) -> tuple[Verdict, ...]:
+def judge(groups: Iterable[Group], table: NodeTable) -> tuple[Verdict, ...]:
     """Return the verdict on each group."""
-    return tuple(_verdict(group, room) for group in groups)
+    return tuple(_verdict(group, table) for group in groups)
 
 
 def tried(verdict: Verdict) -> Tried:
@@ -140,14 +140,14 @@ def shortage(verdicts: Sequence[Verdict]) -> Mapping[str, int]:
     return _least(usable[0][0], usable[0][1]) if usable else {}
 
 
-def _verdict(group: Group, room: NodeTable) -> Verdict:
+def _verdict(group: Group, table: NodeTable) -> Verdict:
     need = group.need
-    unknown = tuple((name, "") for name, _ in need.shape.requests if name not in room.resources)
-    lacks = np.where(need.request > 0, np.maximum(need.request - room.free, 0), 0)
-    taken = _taken(group, room)
+    unknown = tuple((name, "") for name, _ in need.shape.requests if name not in table.resources)
+    lacks = np.where(need.request > 0, np.maximum(need.request - table.free, 0), 0)
+    taken = _taken(group, table)
     static = NodeFilter(need.shape)
-    in_affinity = static.affinity_mask(NodeColumns(room.nodes))
-    small = room.allocatable < need.request
+    in_affinity = static.affinity_mask(NodeColumns(table.nodes))
+    small = table.allocatable < need.request
     columns = np.flatnonzero(need.request)
     bits = np.hstack([lacks[:, columns] > 0, small[:, columns]])
     codes = bits @ (1 << np.arange(2 * len(columns)))
@@ -155,27 +155,27 @@ def _verdict(group: Group, room: NodeTable) -> Verdict:
     by_code: dict[int, tuple[Cause, ...]] = {}
     for i, code in enumerate(codes.tolist()):
         if code not in by_code:
-            by_code[code] = tuple(_columns(lacks[i] > 0, small[i], room))
+            by_code[code] = tuple(_columns(lacks[i] > 0, small[i], table))
         causes = unknown + by_code[code]
         if not need.mask[i]:
-            hindrances = static.hindrances(room.nodes[i], in_affinity=bool(in_affinity[i]))
+            hindrances = static.hindrances(table.nodes[i], in_affinity=bool(in_affinity[i]))
             causes = tuple((h.cause, h.detail) for h in hindrances) + causes
         if taken[i]:
             causes = (*causes, (PORT, ", ".join(f"{p.protocol} {p.port}" for p in need.ports)))
         grouped.setdefault(causes, []).append(i)
-    return Verdict(group, room, {c: np.array(rows) for c, rows in grouped.items()}, lacks)
+    return Verdict(group, table, {c: np.array(rows) for c, rows in grouped.items()}, lacks)
 
 
-def _taken(group: Group, room: NodeTable) -> BoolVector:
+def _taken(group: Group, table: NodeTable) -> BoolVector:
     ports = group.need.ports
     if not ports:
-        return np.zeros(len(room.nodes), dtype=np.bool_)
-    return ~ports_open(ports, room.ports)
+        return np.zeros(len(table.nodes), dtype=np.bool_)
+    return ~ports_open(ports, table.ports)
 
 
-def _columns(chosen: BoolVector, small: BoolVector, room: NodeTable) -> Iterator[Cause]:
+def _columns(chosen: BoolVector, small: BoolVector, table: NodeTable) -> Iterator[Cause]:
     for column in np.flatnonzero(chosen).tolist():
-        yield room.resources[column], TOO_SMALL if small[column] else ""
+        yield table.resources[column], TOO_SMALL if small[column] else ""
 
 
 def _node_group(causes: tuple[Cause, ...], nodes: IntVector, verdict: Verdict) -> NodeGroup:
@@ -218,16 +218,16 @@ def _shortage_text(resource: str, least: int, nodes: IntVector, verdict: Verdict
 
 def _least(verdict: Verdict, nodes: IntVector) -> Mapping[str, int]:
     """Return what the node lacks that lacks the smallest share of a pod's request."""
-    room, need = verdict.node_table, verdict.group.need
+    table, need = verdict.node_table, verdict.group.need
     lacks, request = verdict.lacks[nodes], need.request
     shares = np.divide(lacks, request, out=np.zeros(lacks.shape), where=request > 0).sum(axis=1)
     row = lacks[int(shares.argmin())]
-    unknown = {n: v for n, v in need.shape.requests if n not in room.resources}
-    return {name: int(v) for name, v in zip(room.resources, row, strict=True) if v} | unknown
+    unknown = {n: v for n, v in need.shape.requests if n not in table.resources}
+    return {name: int(v) for name, v in zip(table.resources, row, strict=True) if v} | unknown
 
 
-def _names(nodes: IntVector, room: NodeTable) -> tuple[str, ...]:
-    return tuple(room.nodes[i].name for i in nodes.tolist())
+def _names(nodes: IntVector, table: NodeTable) -> tuple[str, ...]:
+    return tuple(table.nodes[i].name for i in nodes.tolist())
 
 
 def _limits(verdict: Verdict) -> tuple[Cause, ...]:
@@ -238,12 +238,12 @@ def _limits(verdict: Verdict) -> tuple[Cause, ...]:
 
 def _without(cause: Cause, nodes: IntVector, verdict: Verdict) -> IntVector:
     """Return how many pods each node would hold without its only cause."""
-    need, room, token = verdict.group.need, verdict.node_table, cause[0]
-    free = room.free[nodes]
-    if token in room.resources:
-        column = room.resources.index(token)
+    need, table, token = verdict.group.need, verdict.node_table, cause[0]
+    free = table.free[nodes]
+    if token in table.resources:
+        column = table.resources.index(token)
         free = free.copy()
-        free[:, column] = room.allocatable[nodes, column]
+        free[:, column] = table.allocatable[nodes, column]
     slots = need.slots_in(free, np.ones(len(nodes), dtype=np.bool_))
     held: IntVector = np.minimum(slots, len(verdict.group))
     return held
@@ -251,16 +251,16 @@ def _without(cause: Cause, nodes: IntVector, verdict: Verdict) -> IntVector:
 
 def _total_shortage(verdicts: Sequence[Verdict]) -> Mapping[str, int]:
     """Return the requests of all groups beyond what is free where any of them may run."""
-    room, total = verdicts[0].node_table, _total_requests(verdicts)
+    table, total = verdicts[0].node_table, _total_requests(verdicts)
     usable = np.any([verdict.group.need.mask for verdict in verdicts], axis=0)
     if not usable.any():
         return {}
-    missing = np.maximum(total - np.maximum(room.free[usable], 0).sum(axis=0), 0)
+    missing = np.maximum(total - np.maximum(table.free[usable], 0).sum(axis=0), 0)
     missing[total == 0] = 0
-    by_name = {name: int(v) for name, v in zip(room.resources, missing, strict=True) if v}
+    by_name = {name: int(v) for name, v in zip(table.resources, missing, strict=True) if v}
     for verdict in verdicts:
         for name, value in verdict.group.need.shape.requests:
-            if name not in room.resources:
+            if name not in table.resources:
                 by_name[name] = by_name.get(name, 0) + value * len(verdict.group)
     return by_name
 
@@ -280,11 +280,11 @@ def scarcest_resource(verdicts: Sequence[Verdict]) -> str:
 
 def _scarcity(verdicts: Sequence[Verdict]) -> Mapping[str, float]:
     """Return the ratio of requests to free amounts by resource."""
-    room, total = verdicts[0].node_table, _total_requests(verdicts)
-    free = np.maximum(room.free, 0).sum(axis=0)
+    table, total = verdicts[0].node_table, _total_requests(verdicts)
+    free = np.maximum(table.free, 0).sum(axis=0)
     nothing = np.where(total > 0, np.inf, 0.0)
     shares = np.divide(total, free, out=nothing, where=free > 0)
-    known = dict(zip(room.resources, shares.tolist(), strict=True))
+    known = dict(zip(table.resources, shares.tolist(), strict=True))
     names = {name for verdict in verdicts for name, _ in verdict.group.need.shape.requests}
     return known | dict.fromkeys(names - known.keys(), math.inf)
 

@@ -34,7 +34,7 @@ def wait(s: Scenario, trials: Trials, state: QueueState) -> Iterator[Offer]:
     if 1 < len(leaving) <= MOST_REDUCED:
         needed = trials.needed(
             list(range(len(leaving)))[::-1],
-            lambda kept: s.with_room(_without(s.node_table, [leaving[i] for i in kept])),
+            lambda kept: s.with_node_table(_without(s.node_table, [leaving[i] for i in kept])),
         )
         leaving = [leaving[i] for i in sorted(needed)]
     steps = tuple(_end_step(job) for job in leaving)
@@ -49,11 +49,11 @@ def wait_behind(
     """Yield an expected duration that ends in time, and the start or end of the backfill head."""
     yield from _short_duration(s, trials, head)
     before = [job for job in _running_jobs(s, state) if job.job in head.waits_for]
-    for field, at, room, event in (
+    for field, at, table, event in (
         ("start", head.starts_at, head.after, "has started"),
         ("end", None, head.before, "has ended"),
     ):
-        if trials.runs(s.with_room(room)):
+        if trials.runs(s.with_node_table(table)):
             step = Step(kind=StepKind.WAIT, subject=head.job, field=field, at=at)
             yield Offer((*map(_end_step, before), step), f"wait until {head.job} {event}")
             return
@@ -63,7 +63,7 @@ def wait_for_workers(s: Scenario, trials: Trials) -> Iterator[Offer]:
     """Yield the jobs whose workers leave, if the job runs after that."""
     under_way = (record.rescale for record in rescale.rescale_records(s.snapshot).open)
     leaving = [_leaving(s, change.job) for change in under_way if change.starts == s.job.key]
-    if not leaving or not trials.runs(s.with_room(_without(s.node_table, leaving))):
+    if not leaving or not trials.runs(s.with_node_table(_without(s.node_table, leaving))):
         return
     steps = tuple(
         Step(kind=StepKind.WAIT, subject=job.job, field=_WORKERS, amount=len(job.pods))
@@ -80,7 +80,7 @@ def _short_duration(s: Scenario, trials: Trials, head: HeadReservation) -> Itera
     """Yield an expected duration with which the job has ended when the backfill head starts."""
     left = 0.0 if head.starts_at is None else head.starts_at - s.session.now
     seconds = int(left * _SHARE)
-    if seconds and trials.runs(s.with_room(s.snapshot.node_table)):
+    if seconds and trials.runs(s.with_node_table(s.snapshot.node_table)):
         key, after = labels.EXPECTED_DURATION, f"{seconds}s"
         step = Step(kind=StepKind.SET_ANNOTATION, subject=s.job.key, field=key, after=after)
         yield Offer((step,), f"if it takes no longer: set the annotation {key} to {after}")
@@ -91,11 +91,11 @@ def _reservation(
 ) -> HeadReservation | None:
     """Return after which ends, in the given order, the job runs; None if after none."""
 
-    def place(room: NodeTable) -> NodeTable | None:
+    def place(table: NodeTable) -> NodeTable | None:
         if trials.left <= 0:
             return None
         trials.left -= 1
-        plan = s.with_room(room).plan()
+        plan = s.with_node_table(table).plan()
         return plan.placement.node_table if isinstance(plan, Plan) else None
 
     return backfill.reserve(s.job.key, s.node_table, others, place, s.session.now)
@@ -105,14 +105,14 @@ def _end_step(job: RunningJob) -> Step:
     return Step(kind=StepKind.WAIT, subject=job.job, field="end", at=job.ends_at)
 
 
-def _without(room: NodeTable, ended: Sequence[RunningJob]) -> NodeTable:
+def _without(table: NodeTable, ended: Sequence[RunningJob]) -> NodeTable:
     """Return the nodes without the pods of these jobs."""
-    used, ports = room.used.copy(), list(room.ports)
+    used, ports = table.used.copy(), list(table.ports)
     for shape, node in (pod for job in ended for pod in job.pods):
-        used[node] -= room.demand(shape)
+        used[node] -= table.demand(shape)
         if shape.host_ports:
             ports[node] = frozenset(p for p in ports[node] if not conflicts([p], shape.host_ports))
-    return room.replaced(used=np.maximum(used, 0), ports=tuple(ports))
+    return table.replaced(used=np.maximum(used, 0), ports=tuple(ports))
 
 
 def _running_jobs(s: Scenario, state: QueueState) -> list[RunningJob]:

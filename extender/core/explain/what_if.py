@@ -147,10 +147,10 @@ def _places(key: JobKey, course: _Course) -> tuple[Place, ...]:
 def _bill(key: JobKey, course: _Course, places: tuple[Place, ...]) -> Bill | None:
     """Return the price of the placement, and the lowest one on an idle cluster."""
     snapshot, params = course.session.snapshot, course.session.parameters.pricing
-    room = snapshot.node_table
+    table = snapshot.node_table
     pods = {pod.name: pod.shape for pod in snapshot.jobs[key]}
     nodes = {place.pod: NodeName(place.node) for place in places if place.node}
-    empty = _Bills(room.replaced(used=np.zeros_like(room.used), ports=room.ports), params)
+    empty = _Bills(table.replaced(used=np.zeros_like(table.used), ports=table.ports), params)
     idle = sum(empty.least(pods[name]) for name in nodes or pods)
     if not math.isfinite(idle):
         return None
@@ -164,13 +164,13 @@ def _bill(key: JobKey, course: _Course, places: tuple[Place, ...]) -> Bill | Non
 class _Bills:
     """Prices of a pod by node; computed once for each shape, because many pods share one."""
 
-    def __init__(self, room: NodeTable, params: NodePriceParameters) -> None:
-        self._room, self._params = room, params
+    def __init__(self, table: NodeTable, params: NodePriceParameters) -> None:
+        self._table, self._params = table, params
         self._by_shape: dict[PodShape, FloatVector] = {}
 
     def at(self, shape: PodShape, node: NodeName) -> float:
         """Return the price on one node."""
-        return float(self._all(shape)[self._room.index[node]])
+        return float(self._all(shape)[self._table.index[node]])
 
     def least(self, shape: PodShape) -> float:
         """Return the lowest price; infinite if no node has what the pod requests."""
@@ -178,7 +178,7 @@ class _Bills:
 
     def _all(self, shape: PodShape) -> FloatVector:
         if shape not in self._by_shape:
-            self._by_shape[shape] = np.exp(scoring.log_bills(self._room, shape, self._params))
+            self._by_shape[shape] = np.exp(scoring.log_bills(self._table, shape, self._params))
         return self._by_shape[shape]
 
 
