@@ -1,4 +1,4 @@
-"""An extender that admits by price: one job gets a plan and runs, a poor one waits for it."""
+"""An extender that admits by price: a job that pays gets a slot plan, another one waits."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -30,7 +30,7 @@ def submit(
     steps = f"epochs=1,chunks={workers},batches=14400,step=3s"
     notes = {labels.UTILITY: utility, labels.TRAINING: training or steps}
     spec = {"parallelism": workers, "completions": workers, "completionMode": "Indexed"}
-    made = fake.put(
+    created = fake.put(
         paths.JOBS,
         {
             "metadata": {"name": name, "namespace": "default", "annotations": notes},
@@ -41,7 +41,7 @@ def submit(
         "apiVersion": "batch/v1",
         "kind": "Job",
         "name": name,
-        "uid": made["metadata"]["uid"],
+        "uid": created["metadata"]["uid"],
         "controller": True,
     }
     for i in range(workers):
@@ -55,9 +55,9 @@ def submit(
 
 
 def annotation(fake: FakeKube, name: str) -> str | None:
-    found = fake.object(paths.JOBS, name, "default")
-    assert found is not None
-    text: str | None = found["metadata"].get("annotations", {}).get(labels.SLOT_PLAN)
+    job = fake.object(paths.JOBS, name, "default")
+    assert job is not None
+    text: str | None = job["metadata"].get("annotations", {}).get(labels.SLOT_PLAN)
     return text
 
 
@@ -75,69 +75,72 @@ async def running() -> AsyncIterator[tuple[FakeKube, Extender]]:
         fake.put(paths.NODES, node("a"))
         fake.put(paths.CONFIG_MAPS, {"metadata": {"name": NAME, "namespace": NAMESPACE}})
         async with (
-            extender(fake, **SETTINGS) as one,
-            MiniScheduler(fake, one.scheduler_url).running(),
+            extender(fake, **SETTINGS) as program,
+            MiniScheduler(fake, program.scheduler_url).running(),
         ):
-            yield fake, one
+            yield fake, program
 
 
-async def test_a_job_that_pays_is_admitted_and_runs_and_one_that_does_not_waits() -> None:
-    async with running() as (fake, one):
+async def test_a_job_that_pays_is_admitted_and_another_one_waits() -> None:
+    async with running() as (fake, program):
         submit(fake, "rich", RICH)
         await eventually(lambda: len(bound(fake)) == 2)
         text = annotation(fake, "rich")
         assert text is not None
-        found = fake.object(paths.JOBS, "rich", "default")
-        plan = slot_plan.read(parse.decode_job(msgspec.json.encode(found)))
+        owner = fake.object(paths.JOBS, "rich", "default")
+        plan = slot_plan.read(parse.decode_job(msgspec.json.encode(owner)))
         assert plan is not None
         assert dict(plan.spans[0].workers) == {"a": 2}
-        (job,) = (await read(one, "jobs", api.JobsResponse)).entries
+        (job,) = (await read(program, "jobs", api.JobsResponse)).entries
         assert job.admission is not None
         assert (job.admission.admitted, job.admission.promise) == (True, "kept")
         assert job.admission.payoff == pytest.approx(500.0, rel=0.01)  # half of γ1 where γ2 is 0
 
         submit(fake, "poor", POOR)
 
-        async def turned_away() -> api.QueueEntry | None:
-            entries = (await read(one, "queue", api.QueueResponse)).entries
+        async def rejected() -> api.QueueEntry | None:
+            entries = (await read(program, "queue", api.QueueResponse)).entries
             return next((e for e in entries if e.reason == "PayoffTooLow" and e.admission), None)
 
-        waiting = await eventually(turned_away)
+        waiting = await eventually(rejected)
         assert waiting is not None
         assert waiting.admission is not None
         assert waiting.admission.payoff < 0
         assert annotation(fake, "poor") is None
-        told = await read(one, "explain", api.ExplainResponse, namespace="default", job="poor")
-        assert (told.cause, told.admission) == ("price", waiting.admission)
-        assert {part.resource for part in told.price} == {"cpu"}
-        (worth,) = [step for change in told.changes for step in change.steps]
-        assert (worth.field, worth.before) == (labels.UTILITY, POOR)
+        answer = await read(
+            program, "explain", api.ExplainResponse, namespace="default", job="poor"
+        )
+        assert (answer.cause, answer.admission) == ("price", waiting.admission)
+        assert {part.resource for part in answer.price} == {"cpu"}
+        (utility,) = [step for change in answer.changes for step in change.steps]
+        assert (utility.field, utility.before) == (labels.UTILITY, POOR)
         assert len(bound(fake)) == 2
 
 
-async def test_what_is_promised_has_a_price_and_what_was_learned_is_kept() -> None:
-    async with running() as (fake, one):
-        before = await read(one, "prices", PricesResponse, slots="true")
+async def test_admitted_slots_have_a_price_and_the_history_of_jobs_is_kept() -> None:
+    async with running() as (fake, program):
+        before = await read(program, "prices", PricesResponse, slots="true")
         assert before.slots is None
         assert before.slots_problem
         submit(fake, "rich", RICH)
         await eventually(lambda: annotation(fake, "rich"))
 
         async def priced() -> PricesResponse | None:
-            told: PricesResponse = await read(one, "prices", PricesResponse, slots="true")
-            return told if told.slots and told.slots.rows[0].prices["cpu"][0] > 0 else None
+            answer: PricesResponse = await read(program, "prices", PricesResponse, slots="true")
+            slots = answer.slots
+            return answer if slots and slots.rows[0].prices["cpu"][0] > 0 else None
 
-        told = await eventually(priced)
-        assert told is not None
-        assert told.slots is not None
-        (row,) = told.slots.rows
+        after = await eventually(priced)
+        assert after is not None
+        assert after.slots is not None
+        (row,) = after.slots.rows
         assert (row.nodes, row.prices["cpu"][0], row.prices["cpu"][-1]) == (("a",), 1.0, 0.0)
 
-        def remembered() -> Any:
-            found = fake.object(paths.CONFIG_MAPS, NAME, NAMESPACE)
-            return found is not None and found.get("data", {}).get(KEY)
+        def stored() -> Any:
+            config_map = fake.object(paths.CONFIG_MAPS, NAME, NAMESPACE)
+            return config_map is not None and config_map.get("data", {}).get(KEY)
 
-        kept = await eventually(remembered)
-        assert [one.asked.utility for one in history.read(kept, field="").jobs] == [
+        text = await eventually(stored)
+        assert [job.asked.utility for job in history.read(text, field="").jobs] == [
             "sigmoid:1000,0,3600000s"
         ]

@@ -1,4 +1,4 @@
-"""What the agent finds on the volume and in pods' logs, good and bad."""
+"""What the agent reads on the volume and in pods' logs, valid or not."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ ANNOTATIONS = {
 
 
 @pytest.mark.parametrize(("annotation", "text"), ANNOTATIONS.values(), ids=ANNOTATIONS)
-async def test_a_bad_annotation_is_a_problem_of_its_pod_alone(
+async def test_a_bad_annotation_is_reported_for_its_pod_only(
     node: Node, annotation: str, text: str
 ) -> None:
     await node.write(METRICS, point(1, 2.0))
@@ -40,9 +40,9 @@ async def test_a_bad_annotation_is_a_problem_of_its_pod_alone(
     async with fake_extender(node.trust, bad, place("train")) as replica, agent(node, replica):
         await eventually(has_problem(replica, text, "uid-bad"))
         await eventually(at_step(replica, 1))
-    said = replica.reports()["uid-bad"].checkpoint
-    assert said is not None
-    assert (said.problem, "annotation shuntyard.io/checkpoint" in said.detail) == (
+    checkpoint = replica.reports()["uid-bad"].checkpoint
+    assert checkpoint is not None
+    assert (checkpoint.problem, "annotation shuntyard.io/checkpoint" in checkpoint.detail) == (
         "Misconfigured",
         True,
     )
@@ -79,7 +79,9 @@ async def test_a_link_out_of_the_volume_is_refused(node: Node, replica: FakeExte
     assert replica.reports()[UID].progress is None
 
 
-async def test_a_log_that_is_cut_is_an_event_and_goes_on(node: Node, replica: FakeExtender) -> None:
+async def test_a_truncated_log_is_an_event_and_is_read_on(
+    node: Node, replica: FakeExtender
+) -> None:
     file = await node.write(METRICS, *(point(n, 2.0 / n) for n in range(1, 6)))
     async with agent(node, replica):
         await eventually(at_step(replica, 5))

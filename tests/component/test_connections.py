@@ -1,4 +1,4 @@
-"""The connections of a listener, over real sockets: who is ended, who is answered meanwhile."""
+"""Connections of a listener over real sockets: which are ended, and which are answered."""
 
 import asyncio
 import contextlib
@@ -29,7 +29,7 @@ class Served:
 
     connections: Connections
     arrived: asyncio.Event
-    told: list[str]
+    endings: list[str]
     waiting: int = 0
     port: int = 0
     stack: contextlib.AsyncExitStack = field(default_factory=contextlib.AsyncExitStack)
@@ -41,7 +41,7 @@ class Served:
         return reader, writer
 
     async def echo(self) -> bytes:
-        """What one who behaves is answered: status and body."""
+        """Return the body that a well-behaved client gets."""
         async with asyncio.timeout(LONG_SECONDS):
             sent = HEAD + b"Connection: close\r\nContent-Length: 2\r\n\r\nok"
             reader, _ = await self.connect(sent)
@@ -58,15 +58,15 @@ class Served:
 async def serving(
     most: int = MOST, body_seconds: float = LONG_SECONDS, keepalive_seconds: float = LONG_SECONDS
 ) -> AsyncIterator[Served]:
-    told: list[str] = []
+    endings: list[str] = []
     connections = Connections(
         "test",
         most,
         body_seconds=body_seconds,
-        gave_way=lambda: told.append("crowded"),
-        late=lambda: told.append("late"),
+        gave_way=lambda: endings.append("crowded"),
+        late=lambda: endings.append("late"),
     )
-    served = Served(connections, asyncio.Event(), told)
+    served = Served(connections, asyncio.Event(), endings)
     app = web.Application()
     app.router.add_post("/bind", served.bind)
     app.router.add_post("/echo", echo)
@@ -92,20 +92,20 @@ async def echo(request: web.Request) -> web.Response:
     return web.Response(body=await request.read())
 
 
-async def dribble(streams: Streams, data: bytes) -> None:
-    """Send on and on, a byte at a time, until the other side has had enough."""
+async def dribble(streams: Streams, piece: bytes) -> None:
+    """Send slowly, piece by piece, until the server ends the connection."""
     reader, writer = streams
     async with asyncio.timeout(LONG_SECONDS):
         with contextlib.suppress(ConnectionError):
             while not reader.at_eof():
-                writer.write(data)
+                writer.write(piece)
                 await writer.drain()
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(SHORT_SECONDS / 10):
                         await reader.read()
 
 
-async def test_headers_that_dribble_are_ended() -> None:
+async def test_a_connection_with_slow_headers_is_ended() -> None:
     async with serving(keepalive_seconds=SHORT_SECONDS) as served:
         await dribble(await served.connect(HEAD + b"X: "), b"a")
         await eventually(lambda: len(served.connections) == 0)
@@ -113,27 +113,27 @@ async def test_headers_that_dribble_are_ended() -> None:
 
 
 @pytest.mark.parametrize("length", [b"Content-Length: 100000", b"Transfer-Encoding: chunked"])
-async def test_a_body_that_dribbles_is_ended(length: bytes) -> None:
+async def test_a_connection_with_a_slow_body_is_ended(length: bytes) -> None:
     async with serving(body_seconds=SHORT_SECONDS) as served:
         piece = b"1\r\na\r\n" if b"chunked" in length else b"a"
         await dribble(await served.connect(HEAD + length + b"\r\n\r\n"), piece)
         await eventually(lambda: len(served.connections) == 0)
-        assert served.told == ["late"]
+        assert served.endings == ["late"]
         assert await served.echo() == b"ok"
 
 
-async def test_a_whole_request_may_wait_for_longer_than_a_body_may_take() -> None:
+async def test_a_complete_request_may_wait_longer_than_a_body_may_take() -> None:
     async with serving(body_seconds=SHORT_SECONDS, keepalive_seconds=SHORT_SECONDS) as served:
         reader, _ = await served.connect(BIND)
         late = await served.connect(HEAD + b"Content-Length: 100000\r\n\r\n")
         await dribble(late, b"a")
-        assert served.told == ["late"]  # by now the other one, which began before, would be too
+        assert served.endings == ["late"]  # the bind call began before it and is not
         served.arrived.set()
         async with asyncio.timeout(LONG_SECONDS):
             assert b"200" in await reader.readline()
 
 
-async def test_idle_connections_give_way_the_oldest_first() -> None:
+async def test_the_oldest_idle_connection_is_ended_first() -> None:
     async with serving() as served:
         oldest, _ = await served.connect()
         for number in range(2 * MOST):
@@ -142,10 +142,10 @@ async def test_idle_connections_give_way_the_oldest_first() -> None:
             assert await oldest.read() == b""
         assert await served.echo() == b"ok"
         await eventually(lambda: len(served.connections) <= MOST)
-        assert set(served.told) == {"crowded"}
+        assert set(served.endings) == {"crowded"}
 
 
-async def test_those_who_never_asked_give_way_before_those_who_rest() -> None:
+async def test_connections_without_a_request_are_ended_before_those_that_had_one() -> None:
     async with serving() as served:
         resting, asking = await served.connect(HEAD + b"Content-Length: 2\r\n\r\nok")
         async with asyncio.timeout(LONG_SECONDS):
@@ -158,7 +158,7 @@ async def test_those_who_never_asked_give_way_before_those_who_rest() -> None:
             await resting.readuntil(b"\r\n\r\nme")
 
 
-async def test_bind_calls_that_wait_are_never_ended_and_what_is_too_much_is_turned_away() -> None:
+async def test_waiting_bind_calls_are_never_ended_and_further_connections_are_refused() -> None:
     async with serving() as served:
         calls = [await served.connect(BIND) for _ in range(MOST)]
         await eventually(lambda: served.waiting == MOST)
@@ -182,32 +182,34 @@ async def test_a_thousand_bind_calls_wait_at_once() -> None:
         async with asyncio.timeout(LONG_SECONDS):
             for reader, _ in calls:
                 assert b"200" in await reader.readline()
-        assert served.told == []
+        assert served.endings == []
 
 
-async def test_it_is_logged_once_and_not_for_each(caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_limit_is_logged_once_and_not_for_each_connection(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async with serving(most=1) as served:
         for _ in range(10):
             await served.connect()
-        await eventually(lambda: len(served.told) == 9)
+        await eventually(lambda: len(served.endings) == 9)
     lines = [line for line in caplog.records if "the limit of open connections" in line.message]
-    assert [(one.__dict__["listener"], one.__dict__["most"]) for one in lines] == [("test", 1)]
+    assert [(line.__dict__["listener"], line.__dict__["most"]) for line in lines] == [("test", 1)]
 
 
-async def test_a_connection_that_is_accepted_at_the_very_end_is_closed() -> None:
+async def test_a_connection_that_is_accepted_during_shutdown_is_closed() -> None:
     async with serving() as served:
         late = socket.socket()
         late.setblocking(False)
         late.connect_ex(("127.0.0.1", served.port))
-        for _ in range(2):  # then it is accepted, and nobody's yet
+        for _ in range(2):  # then it is accepted, but not handled yet
             await asyncio.sleep(0)
     with late:
         async with asyncio.timeout(LONG_SECONDS):
             assert await asyncio.get_running_loop().sock_recv(late, 1) == b""
-    gc.collect()  # what nobody has closed warns, and a warning fails the test
+    gc.collect()  # an open socket warns, and a warning fails the test
 
 
-def test_an_address_that_cannot_be_had_is_an_error() -> None:
+def test_an_address_in_use_is_an_error() -> None:
     taken = Connections("test", 1).listen("127.0.0.1", 0)
     with taken, pytest.raises(OSError, match="in use"):
         Connections("test", 1).listen(*taken.getsockname())

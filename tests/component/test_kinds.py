@@ -1,4 +1,4 @@
-"""Kinds of other projects are read from when they are installed, and missed by nobody else."""
+"""Kinds of other projects are observed once they are installed; without them all else works."""
 
 import asyncio
 import json
@@ -38,7 +38,7 @@ async def fake() -> AsyncIterator[FakeKube]:
 
 
 @pytest.fixture(autouse=True)
-def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(optional_kind, "CATALOG_SECONDS", 0.05)
 
 
@@ -46,14 +46,14 @@ def observer(running: Extender) -> Observer:
     return next(loop for loop in running.parts.loops if isinstance(loop, Observer))
 
 
-def known(running: Extender) -> set[str]:
-    """Names of the owners and groups that decisions see."""
+def observed(running: Extender) -> set[str]:
+    """Return the names of the owners and groups that decisions see."""
     snapshot = observer(running).recorder.store.snapshot()
     owners = {owner.name for owner in snapshot.owners}
     return owners | {group.name for group in snapshot.groups.values()}
 
 
-async def asked(running: Extender, path: str) -> tuple[int, bytes]:
+async def get(running: Extender, path: str) -> tuple[int, bytes]:
     host, port = running.others[0]
     async with (
         aiohttp.ClientSession() as session,
@@ -63,16 +63,16 @@ async def asked(running: Extender, path: str) -> tuple[int, bytes]:
 
 
 async def ready(running: Extender) -> bool:
-    return (await asked(running, "/readyz"))[0] == 200
+    return (await get(running, "/readyz"))[0] == 200
 
 
 async def waits(running: Extender, job: str, reason: str) -> None:
-    async def told() -> bool:
-        _, queue = await asked(running, "/v1/queue")
+    async def listed() -> bool:
+        _, queue = await get(running, "/v1/queue")
         entries = json.loads(queue)["entries"]
         return (job, reason) in {(entry["job"], entry["reason"]) for entry in entries}
 
-    await eventually(told, why=f"{job} waits: {reason}")
+    await eventually(listed, why=f"{job} waits: {reason}")
 
 
 def named(name: str, over: Object | None = None, **fields: Any) -> Object:
@@ -82,14 +82,14 @@ def named(name: str, over: Object | None = None, **fields: Any) -> Object:
 
 def put_owner(fake: FakeKube, collection: str, manifest: Object) -> Object:
     """Put an object and return a reference to it."""
-    made = fake.put(collection, manifest)
-    meta = made["metadata"]
-    told = {"apiVersion": made["apiVersion"], "kind": made["kind"]}
-    return {**told, "name": meta["name"], "uid": meta["uid"]}
+    owner = fake.put(collection, manifest)
+    meta = owner["metadata"]
+    kind = {"apiVersion": owner["apiVersion"], "kind": owner["kind"]}
+    return {**kind, "name": meta["name"], "uid": meta["uid"]}
 
 
 def put_job_set(fake: FakeKube, name: str, replicas: object = 1) -> None:
-    """A JobSet of two parts, a Job of each and their gated pods: two and two."""
+    """Create a JobSet of two parts, a Job for each, and two gated pods for each Job."""
     counts = {"parallelism": 2, "completions": 2, "completionMode": "Indexed"}
     parts = [
         {"name": part, "replicas": replicas, "template": {"spec": counts}} for part in ("ps", "w")
@@ -98,16 +98,16 @@ def put_job_set(fake: FakeKube, name: str, replicas: object = 1) -> None:
     for part in ("ps", "w"):
         job = put_owner(fake, paths.JOBS, named(f"{name}-{part}-0", top, spec=counts))
         for index in range(2):
-            made = named(f"{name}-{part}-0-{index}", job)["metadata"]
-            made["labels"] = {
+            meta = named(f"{name}-{part}-0-{index}", job)["metadata"]
+            meta["labels"] = {
                 "jobset.sigs.k8s.io/jobset-name": name,
                 "jobset.sigs.k8s.io/replicatedjob-name": part,
                 labels.JOB_INDEX_LABEL: str(index),
             }
-            fake.put(paths.PODS, pod(made["name"], metadata=made))
+            fake.put(paths.PODS, pod(meta["name"], metadata=meta))
 
 
-async def test_a_kind_that_is_installed_later_is_read_without_a_restart(fake: FakeKube) -> None:
+async def test_a_kind_that_is_installed_later_is_observed_without_a_restart(fake: FakeKube) -> None:
     async with extender(fake) as running, MiniScheduler(fake, running.scheduler_url).running():
         await eventually(lambda: ready(running))
         fake.install(JOB_SETS)
@@ -115,7 +115,7 @@ async def test_a_kind_that_is_installed_later_is_read_without_a_restart(fake: Fa
         await eventually(lambda: len(bound(fake)) == 4)
 
 
-async def test_a_group_that_is_declared_makes_its_pods_a_gang(fake: FakeKube) -> None:
+async def test_the_pods_of_a_pod_group_are_a_gang(fake: FakeKube) -> None:
     fake.install(GROUPS)
     fake.put(GROUPS, named("g", spec={"minMember": 3}))
     in_group = {"labels": {"scheduling.x-k8s.io/pod-group": "g"}}
@@ -128,7 +128,7 @@ async def test_a_group_that_is_declared_makes_its_pods_a_gang(fake: FakeKube) ->
         await eventually(lambda: len(bound(fake)) == 3)
 
 
-async def test_what_may_not_be_read_holds_up_its_own_jobs_alone(
+async def test_a_kind_without_the_right_to_list_it_delays_only_its_own_jobs(
     fake: FakeKube, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(optional_kind, "RETRY_SECONDS", 0.1)
@@ -142,9 +142,9 @@ async def test_what_may_not_be_read_holds_up_its_own_jobs_alone(
         fake.put(paths.PODS, pod("alone"))
         await eventually(lambda: "alone" in bound(fake))
         await eventually(lambda: fake.faults.left == 0)
-        told = [r.message for r in caplog.records if "jobsets.jobset" in r.message]
-        assert len(told) == 1, told
-        assert "gang sizes of its pods must be stated: 403 Forbidden" in told[0]
+        lines = [r.message for r in caplog.records if "jobsets.jobset" in r.message]
+        assert len(lines) == 1, lines
+        assert "gang sizes of its pods must be stated: 403 Forbidden" in lines[0]
         allowed.gate.set()
         await eventually(lambda: len(bound(fake)) == 5)
 
@@ -158,61 +158,61 @@ async def test_a_bad_object_is_named_and_left_out(
     async with extender(fake) as running, MiniScheduler(fake, running.scheduler_url).running():
         await eventually(lambda: len(bound(fake)) == 4)
         await waits(running, "odd", "GangSizeUnknown")
-    (told,) = {r.message for r in caplog.records if "skipped" in r.message}
-    assert told.startswith("skipped default/odd: ")
-    assert "$.spec.replicatedJobs[0].replicas" in told
+    (line,) = {r.message for r in caplog.records if "skipped" in r.message}
+    assert line.startswith("skipped default/odd: ")
+    assert "$.spec.replicatedJobs[0].replicas" in line
 
 
-async def test_a_kind_that_goes_is_forgotten_and_read_again_when_it_is_back(
+async def test_the_objects_of_a_kind_go_and_come_with_the_kind(
     fake: FakeKube,
 ) -> None:
     for collection, spec in ((RAY_CLUSTERS, {}), (GROUPS, {"minMember": 2})):
         fake.install(collection)
         fake.put(collection, named(collection.rpartition("/")[2], spec=spec))
     async with extender(fake) as running:
-        await eventually(lambda: known(running) == {"rayclusters", "podgroups"})
+        await eventually(lambda: observed(running) == {"rayclusters", "podgroups"})
         fake.uninstall(RAY_CLUSTERS)
-        await eventually(lambda: known(running) == {"podgroups"})
+        await eventually(lambda: observed(running) == {"podgroups"})
         assert await ready(running)
         fake.install(RAY_CLUSTERS)
         fake.put(RAY_CLUSTERS, named("again", spec={}))
-        await eventually(lambda: known(running) == {"again", "podgroups"})
+        await eventually(lambda: observed(running) == {"again", "podgroups"})
 
 
 @pytest.mark.parametrize("version", ["v1alpha2", "v1beta1"])
-async def test_the_version_that_the_server_has_is_read(fake: FakeKube, version: str) -> None:
+async def test_the_version_that_the_server_has_is_observed(fake: FakeKube, version: str) -> None:
     collection = IN_TREE.format(version)
     fake.install(collection)
     spec = {"schedulingPolicy": {"gang": {"minCount": 2}}}
     fake.put(collection, named("g", spec=spec))
     async with extender(fake) as running:
-        await eventually(lambda: known(running) == {"g"})
+        await eventually(lambda: observed(running) == {"g"})
 
 
 async def test_missing_kinds_cost_no_request_of_their_own(fake: FakeKube) -> None:
     async with extender(fake) as running:
         await eventually(lambda: ready(running))
         await eventually(lambda: fake.verbs("apis").count("get") > 5)
-    kinds = {one.kind.path.rpartition("/")[2] for one in observer(running).optional}
+    kinds = {optional.kind.path.rpartition("/")[2] for optional in observer(running).optional}
     # of Kubernetes itself, and ours
     kinds -= {"jobs", "deployments", "replicasets", "migrations"}
     assert not kinds & {call.resource for call in fake.calls}
 
 
 @pytest.mark.parametrize("answer", [FORBIDDEN, kube_faults.Answer(404, "NotFound")])
-async def test_where_the_groups_are_hidden_each_kind_is_tried(
+async def test_each_kind_is_tried_if_the_api_groups_cannot_be_listed(
     fake: FakeKube, answer: kube_faults.Answer
 ) -> None:
     fake.install(RAY_CLUSTERS)
     fake.put(RAY_CLUSTERS, named("r", spec={}))
     fake.faults.order("get", paths.GROUPS, *([answer] * 1000))
     async with extender(fake) as running:
-        await eventually(lambda: known(running) == {"r"})
+        await eventually(lambda: observed(running) == {"r"})
         await eventually(lambda: ready(running))
         assert fake.verbs("jobsets") == ["list"]
 
 
-async def test_a_kind_that_the_server_fails_to_list_is_not_waited_for(
+async def test_readiness_does_not_wait_for_a_kind_that_cannot_be_listed(
     fake: FakeKube, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(observe_observer, "PATIENCE_SECONDS", 0.2)
@@ -222,23 +222,21 @@ async def test_a_kind_that_the_server_fails_to_list_is_not_waited_for(
     async with extender(fake) as running:
         assert not await ready(running)
         await eventually(lambda: ready(running))
-        await eventually(lambda: known(running) == {"r"})
+        await eventually(lambda: observed(running) == {"r"})
 
 
-async def test_only_what_the_settings_name_is_read(fake: FakeKube) -> None:
+async def test_only_the_kinds_in_the_settings_are_observed(fake: FakeKube) -> None:
     for collection in (RAY_CLUSTERS, GROUPS):
         fake.install(collection)
         fake.put(collection, named(collection.rpartition("/")[2], spec={}))
     read = {"read": ["podgroups.scheduling.x-k8s.io"]}
     async with extender(fake, kinds=read) as running:
         await eventually(lambda: ready(running))
-        assert known(running) == {"podgroups"}
+        assert observed(running) == {"podgroups"}
         assert "rayclusters" not in {call.resource for call in fake.calls}
 
 
-async def test_decisions_that_owners_and_groups_shaped_replay(
-    fake: FakeKube, tmp_path: Path
-) -> None:
+async def test_decisions_about_owners_and_groups_replay(fake: FakeKube, tmp_path: Path) -> None:
     fake.install(JOB_SETS)
     fake.install(GROUPS)
     fake.put(GROUPS, named("g", spec={"minMember": 3}))
@@ -250,18 +248,18 @@ async def test_decisions_that_owners_and_groups_shaped_replay(
     ):
         await eventually(lambda: len(bound(fake)) == 4)
         fake.uninstall(JOB_SETS)
-        await eventually(lambda: "it" not in known(running))
+        await eventually(lambda: "it" not in observed(running))
     settings = ExtenderSettings.model_validate(QUICK)
     params = core_parameters(settings, labels.SCHEDULER_NAME)
     assert await asyncio.to_thread(replay.run, tmp_path, params) == 0
 
 
-async def test_a_device_class_that_comes_later_lets_waiting_pods_go(
+async def test_a_device_class_that_comes_later_releases_waiting_pods(
     fake: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """No node offers what they ask for; the log has the class, so it replays (defect B8)."""
-    asks = {"requests": {"cpu": "1", "example.com/gpu": "1"}}
-    containers = [{"name": "main", "image": "x", "resources": asks}]
+    """No node offers what they request; the log has the class, so it replays (defect B8)."""
+    resources = {"requests": {"cpu": "1", "example.com/gpu": "1"}}
+    containers = [{"name": "main", "image": "x", "resources": resources}]
     section = {"directory": tmp_path}
     async with (
         extender(fake, decision_log=section) as running,

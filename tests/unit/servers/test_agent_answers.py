@@ -1,4 +1,4 @@
-"""What agents are told: commands from the replica that acts, and which pods are on their node."""
+"""Answers to agents: commands from the leader, and the pods of their node."""
 
 import threading
 from typing import Any
@@ -30,8 +30,8 @@ from tests.unit.core.clusters import store_of
 PODS = [make_pod("train-0", job="train", node="node-0"), make_pod("train-1", job="train", node="b")]
 
 
-class Desk:
-    """Answers over a real store; ``notified`` counts who was woken."""
+class Listener:
+    """Answers over a real store; ``notified`` counts the notifications."""
 
     def __init__(self) -> None:
         self.store = store_of(make_node("node-0"), make_node("b"), PODS)
@@ -58,8 +58,8 @@ class Desk:
         registry: CollectorRegistry = self.metrics.registry
         return registry.get_sample_value(f"shuntyard_{name}_total", labels)
 
-    def _take(self, heard: NodeHeartbeat):
-        report = merged(self.store.reported(heard.node), heard)
+    def _take(self, heartbeat: NodeHeartbeat):
+        report = merged(self.store.reported(heartbeat.node), heartbeat)
         self.store.report(report)
         return report
 
@@ -71,8 +71,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk() -> Desk:
-    return Desk()
+def listener() -> Listener:
+    return Listener()
 
 
 def migration(phase: MigrationPhase, name: str = "m", **fields) -> Migration:
@@ -100,90 +100,90 @@ def migration(phase: MigrationPhase, name: str = "m", **fields) -> Migration:
     )
 
 
-def test_the_replica_that_acts_asks_the_trainers_of_the_node(desk: Desk) -> None:
-    desk.store.apply(Upsert(migration(MigrationPhase.CHECKPOINT_REQUESTED)))
-    (command,) = desk.beat(1).commands
+def test_the_leader_requests_checkpoints_of_the_nodes_trainers(listener: Listener) -> None:
+    listener.store.apply(Upsert(migration(MigrationPhase.CHECKPOINT_REQUESTED)))
+    (command,) = listener.beat(1).commands
     assert command == wire.CheckpointRequest(
         id="r-1", uid=PODS[0].uid, deadline=50.0, hold_deadline=100.0, reason="x" * 1024
     )
-    assert desk.beat(2, node="b").commands == ()
-    assert desk.beat(2).commands == (command,), "until it is no longer wanted"
+    assert listener.beat(2, node="b").commands == ()
+    assert listener.beat(2).commands == (command,), "until the migration no longer needs it"
 
 
-def test_what_is_no_longer_wanted_is_cancelled(desk: Desk) -> None:
-    desk.store.apply(Upsert(migration(MigrationPhase.ABORTED)))
-    assert desk.beat().commands == (wire.CheckpointCancel(id="r-1", uid=PODS[0].uid),)
+def test_a_request_that_is_no_longer_needed_is_cancelled(listener: Listener) -> None:
+    listener.store.apply(Upsert(migration(MigrationPhase.ABORTED)))
+    assert listener.beat().commands == (wire.CheckpointCancel(id="r-1", uid=PODS[0].uid),)
 
 
-def test_a_standby_takes_heartbeats_and_commands_nothing(desk: Desk) -> None:
-    desk.acting = False
-    desk.store.apply(Upsert(migration(MigrationPhase.CHECKPOINT_REQUESTED)))
-    answer = desk.beat()
+def test_a_standby_merges_heartbeats_and_gives_no_commands(listener: Listener) -> None:
+    listener.acting = False
+    listener.store.apply(Upsert(migration(MigrationPhase.CHECKPOINT_REQUESTED)))
+    answer = listener.beat()
     assert (answer.acting, answer.commands) == (False, ())
-    assert desk.store.snapshot().reports["node-0"].complete
+    assert listener.store.snapshot().reports["node-0"].complete
 
 
-async def test_before_the_cluster_is_known_nothing_is_taken(desk: Desk) -> None:
-    desk.synced = False
-    assert desk.beat().cause is Cause.NOT_SYNCED
-    assert (await desk.answers.pods(NodeName("node-0"))).cause is Cause.NOT_SYNCED
-    assert desk.store.snapshot().reports == {}
+async def test_heartbeats_are_refused_before_the_cluster_is_observed(listener: Listener) -> None:
+    listener.synced = False
+    assert listener.beat().cause is Cause.NOT_SYNCED
+    assert (await listener.answers.pods(NodeName("node-0"))).cause is Cause.NOT_SYNCED
+    assert listener.store.snapshot().reports == {}
 
 
-def test_a_heartbeat_that_comes_twice_is_answered_twice_and_counts_once(desk: Desk) -> None:
+def test_a_repeated_heartbeat_is_answered_and_changes_nothing(listener: Listener) -> None:
     event = wire.Event(uid="u", at=1.0, kind="restart")
-    first = desk.beat(1, events=(event,))
-    generation = desk.store.generation
-    assert desk.beat(1, events=(event,)) == first
-    assert desk.store.generation == generation
-    assert desk.counted("heartbeats", kind="full") == 1
-    assert desk.counted("heartbeats", kind="repeated") == 1
-    assert desk.counted("agent_events", kind="restart") == 1
+    first = listener.beat(1, events=(event,))
+    generation = listener.store.generation
+    assert listener.beat(1, events=(event,)) == first
+    assert listener.store.generation == generation
+    assert listener.counted("heartbeats", kind="full") == 1
+    assert listener.counted("heartbeats", kind="repeated") == 1
+    assert listener.counted("agent_events", kind="restart") == 1
 
 
-def test_who_waits_is_woken_by_news_and_not_by_steps(desk: Desk) -> None:
+def test_controllers_are_notified_of_news_and_not_of_steps(listener: Listener) -> None:
     def pod(**fields) -> wire.PodBody:
         given = {"metric": "loss", "source": "jsonl", "updated_at": 1.0, **fields}
         return wire.PodBody(uid=PODS[0].uid, progress=wire.ProgressBody(**given))
 
-    desk.beat(1, pods=(pod(step=1),))
-    assert desk.notified == 1
-    desk.beat(2, pods=(pod(step=2),), full=False)
-    assert desk.notified == 1
-    desk.beat(3, pods=(pod(step=3, category="converged"),), full=False)
-    assert desk.notified == 2
+    listener.beat(1, pods=(pod(step=1),))
+    assert listener.notified == 1
+    listener.beat(2, pods=(pod(step=2),), full=False)
+    assert listener.notified == 1
+    listener.beat(3, pods=(pod(step=3, category="converged"),), full=False)
+    assert listener.notified == 2
 
 
-def test_a_heartbeat_is_as_old_as_its_coming(desk: Desk) -> None:
-    desk.clock.reading = 1234.5
-    desk.beat()
-    assert desk.store.snapshot().reports["node-0"].received_at == 1234.5
+def test_the_age_of_a_report_counts_from_its_arrival(listener: Listener) -> None:
+    listener.clock.reading = 1234.5
+    listener.beat()
+    assert listener.store.snapshot().reports["node-0"].received_at == 1234.5
 
 
-async def test_the_pods_of_the_nodes_are_sorted_out_once_a_second(desk: Desk) -> None:
+async def test_pods_are_indexed_by_node_at_most_once_a_second(listener: Listener) -> None:
     async def names() -> list[str]:
-        return [pod.name for pod in (await desk.answers.pods(NodeName("node-0"))).pods]
+        return [pod.name for pod in (await listener.answers.pods(NodeName("node-0"))).pods]
 
     assert await names() == ["train-0"]
-    desk.store.apply(Upsert(make_pod("train-2", job="train", node="node-0")))
+    listener.store.apply(Upsert(make_pod("train-2", job="train", node="node-0")))
     assert await names() == ["train-0"]
-    desk.clock.pass_by(INDEX_SECONDS)
+    listener.clock.pass_by(INDEX_SECONDS)
     assert await names() == ["train-0", "train-2"]
 
 
-async def test_they_are_sorted_out_beside_the_event_loop(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+async def test_pods_are_indexed_beside_the_event_loop(
+    listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """(defect A8): every pod of the cluster is looked at for it."""
-    real, where = answers._by_node, set()
+    """(defect A8): the index has every pod of the cluster."""
+    real, names = answers._by_node, set()
 
     def watched(snapshot: Snapshot) -> Any:
-        where.add(threading.current_thread().name)
+        names.add(threading.current_thread().name)
         return real(snapshot)
 
     monkeypatch.setattr(answers, "_by_node", watched)
-    await desk.answers.pods(NodeName("node-0"))
-    assert [name.startswith("shuntyard-agents") for name in where] == [True]
+    await listener.answers.pods(NodeName("node-0"))
+    assert [name.startswith("shuntyard-agents") for name in names] == [True]
 
 
 def test_every_kind_of_event_is_counted() -> None:

@@ -1,4 +1,4 @@
-"""What a manifest for what-if may make of us: counted before anything is made (defect A3)."""
+"""Limits of the manifest of a what-if, counted before anything is created (defect A3)."""
 
 import json
 import tracemalloc
@@ -46,11 +46,11 @@ def labelled(count: int, **spec: Any) -> dict[str, Any]:
 
 
 def shaped(count: int) -> dict[str, Any]:
-    """A List of the pods of one job, each with another request."""
+    """Return a List of the pods of one job, each with another request."""
     marks = {"shuntyard.io/job": "mine"}
     items = [pod(f"p-{i}", labels=marks) for i in range(count)]
-    for number, one in enumerate(items):
-        one["spec"] = template(cpu=f"{number + 1}m")["spec"]
+    for number, item in enumerate(items):
+        item["spec"] = template(cpu=f"{number + 1}m")["spec"]
     return listed(*items)
 
 
@@ -153,10 +153,10 @@ TOO_MUCH: dict[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize(("body", "words"), TOO_MUCH.values(), ids=TOO_MUCH.keys())
-def test_a_manifest_that_asks_too_much_is_refused_before_it_is_made(
+def test_a_manifest_beyond_a_limit_is_refused_before_pods_are_created(
     body: Mapping[str, Any], words: tuple[str, ...]
 ) -> None:
-    """(defect A3): 12 kB of JobSet made a million Jobs first, and were counted then."""
+    """(defect A3): 12 kB of JobSet created a million Jobs before they were counted."""
     data = json.dumps(body).encode()
     tracemalloc.start()
     try:
@@ -182,6 +182,6 @@ ENOUGH: dict[str, tuple[Mapping[str, Any], int]] = {
 
 
 @pytest.mark.parametrize(("body", "pods"), ENOUGH.values(), ids=ENOUGH.keys())
-def test_what_is_within_the_limits_is_read(body: Mapping[str, Any], pods: int) -> None:
-    found = manifests.read(json.dumps(body).encode(), "default", "shuntyard")
-    assert len(found.pods) == pods
+def test_a_manifest_within_the_limits_is_read(body: Mapping[str, Any], pods: int) -> None:
+    supposed = manifests.read(json.dumps(body).encode(), "default", "shuntyard")
+    assert len(supposed.pods) == pods

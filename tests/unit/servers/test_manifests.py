@@ -1,4 +1,4 @@
-"""Manifests of jobs to the pods that their controllers make: job, roles, ranks and gang size."""
+"""Manifests are parsed into the pods of their controllers: job, roles, ranks and gang size."""
 
 import json
 from collections.abc import Mapping
@@ -38,8 +38,8 @@ def pod(name: str, **meta: Any) -> dict[str, Any]:
 
 
 def kubeflow(kind: str, field: str, **roles: int) -> dict[str, Any]:
-    found = {role: {"replicas": count, "template": template()} for role, count in roles.items()}
-    return manifest(kind, "kubeflow.org/v1", {field: found})
+    specs = {role: {"replicas": count, "template": template()} for role, count in roles.items()}
+    return manifest(kind, "kubeflow.org/v1", {field: specs})
 
 
 def read(body: MANIFEST, namespace: str = "default") -> hypothetical.HypotheticalJob:
@@ -47,7 +47,7 @@ def read(body: MANIFEST, namespace: str = "default") -> hypothetical.Hypothetica
 
 
 def view(body: MANIFEST) -> jobs.Job:
-    """The job as the engine sees it."""
+    """Return the job as decisions see it."""
     snapshot, supposed = snapshot_of(make_node()), read(body)
     key = hypothetical.key_of(supposed, snapshot)
     return job_views.view(hypothetical.with_job(snapshot, supposed, "shuntyard", 5.0), key)
@@ -86,11 +86,11 @@ ONLY_LIMITED: dict[str, MANIFEST] = {
 
 
 @pytest.mark.parametrize("body", ONLY_LIMITED.values(), ids=ONLY_LIMITED.keys())
-def test_a_resource_that_is_only_limited_is_asked_for(body: MANIFEST) -> None:
-    """The API server fills the request in when it makes the pod (defect B1)."""
+def test_a_resource_with_only_a_limit_is_requested(body: MANIFEST) -> None:
+    """The API server sets the request when it creates the pod (defect B1)."""
     supposed = read(body)
-    asked = dict(supposed.pods[0].shape.requests)
-    assert (asked[GPU], asked["cpu"]) == (2, 1000)
+    requests = dict(supposed.pods[0].shape.requests)
+    assert (requests[GPU], requests["cpu"]) == (2, 1000)
     assert f"requests that are not stated are the limits: {GPU}" in supposed.notes
 
 
@@ -110,7 +110,7 @@ JOB_SET = {
         },
     ]
 }
-SEEN: dict[str, tuple[MANIFEST, str, int | None, list[str]]] = {
+VIEWED: dict[str, tuple[MANIFEST, str, int | None, list[str]]] = {
     "a pod": (pod("mine"), "default/pod/mine", 1, [" None"]),
     "a job": (job(), "default/job/mine", 1, [" None"]),
     "an indexed job": (
@@ -176,48 +176,48 @@ SEEN: dict[str, tuple[MANIFEST, str, int | None, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("body", "key", "size", "members"), SEEN.values(), ids=SEEN.keys())
-def test_the_engine_sees_the_job_as_if_its_controller_had_made_it(
+@pytest.mark.parametrize(("body", "key", "size", "members"), VIEWED.values(), ids=VIEWED.keys())
+def test_a_supposed_job_is_viewed_as_if_its_controller_had_created_it(
     body: MANIFEST, key: str, size: int | None, members: list[str]
 ) -> None:
-    seen = view(body)
-    assert (seen.key, seen.problem) == (key, None)
-    assert sorted(f"{m.role} {m.index}" for m in seen.members) == members
-    assert seen.min_available == size
-    assert {member.state for member in seen.members} == {jobs.State.GATED}
-    assert seen.created_at == 5.0
+    viewed = view(body)
+    assert (viewed.key, viewed.problem) == (key, None)
+    assert sorted(f"{m.role} {m.index}" for m in viewed.members) == members
+    assert viewed.min_available == size
+    assert {member.state for member in viewed.members} == {jobs.State.GATED}
+    assert viewed.created_at == 5.0
 
 
-def test_amounts_may_be_numbers_as_yaml_has_them() -> None:
+def test_amounts_may_be_numbers_as_in_yaml() -> None:
     body = manifest("Job", "batch/v1", {"template": template(cpu=2)})
     assert dict(read(body).pods[0].shape.requests)["cpu"] == 2000
     body = manifest("Job", "batch/v1", {"template": template(cpu=0.5)})
     assert dict(read(body).pods[0].shape.requests)["cpu"] == 500
 
 
-def test_what_makes_no_pods_is_left_out_and_said() -> None:
+def test_objects_without_pods_are_left_out_with_a_note() -> None:
     service = manifest("Service", "v1", {})
     body = {"kind": "List", "apiVersion": "v1", "items": [service, job(), service]}
-    found = read(body)
-    assert len(found.pods) == 1
-    assert found.notes == ("left out: Service of v1",)
+    supposed = read(body)
+    assert len(supposed.pods) == 1
+    assert supposed.notes == ("left out: Service of v1",)
 
 
-def test_a_scheduler_that_is_not_ours_is_said() -> None:
+def test_another_scheduler_gets_a_note() -> None:
     body = manifest("Job", "batch/v1", {"template": template(schedulerName="other")})
     assert read(body).notes == ("schedulerName is other: supposed to be shuntyard",)
 
 
-def test_a_gate_of_somebody_else_holds_the_pod() -> None:
+def test_a_foreign_scheduling_gate_holds_the_pod() -> None:
     gates = [{"name": "kueue.x-k8s.io/admission"}]
-    seen = view(manifest("Job", "batch/v1", {"template": template(schedulingGates=gates)}))
-    assert [member.state for member in seen.members] == [jobs.State.HELD]
+    viewed = view(manifest("Job", "batch/v1", {"template": template(schedulingGates=gates)}))
+    assert [member.state for member in viewed.members] == [jobs.State.HELD]
 
 
 BAD: dict[str, tuple[bytes, tuple[str, ...]]] = {
     "no JSON": (b"{", ("manifest",)),
     "no UTF-8": (b'{"kind": "\xff"}', ("manifest", "utf-8")),
-    "no UTF-8 where nobody looks": (
+    "no UTF-8 in an unknown field": (
         b'{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": {}, "o": "\xff"}',
         ("Pod", "utf-8"),
     ),
@@ -241,19 +241,19 @@ BAD: dict[str, tuple[bytes, tuple[str, ...]]] = {
         json.dumps(manifest("Job", "batch/v1", {})).encode(),
         ("Job mine", "`template`", "`$.spec`"),
     ),
-    "a number that is none": (
+    "a number that is a word": (
         json.dumps(job(parallelism="four")).encode(),
         ("Job mine", "`$.spec.parallelism`"),
     ),
-    "an amount that is none": (
+    "an amount that is a word": (
         json.dumps(manifest("Job", "batch/v1", {"template": template(cpu="much")})).encode(),
         ("Job mine: pod template", "cpu", "much"),
     ),
-    "an amount that is none, and nothing before it": (
+    "an amount without a number": (
         json.dumps(manifest("Job", "batch/v1", {"template": template(cpu="x")})).encode(),
         ("Job mine: pod template: request of cpu: 'x' is not a Kubernetes quantity",),
     ),
-    "an annotation that is no text": (
+    "an annotation that is a number": (
         json.dumps(
             job(template={**template(), "metadata": {"annotations": {labels.MIN_AVAILABLE: 3}}})
         ).encode(),
@@ -281,14 +281,14 @@ BAD: dict[str, tuple[bytes, tuple[str, ...]]] = {
         b'{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "List"}]}',
         ("kind", "List of v1"),
     ),
-    "what is nested without end": (
+    "an object that is nested very deeply": (
         b'{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": '
         + b'{"a":' * 100_000
         + b"1"
         + b"}" * 100_001,
         ("manifest", "nested less deeply"),
     ),
-    "less than no pod": (
+    "a negative number of pods": (
         json.dumps(job(parallelism=-1)).encode(),
         ("-1 pods",),
     ),
@@ -304,6 +304,6 @@ def test_a_manifest_that_cannot_be_used_names_the_field(
     assert [word for word in words if word not in str(refused.value)] == []
 
 
-def test_every_kind_with_an_owner_that_can_be_supposed_is_read_as_observed() -> None:
+def test_every_supposable_kind_with_an_owner_has_a_decoder() -> None:
     owned = set(registry.understood()) - {("Pod", "")}
     assert owned <= manifests._OWNERS.keys()

@@ -1,4 +1,4 @@
-"""What somebody must not hear of goes, by entry and by name; the rest stays as it was."""
+"""Redaction removes entries and names of hidden namespaces; the rest stays as it was."""
 
 import json
 from typing import Any
@@ -27,39 +27,39 @@ def job(namespace: str, **changes: object) -> api.JobEntry:
     return api.JobEntry(**{**given, **changes})  # type: ignore[arg-type]
 
 
-def left(body: api.Response, hidden: set[str]) -> Any:
-    seen = (KNOWN | redacting.listed_namespaces(body)) - hidden
-    return redacting.without_names(redacting.keep_namespaces(body, seen), seen, KNOWN)
+def redacted(body: api.Response, hidden: set[str]) -> Any:
+    visible = (KNOWN | redacting.listed_namespaces(body)) - hidden
+    return redacting.without_names(redacting.keep_namespaces(body, visible), visible, KNOWN)
 
 
-def told(body: api.Response, hidden: set[str]) -> str:
-    found = left(body, hidden)
-    msgspec.convert(found, type(body))  # it is still what clients read
-    return json.dumps(found)
+def text_of(body: api.Response, hidden: set[str]) -> str:
+    answer = redacted(body, hidden)
+    msgspec.convert(answer, type(body))  # clients can still decode it
+    return json.dumps(answer)
 
 
-def test_entries_of_hidden_namespaces_go() -> None:
+def test_entries_of_hidden_namespaces_are_removed() -> None:
     body = api.JobsResponse(generated_at=1.0, entries=(job("red"), job("blue")))
     assert redacting.listed_namespaces(body) == {"red", "blue"}
-    text = told(body, {"blue"})
+    text = text_of(body, {"blue"})
     assert ("red" in text, "blue" in text) == (True, False)
 
 
-def test_a_namespace_is_spoken_of_even_if_it_is_gone() -> None:
+def test_a_namespace_is_listed_even_if_it_is_gone() -> None:
     body = api.JobsResponse(generated_at=1.0, entries=(job("gone"),))
     assert redacting.listed_namespaces(body) == {"gone"}
-    assert "gone" not in told(body, {"gone"})
+    assert "gone" not in text_of(body, {"gone"})
 
 
-def test_shares_of_hidden_namespaces_go() -> None:
+def test_shares_of_hidden_namespaces_are_removed() -> None:
     entry = NamespaceEntry(
         namespace="blue", waiting=1, running=1, held={}, share=0.5, weight=1.0, guaranteed_share=0.1
     )
     body = NamespacesResponse(generated_at=1.0, acting=True, fair_share=True, entries=(entry,))
-    assert "blue" not in told(body, {"blue"})
+    assert "blue" not in text_of(body, {"blue"})
 
 
-def test_the_job_that_gets_the_room_of_a_visible_one_loses_its_name() -> None:
+def test_the_hidden_job_that_starts_in_place_of_a_visible_one_loses_its_name() -> None:
     entry = RescaleEntry(
         namespace="red", id="1", job="fit", kind="job", cause="SavesTime", before=3, to=2,
         phase="Asked", open=True, begun_at=1.0, since=1.0, starts="blue/job/fit",
@@ -69,10 +69,10 @@ def test_the_job_that_gets_the_room_of_a_visible_one_loses_its_name() -> None:
     kept = Declined(job="red/job/a", reason="x", message="not before blue/job/fit.", at=1.0)
     body = RescalesResponse(generated_at=1.0, acting=True, entries=(entry,), declined=(gone, kept))
     assert redacting.named_namespaces(body, KNOWN) == {"red", "blue"}
-    found = left(body, {"blue"})
-    assert found["entries"][0]["starts"] == HIDDEN
-    assert found["entries"][0]["message"] == f"room for {HIDDEN}; red/job/fit has most"
-    assert [one["message"] for one in found["declined"]] == [f"not before {HIDDEN}."]
+    answer = redacted(body, {"blue"})
+    assert answer["entries"][0]["starts"] == HIDDEN
+    assert answer["entries"][0]["message"] == f"room for {HIDDEN}; red/job/fit has most"
+    assert [entry["message"] for entry in answer["declined"]] == [f"not before {HIDDEN}."]
 
 
 def explained(says: str, subject: str) -> api.ExplainResponse:
@@ -89,14 +89,14 @@ def test_an_explanation_keeps_its_sentences_without_names() -> None:
     body = explained("wait until blue/job/a and deep-blue/x-1 end", "blue/job/a")
     assert redacting.listed_namespaces(body) == {"red", "blue"}
     assert redacting.named_namespaces(body, KNOWN) == {"red", "blue", "deep-blue"}
-    found = left(body, {"blue", "deep-blue"})
-    assert [one["job"] for one in found["ahead"]] == ["red/job/b"]
-    (change,) = found["changes"]
+    answer = redacted(body, {"blue", "deep-blue"})
+    assert [entry["job"] for entry in answer["ahead"]] == ["red/job/b"]
+    (change,) = answer["changes"]
     assert change["says"] == f"wait until {HIDDEN} and {HIDDEN} end"
     assert change["steps"][0]["subject"] == HIDDEN
 
 
-STAY = [
+NO_NAMES = [
     "nvidia.com/gpu",
     "example.com/blue",
     "3/4",
@@ -107,11 +107,11 @@ STAY = [
 ]
 
 
-@pytest.mark.parametrize("text", STAY)
-def test_what_only_looks_like_it_stays(text: str) -> None:
+@pytest.mark.parametrize("text", NO_NAMES)
+def test_text_that_only_looks_like_a_name_stays(text: str) -> None:
     body = explained(f"needs {text}", "red/job/fit")
-    found = left(body, {"blue", "com"})
-    assert found["changes"][0]["says"] == f"needs {text}"
+    answer = redacted(body, {"blue", "com"})
+    assert answer["changes"][0]["says"] == f"needs {text}"
 
 
 UNKNOWN = {
@@ -127,15 +127,15 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(("says", "want"), UNKNOWN.values(), ids=UNKNOWN)
-def test_a_job_of_a_namespace_that_nobody_knows_is_nobodys_to_see(says: str, want: str) -> None:
-    """It was deleted since the text was written, or its Namespace has not been heard of yet."""
-    (change,) = left(explained(says, "red/job/fit"), {"blue"})["changes"]
+def test_a_job_of_an_unknown_namespace_is_hidden(says: str, want: str) -> None:
+    """It was deleted since the text was written, or its Namespace is not observed yet."""
+    (change,) = redacted(explained(says, "red/job/fit"), {"blue"})["changes"]
     assert change["says"] == want
 
 
-def test_what_an_answer_is_about_stays_even_if_its_namespace_is_unknown() -> None:
+def test_the_subject_of_an_answer_stays_even_if_its_namespace_is_unknown() -> None:
     body = msgspec.structs.replace(explained("new/job/fit waits", "new/job/fit"), namespace="new")
-    (change,) = left(body, set())["changes"]
+    (change,) = redacted(body, set())["changes"]
     assert (change["says"], change["steps"][0]["subject"]) == ("new/job/fit waits", "new/job/fit")
 
 
@@ -151,9 +151,9 @@ between = st.sampled_from([" ", ", ", " (", "'", "=", ": ", "; ", "\n", '"'])
 
 
 @given(st.lists(st.tuples(between, keys), min_size=1, max_size=6))
-def test_no_job_is_named_to_who_does_not_see_it(parts: list[tuple[str, str]]) -> None:
+def test_a_hidden_job_is_never_named(parts: list[tuple[str, str]]) -> None:
     says = "".join(before + key for before, key in parts)
-    (change,) = left(explained(says, "red/job/fit"), KNOWN - {"red"})["changes"]
+    (change,) = redacted(explained(says, "red/job/fit"), KNOWN - {"red"})["changes"]
     expected = (key if key.startswith("red/") else HIDDEN for _, key in parts)
     assert change["says"] == "".join(
         before + shown for (before, _), shown in zip(parts, expected, strict=True)
