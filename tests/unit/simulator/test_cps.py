@@ -1,4 +1,4 @@
-"""The experiments of CPS: orders, who is left out, where pods go, and the two weaknesses."""
+"""The experiments of CPS: orders, the job left out, nodes of pods, and the two weaknesses."""
 
 from dataclasses import replace
 from itertools import permutations
@@ -63,7 +63,7 @@ def test_cps_puts_each_server_with_half_of_the_workers_and_binds_servers_first()
     assert result.crossing["CPS"] == 0.5
 
 
-def test_the_built_in_spreads_pods_over_equal_nodes_until_they_are_full() -> None:
+def test_the_built_in_scheduler_spreads_pods_over_equal_nodes_until_they_are_full() -> None:
     job = live.job("j", 2, 6, 2)
     rng = seeds.generator(1)
     spread_out = live.placed(job, live.machines(9, 28), rng)
@@ -83,7 +83,7 @@ def test_the_built_in_order_uses_only_classes_and_creation() -> None:
     assert live.order(live.submitted(jobs)) == ("c", "a", "b")
 
 
-def test_a_third_job_turns_two_others_around() -> None:
+def test_a_third_job_reverses_two_others() -> None:
     rows = flaws.reversal(PARAMS).rows
     assert [row[3] for row in rows] == ["equal", "B first", "A first"]
     assert [round(float(str(v)), 1) for row in rows for v in row[1:3]] == [
@@ -99,8 +99,8 @@ def test_a_small_job_starves_as_printed_and_does_not_with_ageing_or_a_kept_maxim
     assert aged < 60 < kept < 80
 
 
-def test_the_order_of_the_settings_does_not_reach_the_experiment() -> None:
-    """CPS is what is shown, whatever order the extender is set to."""
+def test_the_order_of_the_settings_does_not_change_the_experiment() -> None:
+    """CPS is shown, whatever the order in the extender's settings."""
     weighted = Options(seeds=1, processes=1, parameters=CoreParameters(order=Order.WEIGHTING))
     ours = cps_jobs.run(Options(seeds=1, processes=1)).tables[0]
     assert cps_jobs.run(weighted).tables[0] == ours

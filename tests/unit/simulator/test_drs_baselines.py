@@ -1,4 +1,4 @@
-"""The training operator and DRAGON do what their code does."""
+"""The training operator and DRAGON as their code acts."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def test_the_operator_binds_a_part_of_a_job_and_starts_it_later():
     assert running(site) == {"b": (("n1",), ("n1", "n1"))}
 
 
-# free CPU of the nodes, job, reservations
+# free CPU of the nodes, job, nodes of its pods
 PLACEMENTS = {
     "the first node that holds all": ([2000, 3000, 3000], job(), (("n2",), ("n2", "n2"))),
     "node by node, the server with most workers": (

@@ -1,4 +1,4 @@
-"""The experiments about DRS: what is drawn, that the policy is what decides, and what is said."""
+"""The experiments on DRS: their workload, the effect of the policy, and their report."""
 
 from dataclasses import replace
 
@@ -44,7 +44,7 @@ def test_initial_counts_can_be_changed():
 
 
 class Forgetful(Scaler):
-    """Asks the policy every time."""
+    """Runs the policy every time."""
 
     def act(self, site, now):
         self._settled = None
@@ -53,7 +53,7 @@ class Forgetful(Scaler):
 
 @pytest.mark.parametrize("speed", setting.SPEEDS)
 @pytest.mark.parametrize("experiment", setting.EXPERIMENTS)
-def test_not_asking_where_nothing_has_changed_changes_nothing(speed, experiment):
+def test_skipping_the_policy_without_changes_changes_nothing(speed, experiment):
     jobs = setting.jobs(5, experiment, speed)
     for params in (ScalingParameters(), ScalingParameters(marginal_gain=False, reserve=True)):
         asked = run(jobs, setting.NODES, Forgetful(params))

@@ -16,7 +16,7 @@ def task(uid, at, work, host="a", most=1.0):
 
 @dataclass
 class Mover:
-    """Orders moves at given times, and writes down when it was asked."""
+    """Orders moves at given times, and records its calls."""
 
     orders: dict = field(default_factory=dict)
     looks: list = field(default_factory=list)
@@ -95,7 +95,7 @@ def test_a_moving_job_cannot_be_moved():
         fluid.play([Mover({0.0: [("x", "b"), ("x", "a")]})])
 
 
-def test_a_job_cannot_be_moved_to_where_it_is():
+def test_a_job_cannot_be_moved_to_its_own_host():
     fluid = Fluid([task("x", 0, 20)], ("a", "b"))
     with pytest.raises(ValueError, match="cannot move to a"):
         fluid.play([Mover({0.0: [("x", "a")]})])
@@ -107,7 +107,7 @@ def test_rules_act_at_arrivals_ends_and_ticks():
     assert mover.looks == [(0, False), (10, True), (20, True), (30, True), (40, True), (50, True)]
 
 
-def test_what_happens_at_one_instant_is_seen_at_once():
+def test_events_of_one_instant_are_seen_together():
     mover = Mover()
     tasks = [task("x", 0, 10), task("y", 10, 10)]
     Fluid(tasks, ("a",)).play([mover], interval_seconds=10)

@@ -1,4 +1,4 @@
-"""How the loss of a training job falls."""
+"""The fall of the loss of a training job."""
 
 import numpy as np
 import pytest
@@ -21,12 +21,12 @@ def test_the_loss_falls_from_one_to_its_floor():
     assert curve.loss(0.5) == pytest.approx(0.64 + 0.36 * (1 - curve.gained(0.5)))
 
 
-def test_a_share_of_the_reduction_is_found_again():
+def test_the_step_of_a_share_of_the_reduction_has_that_share():
     curve = LossCurve(11.5, 0.1)
     assert curve.gained(curve.share_at(0.95)) == pytest.approx(0.95)
 
 
-def test_what_is_reported_is_the_loss_after_each_iteration_times_its_noise():
+def test_the_reported_value_is_the_loss_of_each_iteration_times_its_noise():
     curve = LossCurve(5.2, 0.64)
     noise = np.array([0.0, 0.1, 0.0, -0.1])
     expected = [curve.loss((i + 1) / 4) * (1 + noise[i]) for i in range(4)]

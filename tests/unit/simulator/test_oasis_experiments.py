@@ -53,7 +53,7 @@ SMALL = Setting(
 QUICK = Options(seeds=1, processes=1)
 
 
-def test_the_same_dice_draw_the_same_jobs_and_servers() -> None:
+def test_the_same_seed_draws_the_same_jobs_and_servers() -> None:
     one, same, other = (draw(Setting(40), generator(seed)) for seed in (3, 3, 4))
     assert one.jobs == same.jobs
     assert one.widths == same.widths
@@ -61,7 +61,7 @@ def test_the_same_dice_draw_the_same_jobs_and_servers() -> None:
     assert one.jobs != other.jobs
 
 
-def test_what_is_drawn_lies_in_the_papers_ranges() -> None:
+def test_drawn_values_lie_in_the_papers_ranges() -> None:
     drawn = draw(Setting(400), generator(5))
     assert [each.arrival for each in drawn.jobs] == sorted(each.arrival for each in drawn.jobs)
     for each, width in zip(drawn.jobs, drawn.widths, strict=True):
@@ -153,7 +153,7 @@ def _worth(each: TrainingJob, plan: tuple[int, ...]) -> float:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_optimum_is_that_of_trying_every_plan_and_no_policy_beats_it(seed: int) -> None:
+def test_the_optimum_equals_an_enumeration_and_no_policy_beats_it(seed: int) -> None:
     rng = np.random.default_rng(seed)
     jobs = [
         replace(
@@ -189,7 +189,7 @@ def test_a_certificate_is_never_below_the_optimum() -> None:
         assert result.ratio >= result.best_ratio >= 1.0 - 1e-9
 
 
-def test_an_admitted_job_is_done_by_the_slot_it_was_promised() -> None:
+def test_an_admitted_job_is_done_by_its_promised_slot() -> None:
     drawn = draw(SMALL, generator(8))
     policy = Planned(drawn, kappa(drawn), AdmissionParameters())
     run = play(drawn, policy)

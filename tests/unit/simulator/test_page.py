@@ -1,4 +1,4 @@
-"""What the page of the papers shows of an outcome, and of one that is not there."""
+"""The page of the papers shows an outcome, and one that is missing."""
 
 import argparse
 from pathlib import Path
@@ -88,7 +88,7 @@ def test_the_appendix_has_the_whole_outcome(folder: Path) -> None:
     }
 
 
-def test_the_appendix_links_to_no_overview_that_is_not_there(folder: Path) -> None:
+def test_the_appendix_links_to_no_missing_overview(folder: Path) -> None:
     assert "Overview" not in appendix.appendix(OUTCOME, "some-thing", folder)
 
 
@@ -97,7 +97,7 @@ def test_filling_twice_changes_nothing(folder: Path) -> None:
     assert page.filled(once, folder) == once
 
 
-def test_a_picture_is_shown_if_it_is_there(folder: Path) -> None:
+def test_a_picture_is_shown_if_it_exists(folder: Path) -> None:
     (folder / "some-thing.svg").write_text("<svg/>")
     assert "\n![Some thing](reproduction/some-thing.svg)\n" in page.filled(BLOCK, folder)
     assert "\n![Some thing](some-thing.svg)\n" in appendix.appendix(OUTCOME, "some-thing", folder)

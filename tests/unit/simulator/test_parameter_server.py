@@ -18,7 +18,7 @@ def job(name="a", at=0.0, *, work=100.0, wanted=2, least=1, most=4, speed=LINEAR
 
 
 class Scripted:
-    """Starts everything on n1, and does what a script says at its times."""
+    """Starts everything on n1, and acts by a script at its times."""
 
     def __init__(self, script=()):
         self.script = dict(script)
@@ -40,7 +40,7 @@ def test_a_job_ends_when_its_work_is_done():
     assert ends([job()], Scripted()) == {"a": 50.0}
 
 
-def test_a_change_of_workers_stops_it_for_one_pause():
+def test_a_change_of_workers_stops_a_job_for_one_pause():
     assert ends([job()], Scripted({15.0: ["n1"] * 4})) == {"a": pytest.approx(15 + 5 + 70 / 4)}
 
 
@@ -70,7 +70,7 @@ def test_the_scheduler_acts_at_arrivals_ends_and_ticks():
     assert scheduler.seen == [0.0, 7.0, 15.0, 20.0, 27.0]
 
 
-def test_what_ends_gives_its_room_back():
+def test_an_ended_job_frees_its_room():
     site = Site(NODES)
     one = job()
     site.waiting.append(one)
@@ -80,7 +80,7 @@ def test_what_ends_gives_its_room_back():
     assert site.free == NODES
 
 
-def test_several_jobs_may_change_places_at_once():
+def test_several_jobs_may_swap_places_at_once():
     site = Site({"n1": (3000, 100), "n2": (3000, 100)})
     for name, node in (("a", "n1"), ("b", "n2")):
         one = job(name)
@@ -90,7 +90,7 @@ def test_several_jobs_may_change_places_at_once():
     assert site.free == {"n1": (0, 70), "n2": (0, 70)}
 
 
-def test_more_than_there_is_cannot_be_taken():
+def test_requests_beyond_the_capacity_are_refused():
     with pytest.raises(ValueError, match="n1 has"):
         Site(NODES).take("n1", (9000, 0))
 

@@ -1,4 +1,4 @@
-"""What each task of a busy machine gets."""
+"""The share of each task of a busy machine."""
 
 import pytest
 
@@ -9,12 +9,12 @@ CASES = {
     "alone": (1.0, [1.0], None, [1.0]),
     "alone, with a limit": (1.0, [0.3], None, [0.3]),
     "equal parts": (1.0, [1.0, 1.0, 1.0, 1.0], None, [0.25] * 4),
-    "nobody is kept waiting": (1.0, [0.3, 0.3, 0.3], None, [0.3] * 3),
+    "all get what they want": (1.0, [0.3, 0.3, 0.3], None, [0.3] * 3),
     "what a limit leaves goes to the others": (1.0, [1.0, 0.2, 1.0], None, [0.4, 0.2, 0.4]),
     "limits of which only one binds": (1.0, [0.3, 0.9, 0.25], None, [0.3, 0.45, 0.25]),
     "by weight": (1.0, [1.0, 1.0], [3.0, 1.0], [0.75, 0.25]),
     "a heavy task with a limit": (1.0, [0.5, 1.0, 1.0], [8.0, 1.0, 1.0], [0.5, 0.25, 0.25]),
-    "nobody there": (1.0, [], None, []),
+    "no task": (1.0, [], None, []),
     "a machine of four": (4.0, [1.0, 2.0, 3.0], None, [1.0, 1.5, 1.5]),
 }
 

@@ -89,12 +89,12 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("name", "code", "said"), WRONG.values(), ids=WRONG.keys())
+@pytest.mark.parametrize(("name", "code", "text"), WRONG.values(), ids=WRONG.keys())
 def test_a_file_that_is_no_log_is_an_error(
-    name: str, code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, code: int, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "settings.yaml").write_text("gang: {}\n")
     assert main(["replay", "--log", str(tmp_path / name)]) == code
     err = capsys.readouterr().err
-    assert said in err
+    assert text in err
     assert "Errno" not in err

@@ -19,13 +19,13 @@ URGENT = Sigmoid(10.0, 5.0, 2.0)
 def widths(
     policy: SlotPolicy, jobs: list[TrainingJob], slot: int = 1, *, changed: bool = True
 ) -> dict[int, int]:
-    """Return how many workers each job has; nothing of it is done yet."""
+    """Return the number of workers of each job; no work is done yet."""
     unfinished = [Unfinished(n, each, each.work) for n, each in enumerate(jobs)]
     result = policy.allocate(slot, unfinished, changed=changed)
     return {index: placement.width for index, placement in result.items()}
 
 
-def test_fifo_does_not_let_a_job_pass_the_one_before_it() -> None:
+def test_fifo_never_starts_a_job_before_an_earlier_one() -> None:
     jobs = [job("a", work=40), job("b", work=40), job("c", work=40)]
     first = Fifo(workload(jobs, cluster([3.0, 2.0], [9.0]), [3, 3, 1]))
     assert widths(first, jobs) == {0: 3}
@@ -70,7 +70,7 @@ def test_the_repaired_drf_drops_a_job_when_it_becomes_hopeless() -> None:
     assert widths(policy, jobs, 5, changed=False) == {1: 4}
 
 
-def test_rrh_turns_away_a_job_whose_run_costs_the_others_more_than_it_is_worth() -> None:
+def test_rrh_turns_away_a_job_that_costs_the_others_more_than_its_value() -> None:
     urgent = job("a", work=8, utility=Sigmoid(100.0, 1.0, 2.0))
     cheap = job("b", work=8, utility=Sigmoid(20.0, 0.0, 5.0))
     work = workload([urgent, cheap], cluster([8.0], [9.0]))
@@ -91,7 +91,7 @@ def test_the_shortest_remaining_job_is_as_wide_as_it_can_be() -> None:
     assert widths(policy, jobs) == {0: 2, 1: 2}
 
 
-def test_density_counts_utility_by_what_is_needed() -> None:
+def test_density_is_utility_per_resource() -> None:
     jobs = [
         job("a", work=8, utility=Sigmoid(16.0, 0.0, 5.0)),
         job("b", work=4, utility=Sigmoid(10.0, 0.0, 5.0)),
@@ -107,7 +107,7 @@ def test_density_puts_a_job_that_is_too_late_last() -> None:
     assert widths(policy, jobs, 9) == {0: 2, 1: 2}
 
 
-def test_fluid_shares_grow_alike_until_something_is_full() -> None:
+def test_fluid_shares_grow_equally_until_a_resource_is_full() -> None:
     jobs = [job("a", most=2, cpu=1.0), job("b", most=99, cpu=2.0), job("c", most=99, cpu=2.0)]
     shares = fluid_shares(jobs, cluster([10.0], [999.0]))
     assert shares.tolist() == pytest.approx([0.2, 0.4, 0.4])

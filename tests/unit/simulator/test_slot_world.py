@@ -1,4 +1,4 @@
-"""The slot world: what it lets a policy do, and how it counts work and utility."""
+"""The slot world: actions it allows a policy, and its counts of work and utility."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,7 +12,7 @@ from tests.unit.simulator.slot_cases import cluster, job, workload
 
 
 class Scripted:
-    """Gives the same placements in every slot, and writes down what it was shown."""
+    """Gives the same placements in every slot, and records its inputs."""
 
     def __init__(self, placements: Mapping[int, Placement]) -> None:
         self.placements = placements
@@ -68,7 +68,7 @@ def test_the_world_refuses(placement: Placement) -> None:
         play(workload(jobs, cluster([3.0], [2.0])), Scripted({0: placement}))
 
 
-def test_the_world_refuses_a_job_that_is_not_there() -> None:
+def test_the_world_refuses_an_unknown_job() -> None:
     class Wrong(Scripted):
         def allocate(
             self, _slot: int, _unfinished: Sequence[Unfinished], *, changed: bool
@@ -109,7 +109,7 @@ def test_the_dominant_share_counts_the_servers_that_a_worker_needs() -> None:
     assert dominant(job("a", ratio=0.5), machines) == pytest.approx(0.5 / 5)
 
 
-def test_an_aggregate_has_what_all_servers_have() -> None:
+def test_an_aggregate_has_the_resources_of_all_servers() -> None:
     whole = aggregate(cluster([1.5, 2.0], [3.0, 4.0]))
     assert whole.worker_capacity[:, 1].tolist() == [3.5]
     assert whole.server_capacity[:, 1].tolist() == [7.0]

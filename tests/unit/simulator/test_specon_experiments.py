@@ -1,4 +1,4 @@
-"""SpeCon's tables and figures, made again from one or two seeds."""
+"""SpeCon's tables and figures, reproduced from one or two seeds."""
 
 from statistics import fmean
 

@@ -65,13 +65,13 @@ def test_a_job_whose_host_has_the_least_score_stays_and_has_used_its_move():
     assert (moves, tally.requests, tally.stays) == ("", 1, 1)
 
 
-def test_if_a_stay_is_no_move_the_task_requests_again():
+def test_a_task_requests_again_if_a_stay_counts_as_no_move():
     never = B.with_migration(rebalance=rebalanced(RebalanceWhen.NEVER))
     tally = played(BUSY, never.with_target(stay_counts_as_move=False))[1]
     assert tally.requests == tally.stays == 6  # at 120, 150, … 270
 
 
-def test_a_job_that_used_its_move_fills_a_host_that_ran_empty():
+def test_a_job_that_used_its_move_fills_an_empty_host():
     short = [task("v", "b", FALLS, work=65.0), task("w", "b", FALLS, work=65.0)]
     moves, tally, _ = played([*CROWDED, *short], B)
     assert moves == "150:x:a>b"
@@ -85,21 +85,21 @@ def test_a_job_is_rebalanced_once():
     assert played([*CROWDED, *short, *late], B)[0] == "150:x:a>b"
 
 
-def test_a_job_on_its_way_is_not_rebalanced():
+def test_a_moving_job_is_not_rebalanced():
     others = [task("v", "c", FALLS, work=140.0), task("p", "b", FALLS, at=130.0)]
     # c is empty from 140 on, but x stands still until 180
     moves = played([*CROWDED, *others], replace(B, pause_seconds=60.0), hosts="abc")[0]
     assert moves == "120:x:a>b 180:x:b>c"
 
 
-def test_a_move_costs_what_the_variant_says():
+def test_a_move_costs_the_pause_of_the_variant():
     ends = [
         played(CROWDED, replace(B, pause_seconds=seconds))[2].ended["x"] for seconds in (5.0, 60.0)
     ]
     assert ends[1] - ends[0] == pytest.approx(55.0)
 
 
-def test_counting_moves_the_longest_there_at_once():
+def test_counting_moves_the_job_longest_on_the_host_at_once():
     late = task("y", "a", FALLS, at=10.0)
     moves, tally, _ = played([CROWDED[0], late], C)
     assert (moves, tally.balances) == ("10:x:a>b", 1)
@@ -109,7 +109,7 @@ def test_rare_counting_waits_for_a_tick():
     assert played(CROWDED, replace(C, ticks_only=True))[0] == "30:x:a>b"
 
 
-def test_the_job_near_its_end_gets_more():
+def test_the_job_near_its_end_gets_more_cpu():
     tasks = [task("x", "a", FALLS, work=10.0), task("y", "a", FALLS, work=30.0)]
     monitor = Monitor(ConvergenceParameters(), request_on_enter=True)
     weighing = Weighing(CpuShareParameters(enabled=True, exponent=1.0), monitor)

@@ -38,7 +38,7 @@ def test_jobs_arrive_in_order_within_the_window(scenario: Scenario):
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
-def test_a_vae_is_as_long_as_its_model_framework_and_dice_say(model: SharingModel):
+def test_a_vae_is_as_long_as_its_model_framework_and_seed_give(model: SharingModel):
     mean, spread = model.work["VAE"], model.framework_spread
     for job in tasks(FIXED, model, 3):
         assert any(0.9 <= job.work / (mean * (1 + sign * spread)) <= 1.1 for sign in (-1, 1))
@@ -63,7 +63,7 @@ def test_models_meet_the_same_arrivals_and_losses():
     assert [a.work for a in wide] != [b.work for b in threads]
 
 
-def test_noise_changes_only_what_is_reported():
+def test_noise_changes_only_reported_values():
     quiet, noisy = tasks(IN_300, W, 7, 0.0), tasks(IN_300, W, 7, 0.01)
     assert [(a.arrives_at, a.work, a.curve) for a in quiet] == [
         (b.arrives_at, b.work, b.curve) for b in noisy
@@ -73,7 +73,7 @@ def test_noise_changes_only_what_is_reported():
     assert clean.reported != noisy[0].reported
 
 
-def test_what_a_rule_changed_is_measured_against_the_default_scheduler():
+def test_the_effect_of_a_rule_is_measured_against_the_default_scheduler():
     before = Times({"a": 100.0, "b": 200.0, "c": 50.0}, {"a": 50.0, "b": 100.0, "c": 25.0}, 400.0)
     after = Times({"a": 60.0, "b": 220.0, "c": 50.0}, {"a": 50.0, "b": 75.0, "c": 15.0}, 300.0)
     result = compared(before, after, Tally(requests=3, moves=2, stays=1))

@@ -59,7 +59,7 @@ def test_room_is_kept_for_a_job_that_has_waited_too_long():
     assert decider.last is not None
 
 
-def test_how_long_a_job_ran_is_remembered_for_the_next_of_its_name():
+def test_the_duration_of_a_job_predicts_the_next_of_its_name():
     jobs = [
         job("night-1", seconds=30),
         job("holds", at=40, workers=4, seconds=60, expected_seconds=60),
@@ -87,7 +87,7 @@ def test_an_elastic_gang_starts_with_what_fits_and_gets_the_rest_later():
     assert result.jobs[1].completed_at == pytest.approx(20 + 2 + (160 - 19 * 3) / 4)
 
 
-def test_who_comes_while_all_is_taken_is_judged_without_the_others():
+def test_a_job_that_comes_to_a_full_cluster_is_decided_without_the_others():
     cycles = []
 
     class Counting(EngineDecider):
@@ -115,7 +115,7 @@ def test_the_same_workload_gives_the_same_bytes():
     assert first == second
 
 
-def test_it_settles_as_the_live_loop_does():
+def test_cycles_repeat_as_in_the_live_loop():
     result, _ = run(job("j", at=1.0), job("k", at=1.1, class_value=1000), settle_seconds=0.2)
     assert [p.job for p in result.placements] == ["k", "j"]
     assert {p.at for p in result.placements} == {1.2}

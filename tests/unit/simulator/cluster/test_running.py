@@ -1,4 +1,4 @@
-"""How placed jobs run: rates, sharing, pauses, and what is counted of them."""
+"""Placed jobs run: rates, sharing, pauses, and their counts."""
 
 import pytest
 
@@ -46,7 +46,7 @@ def test_pods_that_want_more_cpu_than_there_is_share_it():
     assert [r.completed_at for r in result.jobs] == pytest.approx([36, 36, 36])
 
 
-def test_who_wants_less_than_its_share_leaves_the_rest_to_the_others():
+def test_a_pod_that_wants_less_than_its_share_leaves_the_rest_to_the_others():
     jobs = [job("little", seconds=10), *(job(n, seconds=15, demand_milli=4000) for n in "xy")]
     result = run(jobs, [on(one.name, "a") for one in jobs])
     # 1 of 4 CPUs goes to the little one, 1.5 to each of the others: 3/8 of what they want
@@ -94,7 +94,7 @@ def test_two_moves_of_one_decision_cost_one_pause():
     assert (record.completed_at, record.migrations) == (25, 2)
 
 
-def test_a_job_that_pauses_leaves_its_cpu_to_the_others():
+def test_a_paused_job_leaves_its_cpu_to_the_others():
     jobs = [
         job("stays", seconds=20, demand_milli=4000),
         job("rests", seconds=20, demand_milli=4000, least_workers=1, most_workers=2),
@@ -115,7 +115,7 @@ def test_a_job_with_more_workers_is_faster_after_a_pause():
 
 
 @pytest.mark.parametrize(("lose", "ends_at", "lost"), [(False, 24, 0), (True, 30, 6)])
-def test_a_preempted_job_goes_on_after_a_pause_with_or_without_its_work(lose, ends_at, lost):
+def test_a_preempted_job_resumes_after_a_pause_with_or_without_its_work(lose, ends_at, lost):
     one = job(seconds=10, pause_seconds=4)
     script = ([on("j", "a")], [Preempt("j", lose=lose)], [on("j", "b")])
     (record,) = run([one], *script, wakes=[6, 16]).jobs
@@ -125,13 +125,13 @@ def test_a_preempted_job_goes_on_after_a_pause_with_or_without_its_work(lose, en
     assert record.ran_seconds == ends_at - 10
 
 
-def test_how_much_of_the_machines_was_taken():
+def test_the_use_of_the_machines_is_counted():
     result = run([job("x", seconds=10, workers=2), job("y", at=20, seconds=10)], *_fit(), cpus=(4,))
     assert result.ended_at == 30
     assert result.utilisation["cpu"] == pytest.approx((2 * 10 + 10) / (4 * 30))
 
 
-def test_what_runs_at_the_end_is_counted_so_far():
+def test_a_job_that_runs_at_the_end_is_counted_so_far():
     result = run([job(seconds=100), job("late", at=70)], [on("j", "a")], until=40)
     assert result.ended_at == 40
     first, second = result.jobs
@@ -140,7 +140,7 @@ def test_what_runs_at_the_end_is_counted_so_far():
     assert result.completed == ()
 
 
-def test_what_reports_shows_its_share_and_its_loss():
+def test_a_reporting_job_shows_its_share_and_its_loss():
     jobs = [job("tells", seconds=10, curve=Falling()), job("silent", seconds=10)]
     decider = Scripted([[on("tells", "a"), on("silent", "a")]], wakes=[5])
     seen = []

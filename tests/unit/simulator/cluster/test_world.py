@@ -1,4 +1,4 @@
-"""What a scheduler may do, what it may not, and what it is shown."""
+"""Actions that a scheduler may and may not take, and the view it gets."""
 
 import pytest
 
@@ -54,7 +54,7 @@ def test_an_impossible_action_is_named(actions, why):
     assert caught.value.action == actions[-1]
 
 
-def test_room_that_one_action_frees_is_there_for_the_next():
+def test_room_freed_by_one_action_is_free_for_the_next():
     jobs = [job("j", workers=3, seconds=20), job("k", at=5, workers=3)]
     script = [
         [Start("j", placement("aaa"))],
@@ -79,7 +79,7 @@ def test_an_elastic_job_keeps_pods_that_wait_until_it_is_made_smaller():
     assert result.jobs[0].completed_at == 5 + (60 - 10)
 
 
-def test_jobs_of_one_moment_are_judged_together_and_ends_come_first():
+def test_jobs_of_one_moment_are_decided_together_after_the_ends():
     jobs = [job("j", seconds=10), job("k", at=10), job("l", at=10)]
     decider = Scripted(rule=first_fit)
     result = simulate(workload(*jobs, cpus=(1,)), decider)
@@ -87,14 +87,14 @@ def test_jobs_of_one_moment_are_judged_together_and_ends_come_first():
     assert [record.started_at for record in result.jobs] == [0, 10, 20]
 
 
-def test_what_comes_while_it_settles_is_judged_together():
+def test_jobs_that_come_while_the_scheduler_settles_are_decided_together():
     decider = Scripted(rule=first_fit)
     jobs = [job("j", at=1.0), job("k", at=1.15), job("l", at=1.25)]
     result = simulate(workload(*jobs), decider, settle_seconds=0.2)
     assert [record.started_at for record in result.jobs] == [1.2, 1.2, pytest.approx(1.45)]
 
 
-def test_a_scheduler_decides_when_it_asked_to():
+def test_a_scheduler_decides_at_its_own_wake_up():
     decider = Scripted(wakes=[3.5, 7.0])
     simulate(workload(job(seconds=20), job("k", at=5)), decider)
     assert [view.now for view in decider.views] == [0, 3.5, 5, 7.0]
@@ -122,7 +122,7 @@ def test_many_moments_with_one_more_decision_each_raise_no_error():
     assert result.decisions > MOST_DECISIONS_AT_ONCE
 
 
-def test_a_job_that_never_fits_ends_the_run_and_not_the_waiting():
+def test_a_job_that_never_fits_waits_until_the_run_ends():
     class Ticking(Scripted):
         def wakes_at(self, now):
             return now + 60
@@ -132,7 +132,7 @@ def test_a_job_that_never_fits_ends_the_run_and_not_the_waiting():
     assert result.jobs[0].waited_seconds == result.ended_at > 0
 
 
-def test_only_an_oracle_is_shown_the_truth():
+def test_only_an_oracle_gets_the_true_values():
     for oracle in (False, True):
         decider = Scripted(rule=first_fit, oracle=oracle)
         one = job()
@@ -144,7 +144,7 @@ def test_only_an_oracle_is_shown_the_truth():
         assert shown == [one if oracle else None]
 
 
-def test_a_view_shows_attained_service_and_what_is_free():
+def test_a_view_has_attained_service_and_free_room():
     seen = {}
 
     def rule(view):
@@ -160,7 +160,7 @@ def test_a_view_shows_attained_service_and_what_is_free():
     assert running[0].started_at == 0
 
 
-def test_the_store_holds_what_a_user_wrote_and_lets_go_of_what_ended():
+def test_the_store_holds_the_users_annotations_and_drops_ended_jobs():
     decider = Scripted(rule=first_fit)
     seen = []
     one = job(

@@ -1,4 +1,4 @@
-"""Small workloads and schedulers for tests: say what matters, the rest has sane defaults."""
+"""Small workloads and schedulers for tests, with a default for every field."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ class Falling:
 
 
 def job(name: str = "j", at: float = 0.0, *, seconds: float = 10.0, **fields: Any) -> Job:
-    """A job of one worker of one CPU that runs ``seconds`` if nothing disturbs it."""
+    """A job of one worker of one CPU that runs ``seconds`` without contention."""
     workers = fields.pop("workers", 1)
     return Job(
         name=name,
@@ -57,7 +57,7 @@ def workload(*jobs: Job, cpus: Sequence[int] = (4,)) -> Workload:
 
 @dataclass
 class Scripted:
-    """Does what it is told at its n-th look, or whatever ``rule`` says; wakes at ``wakes``."""
+    """Acts by its script at the n-th pass, or by ``rule``; wakes at ``wakes``."""
 
     script: Sequence[Sequence[Action]] = ()
     rule: Callable[[View], Iterable[Action]] | None = None

@@ -1,4 +1,4 @@
-"""Small workloads and views for the schedulers that are compared."""
+"""Small workloads and views for the compared schedulers."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ def machines(count: int, gpus: int = 4) -> tuple[Machine, ...]:
 
 
 def job(name: str, at: float, seconds: float, workers: int = 1, **more) -> Job:
-    """A job that takes ``seconds`` with the workers it asks for; proportional, movable."""
+    """A job that takes ``seconds`` with its requested workers; proportional, movable."""
     made = Job(
         name,
         at,

@@ -1,4 +1,4 @@
-"""What each of the others' schedulers does, on a case where another one would do otherwise."""
+"""Each baseline scheduler on a case where the others would decide otherwise."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def test_shortest_leaves_a_job_alone_that_writes_no_checkpoint():
     assert result["short"].completed_at == pytest.approx(1050)
 
 
-def test_density_runs_what_is_worth_most_for_what_it_takes():
+def test_density_runs_the_job_with_the_most_value_per_resource():
     jobs = [
         job("cheap", 0, 100, 4, worth=Steps(((1000.0, 1.0),))),
         job("dear", 0, 100, 4, worth=Steps(((1000.0, 50.0),))),
@@ -59,7 +59,7 @@ def test_tiresias_demotes_a_job_after_its_service_and_needs_no_lengths():
     assert result["first"].preemptions == 1
 
 
-def test_volcano_takes_the_higher_class_then_the_older_and_passes_over_what_does_not_fit():
+def test_volcano_takes_the_higher_class_then_the_older_job_and_skips_one_that_does_not_fit():
     jobs = [
         job("runs", 0, 100, 3),
         job("old", 1, 100, 4),
@@ -100,7 +100,7 @@ def test_optimus_gives_the_next_worker_to_the_job_that_saves_most():
     assert result["short"].workers == 1
 
 
-def test_slaq_gives_the_next_worker_to_whose_loss_still_falls():
+def test_slaq_gives_the_next_worker_to_the_job_whose_loss_still_falls():
     def curve(speed: float) -> dict:
         elastic = {"least_workers": 1, "most_workers": 4}
         return {"curve": Exponential(speed), **elastic}
@@ -134,7 +134,7 @@ def test_every_job_completes_and_no_work_is_lost(make):
         assert result[one.name].work_done == pytest.approx(one.work)
 
 
-def test_estimates_are_off_by_no_more_than_they_say_and_the_same_for_all():
+def test_estimates_have_a_bounded_error_equal_for_all_schedulers():
     rough = Estimates(seed=3, error=0.15)
     errors = []
 

@@ -1,4 +1,4 @@
-"""``shuntyard-sim compare``: what it prints, writes and refuses."""
+"""``shuntyard-sim compare``: its output, files and refusals."""
 
 import json
 
@@ -88,12 +88,12 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("arguments", "said"), WRONG.values(), ids=WRONG)
-def test_bad_options_and_input_end_with_a_message(arguments, said, capsys):
+@pytest.mark.parametrize(("arguments", "text"), WRONG.values(), ids=WRONG)
+def test_bad_options_and_input_end_with_a_message(arguments, text, capsys):
     assert main(["compare", *arguments]) == 2
     shown = capsys.readouterr()
     assert shown.err.startswith("shuntyard-sim compare: ")
-    assert (shown.err.count("\n"), said in shown.err, shown.out) == (1, True, "")
+    assert (shown.err.count("\n"), text in shown.err, shown.out) == (1, True, "")
 
 
 BEYOND = {
@@ -106,12 +106,12 @@ BEYOND = {
 }
 
 
-@pytest.mark.parametrize(("option", "said"), BEYOND.items(), ids=BEYOND)
-def test_an_invalid_number_is_refused_with_its_option(option, said, capsys):
+@pytest.mark.parametrize(("option", "text"), BEYOND.items(), ids=BEYOND)
+def test_an_invalid_number_is_refused_with_its_option(option, text, capsys):
     with pytest.raises(SystemExit) as caught:
         main(["compare", "--mixed", *option.split()])
     assert caught.value.code == 2
-    assert said in capsys.readouterr().err
+    assert text in capsys.readouterr().err
 
 
 def test_help_shows_the_defaults(capsys):

@@ -1,4 +1,4 @@
-"""The policies as schedulers of the cluster model: what each adds, and that all of them finish."""
+"""The policies as schedulers of the cluster model: the effect of each, and that all jobs finish."""
 
 import pytest
 
@@ -27,7 +27,7 @@ CPU = {"cpu": 2000, "memory": GIB}
 
 
 def _exact() -> Estimates:
-    """Right estimates, of a run of their own."""
+    """True durations, from a run of their own."""
     return Estimates(error=0.0)
 
 
@@ -72,7 +72,7 @@ def test_drs_lets_a_job_grow_and_shrinks_it_for_a_more_important_one():
     assert result["important"].started_at < 330
 
 
-def test_oasis_admits_what_pays_and_turns_the_rest_away():
+def test_oasis_admits_paying_jobs_and_turns_the_rest_away():
     worth = Steps(((400.0, 10.0),))
     history = [job(f"h{i}", 0, 100, 4, worth=worth) for i in range(5)]
     jobs = [job(f"j{i}", float(i), 100, 4, worth=worth) for i in range(8)]
@@ -105,7 +105,7 @@ def test_combined_lets_a_job_with_time_to_spare_wait_for_a_shorter_one():
     assert order_of_starts(result) == ["short", "patient"]
 
 
-def test_combined_does_not_send_an_urgent_job_away_as_soon_as_it_has_caught_up():
+def test_combined_does_not_preempt_an_urgent_job_as_soon_as_it_has_caught_up():
     worth = Steps(((130.0, 10.0),))
     history = [job("h", 0, 100, 4, worth=worth)]
     jobs = [job("urgent", 0, 100, 4, worth=worth), job("short", 50, 30, 4)]
@@ -128,7 +128,7 @@ def test_combined_prefers_the_more_important_job_by_cps():
     assert order_of_starts(result) == ["plain", "hp"]
 
 
-def test_combined_starts_first_whom_all_would_wait_for():
+def test_combined_starts_the_job_first_that_all_would_wait_for():
     jobs = [job("long", 0, 1000, 1), *[job(f"s{i}", 0, 20, 1) for i in range(4)]]
     result = run(Combined(Slotted(()), _exact()), jobs, ONE)
     assert result["long"].started_at == 0

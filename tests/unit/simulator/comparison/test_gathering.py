@@ -1,4 +1,4 @@
-"""Jobs that are spread over nodes: brought together if that pays, and estimated as they are."""
+"""Jobs spread over nodes: moved together if that pays, and estimated by their nodes."""
 
 import pickle
 
@@ -33,7 +33,7 @@ def _gang(seconds=1000, **more):
     return job("gang", 1, seconds, 2, speed=HALF, **more)
 
 
-def test_a_gang_that_is_spread_out_is_brought_together_when_there_is_room():
+def test_a_spread_gang_is_moved_together_when_there_is_room():
     result = run(_combined(), [*_crowd(), _gang(pause_seconds=10)], TWO)
     assert (result["gang"].nodes, result["gang"].migrations) == (2, 1)
     # 99 s at half speed until the others end, the pause, the rest at full speed
@@ -43,13 +43,13 @@ def test_a_gang_that_is_spread_out_is_brought_together_when_there_is_room():
 
 
 @pytest.mark.parametrize(("pause", "moved"), [(34.0, 1), (38.0, 0)])
-def test_it_stays_where_the_move_saves_less_than_two_pauses(pause, moved):
+def test_a_gang_stays_if_the_move_saves_less_than_two_pauses(pause, moved):
     gang = _gang(seconds=122, pause_seconds=pause)  # at 100 s, moving saves 72.5 s
     result = run(_combined(), [*_crowd(), gang], TWO)
     assert result["gang"].migrations == moved
 
 
-def test_one_that_writes_no_checkpoint_is_not_moved():
+def test_a_gang_without_a_checkpoint_is_not_moved():
     result = run(_combined(), [*_crowd(), _gang(movable=False)], TWO)
     assert (result["gang"].migrations, result["gang"].nodes) == (0, 2)
 
@@ -64,7 +64,7 @@ def test_an_elastic_job_grows_only_where_its_speed_there_pays():
     assert by_name(result)["grows"].completed_at == pytest.approx(100 + 10 + (500 - 99) / 2)
 
 
-def test_containers_go_where_a_gang_that_moves_just_now_leaves_room():
+def test_containers_use_the_room_that_a_moving_gang_leaves():
     wide = {"cpu": 8000, "memory": GIB, GPU: 1}
     small = {"cpu": 8000, "memory": GIB}
     jobs = [*_crowd(worker={"cpu": 2000, "memory": GIB, GPU: 1}), _gang(worker=wide)]
@@ -74,23 +74,23 @@ def test_containers_go_where_a_gang_that_moves_just_now_leaves_room():
     assert (result["c1"].started_at, result["c2"].started_at) == (100, 100)
 
 
-def test_what_is_left_is_counted_with_the_nodes_that_a_job_had():
+def test_the_remaining_work_counts_the_nodes_that_a_job_had():
     class Asking(Combined):
         def decide(self, view):
             actions = super().decide(view)
             gang = view.job("gang")
-            told.append((view.now, gang and self.estimates.left(gang, view.machines)))
+            estimated.append((view.now, gang and self.estimates.left(gang, view.machines)))
             return actions
 
-    told: list[tuple[float, float | None]] = []
+    estimated: list[tuple[float, float | None]] = []
     asking = Asking(Slotted(()), Estimates(error=0.0))
     simulate(Workload((*_crowd(), _gang()), TWO), asking)
-    by_time = dict(told)
+    by_time = dict(estimated)
     assert by_time[1] == pytest.approx(2000)
     assert by_time[90] == pytest.approx(2000 - 89)  # one of two workers' worth a second
 
 
-def test_an_impossible_action_in_another_process_is_raised_here():
+def test_an_impossible_action_in_another_process_raises_in_the_parent():
     error = IllegalActionError(Weigh("a", 0.0), "a weight is above 0")
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.why, again.action) == (str(error), error.why, error.action)

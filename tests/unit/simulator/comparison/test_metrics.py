@@ -1,4 +1,4 @@
-"""What is measured of a run, by hand; and who is better than whom."""
+"""Metrics of a run, computed by hand, and dominance between runs."""
 
 import msgspec
 import pytest
@@ -43,12 +43,12 @@ def test_times_count_from_submission_and_uncompleted_jobs_count_to_the_horizon(f
     assert found.queueing == pytest.approx((0 + 90 + 400) / 3)
 
 
-def test_value_is_the_part_of_what_all_would_bring_on_an_empty_cluster(found):
+def test_value_is_the_share_of_the_value_on_an_empty_cluster(found):
     assert found.value == pytest.approx((10 + 4) / (10 + 10))
     assert found.deadline_hits == pytest.approx(1 / 2)
 
 
-def test_rho_is_the_time_over_the_time_alone(found):
+def test_rho_is_the_time_divided_by_the_time_alone(found):
     assert found.rho_mean == pytest.approx((1 + 6 + 10) / 3)
 
 
@@ -103,7 +103,7 @@ def test_a_difference_is_paired_positive_for_better_and_clear_beyond_two_errors(
     assert verdicts.clearly(verdicts.difference(noise, "a", "b", "mean")) == 0
 
 
-def test_one_seed_makes_nothing_clear(found):
+def test_one_seed_gives_no_clear_difference(found):
     seeds = [_seeded(1, found, a=(1, 10, 1), b=(1, 99, 1))]
     assert verdicts.clearly(verdicts.difference(seeds, "a", "b", "mean")) == 0
 

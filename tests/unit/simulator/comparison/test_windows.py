@@ -29,7 +29,7 @@ def _names(workload: Workload) -> set[str]:
     return {one.name for one in workload.jobs}
 
 
-def test_a_seed_is_a_window_and_the_same_one_again():
+def test_a_seed_always_gives_the_same_window():
     settings = WindowSettings(jobs=30)
     one = windows.sample(TRACE, settings, 1)
     assert one == windows.sample(TRACE, settings, 1)
@@ -49,7 +49,7 @@ def test_training_and_held_out_windows_share_no_job(seconds):
     assert not training & reported
 
 
-def test_machines_are_as_many_as_the_load_asks_for():
+def test_the_number_of_machines_follows_the_load():
     few = windows.sample(TRACE, WindowSettings(jobs=60, load=2.0), 1)
     many = windows.sample(TRACE, WindowSettings(jobs=60, load=0.5), 1)
     assert len(few.machines) < len(many.machines)
@@ -122,5 +122,5 @@ def test_a_seed_draws_the_same_jobs_again_and_another_seed_others():
     assert one != other
 
 
-def test_thinning_to_more_than_there_are_keeps_all():
+def test_thinning_to_more_jobs_than_exist_keeps_all():
     assert thinned(TEN_SECONDS_APART, 99, 1) is TEN_SECONDS_APART

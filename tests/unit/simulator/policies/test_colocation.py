@@ -31,7 +31,7 @@ def together(bandwidth=8.0, capacity=4.0, job=TALKATIVE):
     return state, colocation.offer(job, state, AdmissionParameters(colocation_bandwidth=bandwidth))
 
 
-def test_the_exchange_inside_a_machine_is_as_much_shorter_as_it_is_faster():
+def test_the_exchange_inside_a_machine_is_shorter_by_its_speed():
     inside = colocation.inside(TALKATIVE, 8.0)
     assert inside.exchange_slots == pytest.approx(0.8 / 4)
     assert inside.batch_slots == pytest.approx(0.2 + 0.8 / 4)

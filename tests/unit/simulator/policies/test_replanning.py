@@ -19,7 +19,7 @@ FIRST = AdmissionParameters(replanning=Replanning.ADMITTED_FIRST)
 FREELY = AdmissionParameters(replanning=Replanning.WITHOUT_COMMITMENT)
 
 
-def test_a_later_and_denser_job_takes_the_place_only_without_commitment():
+def test_a_later_and_denser_job_replaces_another_only_without_commitment():
     for params, lost, admitted in ((FIRST, (), {"old"}), (FREELY, ("old",), {"new"})):
         state = begin(horizon=2)
         old = wide("old", 50.0, arrival=2)

@@ -1,4 +1,4 @@
-"""A bad line names itself, and is not dropped in silence."""
+"""A bad line is named, and never dropped silently."""
 
 import shutil
 from pathlib import Path
@@ -89,7 +89,7 @@ REPLACED = {
         '["plain"',
         "lines.jsonl:2: line: ",
     ),
-    "ours, JSON: a key that nobody knows": (
+    "ours, JSON: an unknown key": (
         "own/lines.jsonl",
         '"max_wait_s"',
         '"max_wait"',
@@ -111,22 +111,22 @@ def _replaced(folder: Path, file: str, old: str, new: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("file", "old", "new", "said"), REPLACED.values(), ids=REPLACED)
-def test_a_bad_line_names_file_line_field_and_expectation(folder, file, old, new, said):
+@pytest.mark.parametrize(("file", "old", "new", "text"), REPLACED.values(), ids=REPLACED)
+def test_a_bad_line_names_file_line_field_and_expectation(folder, file, old, new, text):
     path = _replaced(folder, file, old, new)
     with pytest.raises(TraceError) as caught:
         open_trace(path)
-    assert said in str(caught.value)
+    assert text in str(caught.value)
     assert str(path) in str(caught.value)
 
 
-@pytest.mark.parametrize(("file", "old", "new", "said"), REPLACED.values(), ids=REPLACED)
-def test_bad_lines_are_skipped_on_request_and_counted(folder, file, old, new, said):
+@pytest.mark.parametrize(("file", "old", "new", "text"), REPLACED.values(), ids=REPLACED)
+def test_bad_lines_are_skipped_on_request_and_counted(folder, file, old, new, text):
     whole = len(open_trace(folder / file).jobs)
     path = _replaced(folder, file, old, new)
     faults = Faults(skip=True)
     assert len(open_trace(path, faults=faults).jobs) == whole - 1
-    assert [said in str(error) for error in faults.skipped] == [True]
+    assert [text in str(error) for error in faults.skipped] == [True]
 
 
 def test_a_missing_column_is_reported_before_any_line(folder):
@@ -151,11 +151,11 @@ MISSING = {
 }
 
 
-@pytest.mark.parametrize(("file", "removed", "said"), MISSING.values(), ids=MISSING)
-def test_a_missing_file_is_named(folder, file, removed, said):
+@pytest.mark.parametrize(("file", "removed", "text"), MISSING.values(), ids=MISSING)
+def test_a_missing_file_is_named(folder, file, removed, text):
     if removed:
         (folder / removed).unlink()
-    with pytest.raises(TraceError, match=said):
+    with pytest.raises(TraceError, match=text):
         open_trace(folder / file)
 
 

@@ -1,4 +1,4 @@
-"""A decision log is a workload: who came, when, with what, and how long it ran."""
+"""A decision log is a workload: its jobs, their arrivals, resources and durations."""
 
 from pathlib import Path
 
@@ -86,7 +86,7 @@ def test_a_job_ran_from_its_last_binding_to_the_end_of_all_its_pods(log, tmp_pat
     assert workload.machines[0].allocatable["cpu"] == 8000
 
 
-def test_a_job_that_had_not_ended_ends_with_the_log_and_a_note_says_so(log, tmp_path):
+def test_a_job_that_had_not_ended_ends_with_the_log_and_a_note(log, tmp_path):
     log.sees(*_bound(_pods("two", START + 10), START + 20))
     log.decides(START + 70)
     log.decides(START + 120)
@@ -122,13 +122,13 @@ def test_a_line_that_is_no_record_is_named(log, tmp_path):
         open_trace(log.kept(tmp_path))
 
 
-def test_a_line_that_was_being_written_when_the_process_died_does_not_count(log, tmp_path):
+def test_a_torn_last_line_does_not_count(log, tmp_path):
     log.lines += b'{"type":"Del'
     assert len(open_trace(log.kept(tmp_path)).jobs) == 1
 
 
 def test_a_gap_in_the_log_is_noted(tmp_path: Path) -> None:
-    """What happened in it is not known: jobs may seem to run longer (defect A7)."""
+    """The events in it are lost: jobs may seem to run longer (defect A7)."""
     log, faults = Log(), Faults()
     pods = _pods("j", START)
     log.sees(*pods, *_bound(pods, START + 1))

@@ -29,11 +29,11 @@ FORMATS = {
 
 
 @pytest.mark.parametrize(("name", "file"), FORMATS.items(), ids=FORMATS)
-def test_the_head_line_tells_the_format(name: str, file: str) -> None:
+def test_the_head_line_identifies_the_format(name: str, file: str) -> None:
     assert detected(FIXTURES / file) == name
 
 
-def test_json_lines_are_ours() -> None:
+def test_json_lines_are_our_own_format() -> None:
     assert detected(FIXTURES / "own" / "lines.jsonl") == "own"
 
 
@@ -79,7 +79,7 @@ def test_chronus_a_job_larger_than_a_machine_is_fastest_on_the_fewest(chronus) -
     assert job.work / job.speed.rate(16, 3) == pytest.approx(250)
 
 
-def test_adaptdl_speed_is_what_was_measured() -> None:
+def test_adaptdl_speed_is_the_measured_one() -> None:
     job = _jobs(open_trace(FIXTURES / "adaptdl" / "workload.csv"))["toy-0"]
     assert job.speed.rate(2, 1) == pytest.approx(1 / 0.8)  # 2 workers with 32 of 64 samples
     assert job.speed.rate(2, 2) == pytest.approx(1 / 1.2)
@@ -112,14 +112,14 @@ def test_openb_a_pod_runs_from_scheduling_to_deletion_and_a_part_of_a_gpu_is_one
     assert faults.notes == ["pod-1: never scheduled; taken to run for its whole life"]
 
 
-def test_ours_is_the_same_as_csv_and_as_json_lines() -> None:
+def test_our_format_is_the_same_as_csv_and_as_json_lines() -> None:
     csv = open_trace(FIXTURES / "own" / "jobs.csv")
     lines = open_trace(FIXTURES / "own" / "lines.jsonl")
     assert csv.jobs == lines.jobs
     assert csv.machines == lines.machines
 
 
-def test_ours_has_utilities_speeds_curves_and_defaults() -> None:
+def test_our_format_has_utilities_speeds_curves_and_defaults() -> None:
     jobs = _jobs(open_trace(FIXTURES / "own" / "jobs.csv"))
     rich, plain = jobs["resnet-50"], jobs["plain"]
     assert rich.worth == Steps(((900.0, 10.0), (1800.0, 4.0)))

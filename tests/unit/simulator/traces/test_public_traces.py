@@ -1,4 +1,4 @@
-"""The public traces read whole: every line, without a fault."""
+"""The public traces are read in full: every line, without a fault."""
 
 import pytest
 
@@ -16,7 +16,7 @@ COUNTS = {
 
 
 @pytest.mark.parametrize(("file", "jobs", "machines", "worths"), COUNTS.values(), ids=COUNTS)
-def test_a_public_trace_reads_whole(file, jobs, machines, worths):
+def test_a_public_trace_is_read_in_full(file, jobs, machines, worths):
     workload = open_trace(public(file))
     assert len(workload.jobs) == jobs
     assert len(workload.machines) == machines
