@@ -3,6 +3,8 @@
 from tests.architecture.sources import ROOT, python_files
 
 
-def test_the_extender_does_not_know_of_another_shell() -> None:
-    told = [str(p) for p in python_files("extender") if "simulat" in (ROOT / p).read_text().lower()]
-    assert told == []
+def test_the_extender_does_not_mention_the_simulator() -> None:
+    named = [
+        str(p) for p in python_files("extender") if "simulat" in (ROOT / p).read_text().lower()
+    ]
+    assert named == []

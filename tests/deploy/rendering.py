@@ -58,14 +58,14 @@ def kustomized(
     """Return the objects of a kustomization with the fields ``more`` and ``files`` beside it."""
     with tempfile.TemporaryDirectory() as directory:
         place = Path(directory).resolve()
-        said = {
+        kustomization = {
             "apiVersion": "kustomize.config.k8s.io/v1beta1",
             "kind": "Kustomization",
             "resources": [os.path.relpath(DEPLOY / one, place) for one in setup.resources],
             "components": [os.path.relpath(DEPLOY / one, place) for one in setup.components],
             **more,
         }
-        for name, text in {**files, "kustomization.yaml": yaml.safe_dump(said)}.items():
+        for name, text in {**files, "kustomization.yaml": yaml.safe_dump(kustomization)}.items():
             (place / name).write_text(text)
         assert KUBECTL is not None
         done = subprocess.run(

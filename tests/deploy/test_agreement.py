@@ -77,7 +77,7 @@ def test_budgets_and_workloads_select_exactly_their_own_pods(setup: Setup) -> No
 
 
 @every_setup
-def test_no_policy_closes_a_port_that_somebody_calls(setup: Setup) -> None:
+def test_no_policy_closes_a_port_in_use(setup: Setup) -> None:
     policies = {one["metadata"]["name"]: one["spec"] for one in of_kind(setup, "NetworkPolicy")}
     for one in of_kind(setup, "NetworkPolicy"):
         wanted = one["spec"]["podSelector"]["matchLabels"]
@@ -214,7 +214,7 @@ def test_the_command_asks_the_service_that_is_shipped() -> None:
 
 
 def test_the_viewers_account_is_there_and_no_binding_gives_it_a_right() -> None:
-    """Whoever has the Role may act as it (defect A3): nor by the groups that it is in."""
+    """Every holder of the Role may act as it (defect A3): nor by the groups that it is in."""
     account = named(SETUPS["the base alone"], "ServiceAccount", VIEWERS_ACCOUNT)
     namespace = account["metadata"]["namespace"]
     assert account["automountServiceAccountToken"] is False

@@ -11,7 +11,7 @@ from tests.docs import blocks
 PAGE = DEPLOY / "README.md"
 
 
-def said(key: str, containing: str) -> dict[str, Any]:
+def quoted(key: str, containing: str) -> dict[str, Any]:
     """Return the block that begins with a key and has a text in it."""
     (text,) = (
         one.text
@@ -42,14 +42,14 @@ def test_links_lead_somewhere() -> None:
 @needs_kubectl
 def test_the_share_of_the_nfs_example_can_be_set_by_the_patch() -> None:
     setup = SETUPS["everything"]
-    made = kustomized(setup, said("patches", "/spec/nfs"), {})
+    made = kustomized(setup, quoted("patches", "/spec/nfs"), {})
     shares = [one["spec"]["nfs"] for one in made if one["kind"] == "PersistentVolume"]
     assert shares == [{"server": "files.example.org", "path": "/export/shuntyard"}] * 2
 
 
 @needs_kubectl
 def test_settings_are_replaced_as_a_whole_and_the_pods_mount_them() -> None:
-    block = said("configMapGenerator", "behavior: replace")
+    block = quoted("configMapGenerator", "behavior: replace")
     text = "queue:\n  order: creation\n"
     made = kustomized(SETUPS["the base alone"], block, {"extender.yaml": text})
     (found,) = (one for one in made if one.get("data") == {"extender.yaml": text})
@@ -59,7 +59,7 @@ def test_settings_are_replaced_as_a_whole_and_the_pods_mount_them() -> None:
 
 @needs_kubectl
 def test_the_port_of_the_read_api_can_be_closed_by_the_patch() -> None:
-    made = kustomized(SETUPS["the base alone"], said("patches", "NetworkPolicy"), {})
+    made = kustomized(SETUPS["the base alone"], quoted("patches", "NetworkPolicy"), {})
     rules = next(
         one["spec"]["ingress"]
         for one in made

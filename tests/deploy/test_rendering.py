@@ -149,7 +149,7 @@ def test_the_attached_extender_has_no_right_of_kube_scheduler() -> None:
     assert "kube-scheduler" not in str(of_kind(SETUPS["attached"], "Deployment"))
 
 
-def test_the_attached_kube_scheduler_may_hold_the_lease_that_it_is_told_to_hold() -> None:
+def test_the_attached_kube_scheduler_may_hold_its_configured_lease() -> None:
     """Kubernetes' own role for it has get and update of the Lease "kube-scheduler" alone."""
     config = yaml.safe_load((DEPLOY / "overlays/attached/scheduler.yaml").read_text())
     election = config["leaderElection"]

@@ -37,11 +37,11 @@ def kept(pod: dict[str, Any], container: dict[str, Any]) -> dict[str, Any]:
 def test_namespaces_say_their_level_in_all_three_ways(setup: Setup) -> None:
     levels = {"shuntyard-system": "restricted", "shuntyard-agents": "privileged"}
     for one in of_kind(setup, "Namespace"):
-        said = one["metadata"]["labels"]
+        marks = one["metadata"]["labels"]
         for way in ("enforce", "audit", "warn"):
             key = f"pod-security.kubernetes.io/{way}"
-            assert said[key] == levels[one["metadata"]["name"]]
-            assert f"{key}-version" in said
+            assert marks[key] == levels[one["metadata"]["name"]]
+            assert f"{key}-version" in marks
 
 
 @every_setup

@@ -44,7 +44,7 @@ def every_object() -> Iterator[Manifest]:
 
 
 def fits(manifest: Manifest, version: str) -> bool:
-    """Say whether the version has this kind; what it has must fit.
+    """Return True if the version has this kind; the object must then fit.
 
     Raises:
         kubernetes_validate.ValidationError: It does not.

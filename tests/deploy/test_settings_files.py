@@ -37,9 +37,9 @@ def loaded(
     (text,) = named(setup, "ConfigMap", name)["data"].values()
     file = place / "settings.yaml"
     file.write_text(text)
-    said = containers(named(setup, kind, name))[container].get("env", [])
+    variables = containers(named(setup, kind, name))[container].get("env", [])
     environ = {
-        one["name"]: one.get("value", "192.0.2.1") for one in said
+        one["name"]: one.get("value", "192.0.2.1") for one in variables
     }  # else: the pod's address
     return load(model, file, environ)
 

@@ -73,7 +73,7 @@ def test_the_script_ends_at_the_first_command_that_fails(tmp_path):
 
 
 @pytest.mark.parametrize("page", pages(), ids=short)
-def test_marks_are_those_that_are_agreed_and_say_what_they_must(page: Path):
+def test_marks_are_the_agreed_ones_with_their_arguments(page: Path):
     odd = [b for b in blocks.of_page(page) if b.mark not in {"", "no-run", "save"}]
     assert odd == []
     assert [b.line for b in blocks.of_page(page) if b.mark and not b.words] == []

@@ -38,7 +38,7 @@ def test_a_program_that_is_moved_does_every_step_once(tmp_path, name):
         assert (tmp_path / f"checkpoints/step-{STEPS[name]}").read_text() == f"{STEPS[name]}\n"
 
 
-def test_the_shell_goes_on_after_a_cancel_and_says_so(tmp_path):
+def test_the_shell_continues_after_a_cancel_and_prints_it(tmp_path):
     agent = Agent(tmp_path / "checkpoints")
     agent.ask_now("r1")
     life = start_program(tmp_path, "train.sh", POD)
@@ -50,7 +50,7 @@ def test_the_shell_goes_on_after_a_cancel_and_says_so(tmp_path):
     assert (released["id"], released["why"]) == ("r1", "cancelled")
 
 
-def test_on_a_laptop_where_nothing_is_set_it_trains_to_its_end(tmp_path):
+def test_without_settings_on_a_laptop_it_trains_to_its_end(tmp_path):
     (tmp_path / "plain.py").write_text(PROGRAMS["plain.py"].text)
     done = subprocess.run(
         [sys.executable, "plain.py"],

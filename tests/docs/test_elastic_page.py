@@ -10,24 +10,24 @@ from extender.settings.policy import ScalingSection
 from shared.parameters import bounds
 
 PAGE = (Path(__file__).parents[2] / "docs/elastic.md").read_text()
-SAID = set(re.findall(r"`([^`\n]+)`", PAGE))
+WORDS = set(re.findall(r"`([^`\n]+)`", PAGE))
 
 
 def test_every_phase_and_cause_is_in_a_table():
     rows = "\n".join(line for line in PAGE.splitlines() if line.startswith("| `"))
-    told = set(re.findall(r"`([^`\n]+)`", rows))
-    assert {*Phase, *Cause} <= told
+    listed = set(re.findall(r"`([^`\n]+)`", rows))
+    assert {*Phase, *Cause} <= listed
 
 
 def test_every_reason_is_explained_and_none_is_invented():
-    tokens = {word for word in SAID if re.fullmatch(r"([A-Z][a-z]*){2,}", word)}
+    tokens = {word for word in WORDS if re.fullmatch(r"([A-Z][a-z]*){2,}", word)}
     known = {*ScalingReason, *Phase, *Cause, "Rescaling", "Rescaled", "RescaleAborted"}
-    assert set(ScalingReason) <= SAID
+    assert set(ScalingReason) <= WORDS
     assert tokens <= known
 
 
-def test_settings_are_called_as_they_are():
-    names = {word for word in SAID if re.fullmatch(r"[a-z]+(_[a-z]+)+", word)}
+def test_settings_have_their_names():
+    names = {word for word in WORDS if re.fullmatch(r"[a-z]+(_[a-z]+)+", word)}
     metrics = {word for word in names if word.startswith("shuntyard_")}
     assert names - metrics <= ScalingSection.model_fields.keys()
     assert bounds(RescaleParameters).keys() <= names

@@ -40,7 +40,7 @@ class Training:
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def begin(self, rank: int, **more: str) -> subprocess.Popen[bytes]:
-        said = {
+        settings = {
             "INDEX": str(rank),
             "POD_IP": self.address,
             "ROOT_HOST": self.address,
@@ -52,13 +52,13 @@ class Training:
             "SHUNTYARD_METRICS_FILE": str(self.directory / "metrics.jsonl"),
             "SHUNTYARD_POD_UID": f"uid-{rank}",
         }
-        environment = {**os.environ, **said, **PACE, **more}
+        environment = {**os.environ, **settings, **PACE, **more}
         process = subprocess.Popen([sys.executable, str(PROGRAM)], env=environment)
         self.processes.append(process)
         return process
 
     def lines(self) -> list[Line]:
-        """What rank 0 has told: a line for each step."""
+        """The output of rank 0: a line for each step."""
         file = self.directory / "metrics.jsonl"
         written = file.read_bytes().splitlines(keepends=True) if file.exists() else []
         return [json.loads(line) for line in written if line.endswith(b"\n")]
@@ -141,7 +141,7 @@ def test_workers_come_and_leave_and_the_losses_stay_the_same(
         assert unchanged[-1] < unchanged[0] / 2
 
 
-def test_a_worker_that_is_killed_is_made_up_for_and_may_come_again(
+def test_a_killed_worker_is_compensated_and_may_come_again(
     tmp_path: Path, unchanged: list[float]
 ) -> None:
     with training(tmp_path, "127.0.0.53") as elastic:
@@ -155,7 +155,7 @@ def test_a_worker_that_is_killed_is_made_up_for_and_may_come_again(
         assert elastic.losses() == pytest.approx(unchanged, abs=FLOAT_NOISE)
 
 
-def test_a_new_life_resumes_and_those_who_waited_are_taken_in(
+def test_a_restarted_rank_0_resumes_and_admits_waiting_workers(
     tmp_path: Path, unchanged: list[float]
 ) -> None:
     with training(tmp_path, "127.0.0.54") as elastic:
@@ -171,7 +171,7 @@ def test_a_new_life_resumes_and_those_who_waited_are_taken_in(
         assert elastic.losses() == pytest.approx(unchanged, abs=FLOAT_NOISE)
 
 
-def test_a_step_takes_what_is_declared_for_the_number_of_workers(tmp_path: Path) -> None:
+def test_a_step_takes_the_declared_time_for_the_number_of_workers(tmp_path: Path) -> None:
     pace = {"COMPUTE_SECONDS": "0.2", "FIXED_SECONDS": "0.02", "STEPS": "5000"}
     with training(tmp_path, "127.0.0.55") as elastic:
         elastic.begin(0, **pace)

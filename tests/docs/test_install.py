@@ -11,7 +11,7 @@ import yaml
 
 from extender.settings.extender import ExtenderSettings
 from shared import labels, settings
-from tests.docs import blocks, manifests, said
+from tests.docs import blocks, manifests, references
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs/install.md"
@@ -39,7 +39,7 @@ def _expanded(text: str) -> str:
     return text
 
 
-def test_only_what_is_the_readers_own_is_not_run() -> None:
+def test_only_the_readers_own_parts_are_not_run() -> None:
     skipped = [b for b in BLOCKS if b.language in blocks.SHELLS and not b.is_run]
     assert [b.words for b in skipped] == ["yours", "yours"]
     given = {name for b in skipped for name in re.findall(r"^([A-Z_]+)=", b.text, re.MULTILINE)}
@@ -47,7 +47,7 @@ def test_only_what_is_the_readers_own_is_not_run() -> None:
     assert set(re.findall(r"\$\{?([A-Z_]+)", run)) == given | {"PWD", "PATH"}
 
 
-def test_what_its_kustomization_names_is_in_deploy() -> None:
+def test_every_name_in_the_kustomization_is_in_deploy() -> None:
     (kustomization,) = (
         found
         for text in _written()
@@ -78,7 +78,7 @@ def test_the_first_job_is_valid_and_a_gang_of_ours() -> None:
     assert (job.key, job.min_available, job.problem) == ("default/job/first", 2, None)
 
 
-def test_the_settings_of_the_page_are_settings(tmp_path) -> None:
+def test_the_settings_of_the_page_exist(tmp_path) -> None:
     (own,) = (text for text in _written() if "default_max_wait_seconds" in text)
     shipped = (ROOT / "deploy/base/settings/extender.yaml").read_text()
     (tmp_path / "extender.yaml").write_text(shipped + own)
@@ -86,10 +86,10 @@ def test_the_settings_of_the_page_are_settings(tmp_path) -> None:
     assert found.waiting.default_max_wait_seconds == 43200
 
 
-def test_names_are_those_that_exist() -> None:
-    assert said.check_commands(TEXT) >= 5
-    assert said.odd_settings(TEXT) == []
-    assert said.odd_keys(TEXT) == set()
+def test_names_on_the_page_exist() -> None:
+    assert references.check_commands(TEXT) >= 5
+    assert references.odd_settings(TEXT) == []
+    assert references.odd_keys(TEXT) == set()
     assert labels.SCHEDULER_NAME in TEXT
 
 
@@ -136,7 +136,7 @@ def test_the_page_can_be_followed_from_its_first_command_to_its_last(followed: P
     assert calls[-1].startswith("kubectl delete -k yard")
 
 
-def test_what_stands_in_the_kustomization_at_the_end_is_the_new_version(followed: Path) -> None:
+def test_the_kustomization_at_the_end_has_the_new_version(followed: Path) -> None:
     found = yaml.safe_load((followed / "copy/yard/kustomization.yaml").read_text())
     images = {one["name"]: (one["newName"], one["newTag"]) for one in found["images"]}
     assert images == {

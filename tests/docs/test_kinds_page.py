@@ -12,7 +12,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "kinds.md").read_text()
 
 
 @pytest.mark.parametrize("kind", registry.KINDS.kinds, ids=lambda kind: kind.kind)
-def test_every_kind_has_its_row_with_what_is_read(kind):
+def test_every_kind_has_a_row_with_the_fields_that_are_read(kind):
     rows = [line for line in PAGE.splitlines() if line.startswith(f"| `{kind.kind}`")]
     assert len(rows) == 1
     for mark in kind.marks:
@@ -20,11 +20,11 @@ def test_every_kind_has_its_row_with_what_is_read(kind):
 
 
 @pytest.mark.parametrize("kind", kinds.OWNERS, ids=lambda kind: f"{kind.kind}.{kind.group}")
-def test_every_owner_that_is_read_is_named(kind):
+def test_every_watched_owner_is_named(kind):
     assert kind.kind in PAGE
 
 
-def test_every_annotation_that_stands_for_ours_is_named():
+def test_every_foreign_annotation_with_our_meaning_is_named():
     page = PAGE + (Path(__file__).parents[2] / "docs" / "labels.md").read_text()
     for keys in foreign_labels.SAME_AS.values():
         for key in keys:

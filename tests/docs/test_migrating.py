@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from extender.core.cluster.jobs import Job
-from tests.docs import blocks, manifests, said
+from tests.docs import blocks, manifests, references
 from tests.docs.pages import ROOT
 
 PAGES = {
@@ -56,7 +56,7 @@ def test_no_manifest_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_pods_keep_the_schemas_and_those_after_are_ours_and_gated(name: str) -> None:
+def test_pods_fit_the_schemas_and_those_after_are_ours_and_gated(name: str) -> None:
     for obj in FILES[name]:
         manifests.check_schema(obj)
         for pod in manifests.templates(obj):
@@ -66,11 +66,11 @@ def test_pods_keep_the_schemas_and_those_after_are_ours_and_gated(name: str) -> 
 
 
 @pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
-def test_what_the_page_names_exists(page) -> None:
+def test_everything_that_the_page_names_exists(page) -> None:
     text = page.read_text()
-    assert said.check_commands(text) > 0
-    assert said.odd_settings(text) == []
-    assert said.odd_keys(text) == set()
-    read = said.foreign_keys()
+    assert references.check_commands(text) > 0
+    assert references.odd_settings(text) == []
+    assert references.odd_keys(text) == set()
+    read = references.foreign_keys()
     versions = {key for key in FOREIGN.findall(text) if re.search(r"/v1[a-z0-9]*$", key)}
     assert set(FOREIGN.findall(text)) - versions <= read

@@ -8,7 +8,7 @@ from extender.settings.policy import MigrationSection
 from shared.model import MigrationPhase
 
 PAGE = (Path(__file__).parents[2] / "docs/migration.md").read_text()
-SAID = set(re.findall(r"`([^`\n]+)`", PAGE))
+WORDS = set(re.findall(r"`([^`\n]+)`", PAGE))
 
 
 def test_every_phase_is_in_the_table():
@@ -17,14 +17,14 @@ def test_every_phase_is_in_the_table():
 
 
 def test_every_reason_is_explained_and_none_is_invented():
-    tokens = {word for word in SAID if re.fullmatch(r"([A-Z][a-z]*){2,}|CRDMissing", word)}
+    tokens = {word for word in WORDS if re.fullmatch(r"([A-Z][a-z]*){2,}|CRDMissing", word)}
     known = {*MigrationReason, *MigrationPhase, "ReadWriteMany", "Migrating", "Migrated"}
     known |= {"MigrationAborted", "MigrationFailed"}
-    assert set(MigrationReason) <= SAID
+    assert set(MigrationReason) <= WORDS
     assert tokens <= known
 
 
-def test_settings_are_called_as_they_are():
-    names = {word for word in SAID if re.fullmatch(r"[a-z]+(_[a-z]+)+", word)}
+def test_settings_have_their_names():
+    names = {word for word in WORDS if re.fullmatch(r"[a-z]+(_[a-z]+)+", word)}
     metrics = {word for word in names if word.startswith("shuntyard_")}
     assert names - metrics <= MigrationSection.model_fields.keys()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.docs import blocks, manifests, said
+from tests.docs import blocks, manifests, references
 from tests.docs.pages import ROOT, pages, short
 
 WITH_YAML = [page for page in pages() if manifests.yaml_blocks(page)]
@@ -14,7 +14,7 @@ OURS = {"shuntyard.io/v1alpha1"}  # its schema is deploy/base/crd.yaml's
 
 
 @pytest.mark.parametrize("page", WITH_YAML, ids=short)
-def test_yaml_on_a_page_can_be_read_and_keeps_the_schemas(page: Path) -> None:
+def test_yaml_on_a_page_parses_and_fits_the_schemas(page: Path) -> None:
     for block in manifests.yaml_blocks(page):
         try:
             found = manifests.objects(block.text)
@@ -26,7 +26,7 @@ def test_yaml_on_a_page_can_be_read_and_keeps_the_schemas(page: Path) -> None:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=short)
-def test_examples_keep_the_schemas_and_are_read_without_a_complaint(path: Path) -> None:
+def test_examples_fit_the_schemas_and_are_read_without_a_warning(path: Path) -> None:
     found = manifests.objects(path.read_text())
     for obj in found:
         manifests.check_schema(obj)
@@ -34,8 +34,8 @@ def test_examples_keep_the_schemas_and_are_read_without_a_complaint(path: Path) 
 
 
 @pytest.mark.parametrize("page", pages(), ids=short)
-def test_calls_of_our_command_on_a_page_can_be_parsed(page: Path) -> None:
+def test_calls_of_our_command_on_a_page_parse(page: Path) -> None:
     typed = [b for b in blocks.of_page(page) if b.language in {*blocks.SHELLS, "console", ""}]
     calls = [line for b in typed for line in b.text.splitlines()]
     text = "\n".join(["```sh", *(c.removeprefix("$ ") for c in calls), "```"])
-    said.check_commands(text)
+    references.check_commands(text)

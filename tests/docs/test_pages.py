@@ -24,7 +24,7 @@ def _anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", pages(), ids=short)
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_have_targets(page: Path) -> None:
     dead = []
     for target, anchor in LINK.findall(FENCE.sub("", page.read_text())):
         where = (page.parent / target) if target else page
@@ -66,10 +66,10 @@ def test_a_decision_record_has_its_parts_on_one_page(page: Path) -> None:
 
 
 def test_every_folder_of_the_house_has_its_paragraph() -> None:
-    told = (ROOT / "docs/architecture.md").read_text()
+    architecture = (ROOT / "docs/architecture.md").read_text()
     rooms = ["shared", "extender", "cli", "devcluster", "deploy", "tests", "docs", "examples"]
     rooms += [f"extender/{p.parent.name}" for p in (ROOT / "extender").glob("*/__init__.py")]
-    assert [room for room in rooms if f"`{room}/`" not in told] == []
+    assert [room for room in rooms if f"`{room}/`" not in architecture] == []
 
 
 def test_generated_pages_are_current() -> None:

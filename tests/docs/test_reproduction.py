@@ -10,7 +10,7 @@ PAGE = ROOT / "docs/reproduction.md"
 TEXT = PAGE.read_text()
 
 
-def test_every_experiment_has_its_place() -> None:
+def test_every_experiment_has_a_section() -> None:
     assert Counter(page.places(TEXT)) == Counter(tuple(EXPERIMENTS))
 
 

@@ -33,7 +33,7 @@ def test_a_page_has_its_parts_and_leads_to_a_dashboard(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_our_commands_on_it_are_commands_and_its_settings_are_settings(page):
+def test_commands_and_settings_on_a_runbook_exist(page):
     text = page.read_text()
     found = COMMANDS.findall(text)
     assert found or "kubectl" in text

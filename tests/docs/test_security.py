@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.docs import blocks, said
+from tests.docs import blocks, references
 from tests.docs.pages import ROOT
 
 SECURITY, RELEASING = ROOT / "SECURITY.md", ROOT / "RELEASING.md"
@@ -15,13 +15,13 @@ WHO = ("pod author", "trainer", "agent", "node", "network", "namespace admin", "
 
 
 @pytest.mark.parametrize("page", [SECURITY, RELEASING], ids=lambda page: page.name)
-def test_files_that_are_named_exist(page) -> None:
+def test_named_files_exist(page) -> None:
     named = FILE.findall(page.read_text())
     paths = [name for name in named if not name.startswith(("shuntyard.io/", "authentication."))]
     assert [path for path in paths if not (ROOT / path).exists()] == []
 
 
-def test_each_attacker_is_in_the_table_with_the_tests_that_hold_each_row() -> None:
+def test_each_attacker_is_in_the_table_with_the_tests_of_each_row() -> None:
     rows = [line.split(" | ") for line in SECURITY.read_text().splitlines() if line[:2] == "| "]
     model = [row for row in rows if len(row) == 4]
     first = " ".join(row[0] for row in model)
@@ -30,13 +30,13 @@ def test_each_attacker_is_in_the_table_with_the_tests_that_hold_each_row() -> No
     assert [row for row in model[2:] if "`tests/" not in row[3] and "`docs/" not in row[3]] == []
 
 
-def test_settings_that_are_named_exist() -> None:
+def test_named_settings_exist() -> None:
     text = SECURITY.read_text()
-    assert said.odd_settings(text) == []
-    assert said.odd_keys(text) == set()
+    assert references.odd_settings(text) == []
+    assert references.odd_keys(text) == set()
 
 
-def test_the_commands_of_the_checklist_are_there() -> None:
+def test_the_commands_of_the_checklist_exist() -> None:
     run = [b.text for b in blocks.of_page(RELEASING) if b.is_run]
     lines = [line.split() for text in run for line in text.splitlines()]
     assert lines

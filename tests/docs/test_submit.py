@@ -1,4 +1,4 @@
-"""The page for whoever trains: every manifest is valid, and is the job that the page says."""
+"""The page for users: every manifest is valid, and is the job that the page describes."""
 
 import re
 
@@ -30,7 +30,7 @@ GANGS = {
 SMALLER = {"team-a/job/elastic": 2, "team-a/job/deadline": 1}  # what elastic jobs need at least
 
 
-def test_every_manifest_is_a_whole_job_with_the_roles_that_the_page_says() -> None:
+def test_every_manifest_is_a_whole_job_with_the_roles_on_the_page() -> None:
     found = manifests.jobs_of(OBJECTS)
     assert {job.key: job.problem for job in found} == dict.fromkeys(GANGS)
     roles = {job.key: [member.role for member in job.members] for job in found}
@@ -40,7 +40,7 @@ def test_every_manifest_is_a_whole_job_with_the_roles_that_the_page_says() -> No
 
 
 @pytest.mark.parametrize("obj", OBJECTS, ids=lambda o: f"{o['kind']}-{o['metadata']['name']}")
-def test_every_manifest_keeps_the_schemas_and_its_pods_wait_in_our_queue(obj) -> None:
+def test_every_manifest_fits_the_schemas_and_its_pods_wait_in_our_queue(obj) -> None:
     manifests.check_schema(obj)
     pods = list(manifests.templates(obj))
     assert pods
@@ -58,7 +58,7 @@ def test_every_key_on_the_page_is_one_of_ours() -> None:
     assert {key for key in used if key.startswith(labels.DOMAIN)} <= ours
 
 
-def test_what_the_job_needs_is_read_from_the_manifest() -> None:
+def test_the_needs_of_the_job_are_read_from_the_manifest() -> None:
     found = {job.name: job.spec for job in manifests.jobs_of(OBJECTS)}
     urgent, elastic = found["urgent"], found["elastic"]
     assert (urgent.max_wait_seconds, urgent.expected_seconds) == (14400, 5400)

@@ -56,7 +56,7 @@ def test_a_single_job_learns_and_writes_its_metrics(tmp_path: Path) -> None:
     assert all(set(line) == {"step", "total_steps", "loss", "time"} for line in written)
 
 
-def test_a_single_job_that_was_ended_resumes_where_it_was(tmp_path: Path) -> None:
+def test_a_terminated_single_job_resumes_at_its_checkpoint(tmp_path: Path) -> None:
     file = tmp_path / "metrics.jsonl"
     env = {
         "STEPS": "60",

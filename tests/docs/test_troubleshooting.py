@@ -1,4 +1,4 @@
-"""What the page on trouble names is there, and all that can be the trouble is named."""
+"""The page on trouble names only what exists, and every cause of trouble."""
 
 import re
 
@@ -7,7 +7,7 @@ from extender.core.records.migration_reasons import MigrationReason
 from extender.core.records.rescale_reasons import ScalingReason
 from extender.core.scheduler import binding, filtering
 from monitoring.rules import ALERTS
-from tests.docs import said
+from tests.docs import references
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs/troubleshooting.md"
@@ -23,17 +23,17 @@ OF_KUBERNETES = {
 EVENTS = {"Migrating", "Migrated", "Rescaling", "Rescaled"}
 
 
-def test_every_command_on_the_page_is_one() -> None:
-    assert said.check_commands(TEXT) > 20
+def test_every_command_on_the_page_exists() -> None:
+    assert references.check_commands(TEXT) > 20
 
 
 def test_every_setting_and_every_key_on_the_page_exists() -> None:
-    assert said.odd_settings(TEXT) == []
-    assert said.settings_said(TEXT) > 10
-    assert said.odd_keys(TEXT) == set()
+    assert references.odd_settings(TEXT) == []
+    assert references.settings_named(TEXT) > 10
+    assert references.odd_keys(TEXT) == set()
 
 
-def test_every_reason_for_waiting_is_there_and_no_token_is_invented() -> None:
+def test_every_reason_for_waiting_is_listed_and_no_token_is_invented() -> None:
     assert set(Reason) <= TOKENS | {str(r) for r in Reason if f"`{r}`" in TEXT}
     known = {*Reason, *MigrationReason, *ScalingReason, *OF_KUBERNETES, *EVENTS}
     assert {token for token in TOKENS if token not in known} <= {"OOMKilled"}
@@ -50,6 +50,6 @@ def test_every_text_that_a_refused_pod_shows_is_explained() -> None:
     assert [text for text in sorted(texts) if f"`{text}`" not in TEXT] == []
 
 
-def test_every_alert_leads_to_its_runbook() -> None:
-    pages = {path.stem for path in said.linked(PAGE) if path.parent.name == "runbooks"}
+def test_every_alert_links_to_its_runbook() -> None:
+    pages = {path.stem for path in references.linked(PAGE) if path.parent.name == "runbooks"}
     assert pages == {alert.name for alert in ALERTS}

@@ -19,8 +19,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 def test_every_reason_is_explained():
     page = (DOCS / "reasons.md").read_text()
-    told = {line.split("`")[1] for line in page.splitlines() if line.startswith("| `")}
-    assert told == set(Reason)
+    listed = {line.split("`")[1] for line in page.splitlines() if line.startswith("| `")}
+    assert listed == set(Reason)
     assert IGNORED in page
 
 
@@ -31,10 +31,10 @@ def test_every_reason_has_a_text_that_never_changes():
     assert [text for text in texts if set(text) & set("0123456789{}")] == []
 
 
-def test_what_filter_answers_never_changes_either():
-    said = [v for k, v in vars(filtering).items() if k.isupper() and isinstance(v, str)]
-    assert said
-    assert [t for t in said if not t.startswith("shuntyard: ") or set(t) & set("0123456789")] == []
+def test_texts_of_filter_never_change_either():
+    texts = [v for k, v in vars(filtering).items() if k.isupper() and isinstance(v, str)]
+    assert texts
+    assert [t for t in texts if not t.startswith("shuntyard: ") or set(t) & set("0123456789")] == []
 
 
 def test_the_metric_has_exactly_the_reasons_as_labels():
@@ -48,18 +48,18 @@ def test_the_metric_has_exactly_the_reasons_as_labels():
 
 def test_every_kind_of_change_and_every_cause_is_explained():
     page = (DOCS / "explain.md").read_text()
-    told = {line.split("`")[1] for line in page.splitlines() if line.startswith("| `")}
+    listed = {line.split("`")[1] for line in page.splitlines() if line.startswith("| `")}
     causes = {s.cause for s in SITUATIONS.values()} - {"", "cpu", "memory", "nvidia.com/gpu"}
-    assert told >= set(StepKind) | causes
+    assert listed >= set(StepKind) | causes
 
 
 def test_every_key_of_ours_has_its_row_and_no_row_is_invented():
     """A key may be two things, a gate and a label: each has one row."""
     page = (DOCS / "labels.md").read_text()
     rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| ")]
-    told = [key for row in rows for key in KEY.findall(row)]
+    listed = [key for row in rows for key in KEY.findall(row)]
     keys = {v for v in vars(labels).values() if isinstance(v, str)}
-    assert {key.replace("…/", labels.DOMAIN + "/") for key in told} == {
+    assert {key.replace("…/", labels.DOMAIN + "/") for key in listed} == {
         key for key in keys if key.startswith(labels.DOMAIN + "/")
     }
     assert len(rows) == len(set(rows))

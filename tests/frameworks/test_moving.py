@@ -18,7 +18,7 @@ TOTAL = 60
 
 @dataclass(frozen=True)
 class Case:
-    """A program, what it needs, and what it is told."""
+    """A program, its requirements, and its orders."""
 
     program: str
     packages: tuple[str, ...]

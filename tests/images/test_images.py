@@ -32,7 +32,9 @@ def image(builder: Builder, request: pytest.FixtureRequest) -> tuple[str, str]:
     return name, builder.kept(name)
 
 
-def test_the_program_starts_as_nobody_of_note(builder: Builder, image: tuple[str, str]) -> None:
+def test_the_program_starts_as_an_unprivileged_user(
+    builder: Builder, image: tuple[str, str]
+) -> None:
     name, tag = image
     assert builder.run(tag, f"{PREFIX}/bin/{name}", "--help").startswith(f"usage: {name}")
     assert builder.run(tag, "id", "-u").strip() == "65532"
@@ -78,6 +80,6 @@ def test_the_same_sources_give_the_same_layers(builder: Builder, image: tuple[st
     assert builder.inspect(builder.build(name), "{{.OCIv1.RootFS.DiffIDs}}") == layers
 
 
-def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_tool_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _program: None)
     assert "buildah is missing (Debian package buildah)" in dockerfiles.why_not()

@@ -32,7 +32,7 @@ from tests.install.yard import InstalledYard, gang, lent
 pytestmark = [pytest.mark.e2e]
 
 CORES = {"sampling": {"cores": 1.0}}
-"""An agent sees all of this machine, other nodes' pods too, so it is told what its node offers."""
+"""An agent sees all of this machine, other nodes' pods too, so it gets its node's resources."""
 TEAM = "team-"
 """What the other tests' jobs were in stays, as users' namespaces do."""
 AGENTS_PORT = 10263
@@ -111,8 +111,8 @@ async def test_a_job_that_only_names_our_scheduler_is_gated_placed_and_shown(
     await yard.until_there("waits")
 
     async def shown() -> bool:
-        said = await asyncio.to_thread(yard.told, "queue", "--namespace", yard.team)
-        assert "waits" in said, said
+        printed = await asyncio.to_thread(yard.run_command, "queue", "--namespace", yard.team)
+        assert "waits" in printed, printed
         return True
 
     await eventually(shown, PATIENCE_SECONDS, "the queue shows what waits")
@@ -140,7 +140,7 @@ async def test_a_converged_job_moves_to_the_other_node_with_its_checkpoint(
     assert (entry.trigger, entry.lost_steps) == ("converged", 0)
 
 
-async def test_an_update_under_load_loses_nothing_and_fails_nobody(
+async def test_an_update_under_load_loses_nothing_and_fails_no_call(
     yard: InstalledYard, installed: Installed, cluster: Cluster
 ) -> None:
     training = converging("runs-on", steps=600, movable=False)

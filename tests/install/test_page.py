@@ -42,13 +42,13 @@ def checkout(tmp_path: Path) -> Path:
 @pytest.fixture
 def _volume() -> Iterator[None]:
     if VOLUME.exists():
-        pytest.skip(f"{VOLUME} is somebody's: the page's volume would be in it")
+        pytest.skip(f"{VOLUME} is in use: the page's volume would be in it")
     yield
     shutil.rmtree(VOLUME, ignore_errors=True)
 
 
 @pytest.mark.usefixtures("_volume")
-def test_whoever_types_the_page_has_an_installation_and_then_none(
+def test_the_commands_of_the_page_install_and_uninstall(
     cluster: Cluster, checkout: Path, tmp_path: Path
 ) -> None:
     before = api.call(cluster.kubeconfig, remains.objects)

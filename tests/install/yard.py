@@ -20,7 +20,7 @@ _PROXY = paths.namespaced("/api/v1/services", SYSTEM, "shuntyard-extender:api", 
 class InstalledYard(RealTrainingYard):
     """A cluster on which everything of ours runs in pods."""
 
-    HEARD_SECONDS = 180.0
+    REPORT_SECONDS = 180.0
     """A kubelet may take a minute and a half until a ConfigMap that was filled is seen in a pod
     that was there before: an agent that came first waits so long for ``ca.crt``."""
 
@@ -28,8 +28,8 @@ class InstalledYard(RealTrainingYard):
         """GET a path of the read API, of whichever replica the proxy chooses."""
         return await self.client.get(f"{_PROXY}{path}")
 
-    def told(self, *arguments: str) -> str:
-        """Return what the command line says to whoever has the administrator's kubeconfig."""
+    def run_command(self, *arguments: str) -> str:
+        """Return the output of the command line with the administrator's kubeconfig."""
         way = ("--kubeconfig", str(self.cluster.kubeconfig))
         command = (sys.executable, "-m", "cli", *way, *arguments)
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)

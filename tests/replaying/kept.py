@@ -60,10 +60,10 @@ def decide_again(log: Path, scratch: Path) -> tuple[int, str]:
         whole = (line for line in lines if line.endswith(b"\n"))
         new = converting.lines(whole, parameters_hash(params))
         (scratch / name).write_bytes(b"".join(new))
-    told = io.StringIO()
-    with _in_full(), contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
+    output = io.StringIO()
+    with _in_full(), contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         code = replay.run(scratch, params)
-    return code, told.getvalue()
+    return code, output.getvalue()
 
 
 @contextlib.contextmanager
@@ -78,10 +78,10 @@ def main(arguments: Sequence[str]) -> int:
     found = [log for below in arguments for log in logs(Path(below))]
     for log in found:
         with tempfile.TemporaryDirectory() as scratch:
-            code, told = decide_again(log, Path(scratch))
+            code, output = decide_again(log, Path(scratch))
         if code:
             wrong += 1
-            sys.stdout.write(f"{log}\n{told}")
+            sys.stdout.write(f"{log}\n{output}")
     sys.stdout.write(f"{len(found)} logs replayed, {wrong} differ\n")
     return 1 if wrong or not found else 0
 

@@ -1,4 +1,4 @@
-"""What a row of each table does to a log of version 3, and what a lacking one is told as."""
+"""Effect of a row of each table on a log of version 3, and the message of a missing one."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -102,13 +102,13 @@ LACKING = {
 }
 
 
-@pytest.mark.parametrize(("table", "rows", "told"), LACKING.values(), ids=LACKING)
-def test_a_name_without_a_counterpart_is_told(
-    monkeypatch: pytest.MonkeyPatch, table: str, rows: dict[Any, Any], told: str
+@pytest.mark.parametrize(("table", "rows", "message"), LACKING.values(), ids=LACKING)
+def test_a_name_without_a_counterpart_is_named(
+    monkeypatch: pytest.MonkeyPatch, table: str, rows: dict[Any, Any], message: str
 ) -> None:
     monkeypatch.setattr(renames, table, rows)
     lines = missing.names(recording.Record, INPUTS)
-    with pytest.raises(AssertionError, match=told):
+    with pytest.raises(AssertionError, match=message):
         assert not lines, "\n".join(lines)
 
 

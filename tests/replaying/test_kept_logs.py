@@ -57,8 +57,8 @@ def test_every_name_of_version_3_has_a_newest_name() -> None:
 
 @pytest.mark.parametrize("log", LOGS, ids=[log.name for log in LOGS])
 def test_a_kept_log_replays(log: Path, tmp_path: Path) -> None:
-    code, told = kept.decide_again(log, tmp_path)
-    assert code == 0, told
+    code, output = kept.decide_again(log, tmp_path)
+    assert code == 0, output
 
 
 def test_the_logs_have_every_kind_of_decision() -> None:

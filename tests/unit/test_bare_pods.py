@@ -1,4 +1,4 @@
-"""The copy of a pod that nobody owns asks for what its owner asked for."""
+"""The copy of a pod without an owner requests what its user requested."""
 
 from typing import Any
 

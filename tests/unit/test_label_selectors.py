@@ -29,7 +29,7 @@ CASES = {
     ),
     "Exists": (LabelSelector(match_expressions=(Line("tier", "Exists"),)), True),
     "DoesNotExist": (LabelSelector(match_expressions=(Line("tier", "DoesNotExist"),)), False),
-    "an operator that nobody knows": (LabelSelector(match_expressions=(Line("app", "Gt"),)), False),
+    "an unknown operator": (LabelSelector(match_expressions=(Line("app", "Gt"),)), False),
     "both must match": (
         LabelSelector(match_labels={"app": "db"}, match_expressions=(Line("z", "Exists"),)),
         False,

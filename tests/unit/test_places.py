@@ -12,7 +12,7 @@ from shared.progress import Goal
 WHOSE = PathVariables("vision", "resnet", "resnet-3-abcde", "u-1", role="worker", index=3)
 
 METRICS: dict[str, tuple[str | None, MetricsPlace]] = {
-    "nothing said is by convention": (None, MetricsPlace()),
+    "empty is by convention": (None, MetricsPlace()),
     "empty says nothing": ("", MetricsPlace()),
     "a path alone": ("path=metrics.jsonl", MetricsPlace(path="vision/resnet/metrics.jsonl")),
     "the container's log": (

@@ -18,11 +18,11 @@ PROGRAMS: dict[str, tuple[Main, str]] = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_help_says_what_a_program_is_for(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    main, said = PROGRAMS[name]
+    main, text = PROGRAMS[name]
     with pytest.raises(SystemExit) as caught:
         main(["--help"])
     assert caught.value.code == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert shown.startswith(f"usage: {name}")
-    assert said in shown
+    assert text in shown
     assert [word for word in ("`", "composition root", "TaskGroup") if word in shown] == []

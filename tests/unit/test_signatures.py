@@ -178,13 +178,13 @@ def test_of_a_list_what_it_lacks_is_forgotten_and_the_rest_is_checked():
 def test_a_record_on_an_owner_counts_only_on_it_and_as_it_was_written():
     by, owner = signatures(), make_owner("j")
     notes = {labels.RESCALE: '{"a":1}', labels.PROFILE: "{}", "example.com/a": "b"}
-    told = replace(owner, annotations={**notes, **by.records(owner, notes)})
-    assert shown(by, told) is told
-    changed = {**told.annotations, labels.RESCALE: '{"a":2}'}
-    found = shown(by, replace(told, annotations=changed))
+    recorded = replace(owner, annotations={**notes, **by.records(owner, notes)})
+    assert shown(by, recorded) is recorded
+    changed = {**recorded.annotations, labels.RESCALE: '{"a":2}'}
+    found = shown(by, replace(recorded, annotations=changed))
     assert labels.RESCALE not in found.annotations
     assert {labels.PROFILE, "example.com/a"} <= found.annotations.keys()
-    other = replace(make_owner("k"), annotations=told.annotations)
+    other = replace(make_owner("k"), annotations=recorded.annotations)
     assert labels.RECORDS.keys().isdisjoint(shown(by, other).annotations)
 
 

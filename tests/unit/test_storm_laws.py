@@ -75,13 +75,13 @@ BROKEN: dict[str, tuple[list[Event], Known, list[Write], str]] = {
 }
 
 
-@pytest.mark.parametrize(("events", "told", "writes", "line"), BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize(("events", "state", "writes", "line"), BROKEN.values(), ids=BROKEN)
 def test_a_broken_law_is_found(
-    events: list[Event], told: Known, writes: list[Write], line: str
+    events: list[Event], state: Known, writes: list[Write], line: str
 ) -> None:
     if "CPUs" in line:
-        told.cpu["n"] = 1
-    assert any(line in found for found in judged(events, told, writes))
+        state.cpu["n"] = 1
+    assert any(line in found for found in judged(events, state, writes))
 
 
 def test_nothing_is_found_where_a_gang_runs_and_ends() -> None:

@@ -92,7 +92,7 @@ def test_a_wrong_field_is_named(change: dict[str, Any], field: str) -> None:
     assert named == [field]
 
 
-def test_commands_are_told_apart_by_their_kind() -> None:
+def test_commands_differ_by_their_kind() -> None:
     answer = wire.HeartbeatAnswer(
         acting=True,
         commands=(

@@ -55,7 +55,7 @@ def test_an_error_shows_the_usage_of_that_command(
     assert message in err
 
 
-def test_without_a_command_all_of_them_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_command_all_commands_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     err = ended([], 2, capsys)
     assert [name for name in ("queue", "explain", "doctor", "--version") if name not in err] == []
 

@@ -78,9 +78,9 @@ def test_a_token_that_fits_no_header_is_not_printed(
 ) -> None:
     file = api_server.kubeconfig({"token": "secret\nhidden"})
     assert main(["queue", "--kubeconfig", str(file)]) == 1
-    said = capsys.readouterr().err
-    assert "the token is not one line of ASCII" in said
-    assert "secret" not in said
+    printed = capsys.readouterr().err
+    assert "the token is not one line of ASCII" in printed
+    assert "secret" not in printed
 
 
 def test_a_refused_token_of_a_plugin_is_renewed_once(
@@ -207,7 +207,7 @@ NO_WAY: dict[str, tuple[list[str], str]] = {
 
 
 @pytest.mark.parametrize(("argv", "want"), NO_WAY.values(), ids=NO_WAY.keys())
-def test_without_a_way_the_error_names_the_options(
+def test_without_a_connection_the_error_names_the_options(
     argv: list[str], want: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["queue", *argv]) == 1
@@ -273,7 +273,7 @@ def test_a_malformed_service_is_refused(text: str) -> None:
         parse(text)
 
 
-def test_the_viewers_role_and_the_devcluster_name_the_same_service() -> None:
+def test_the_viewer_role_and_the_devcluster_name_the_same_service() -> None:
     service = parse(DEFAULT_SERVICE)
     role, _ = yaml.safe_load_all((ROOT / "deploy/base/viewer.yaml").read_text())
     rule, _ = role["rules"]

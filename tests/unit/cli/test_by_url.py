@@ -91,9 +91,9 @@ def test_a_token_that_fits_no_header_is_refused_and_not_printed(
     file = tmp_path / "token"
     file.write_text(text)
     assert main(["queue", "--url", read_api.url, "--token-file", str(file)]) == 1
-    said = capsys.readouterr().err
-    assert f"--token-file {file}: " in said
-    assert "secr" not in said
+    printed = capsys.readouterr().err
+    assert f"--token-file {file}: " in printed
+    assert "secr" not in printed
     assert read_api.headers == []
 
 

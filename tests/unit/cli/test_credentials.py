@@ -75,7 +75,7 @@ def test_a_plugin_needs_no_package_beside_those_of_the_command(api_server: ApiSe
     assert "resnet" in done.stdout
 
 
-def test_whom_the_user_acts_as_is_sent_with_every_request(api_server: ApiServer) -> None:
+def test_impersonation_is_sent_with_every_request(api_server: ApiServer) -> None:
     pair = {"client-certificate": str(api_server.client.certificate)}
     pair["client-key"] = str(api_server.client.key)
     file = api_server.kubeconfig({**pair, "as": "bob", "as-groups": ["red", "blue"]})
@@ -137,7 +137,7 @@ def test_the_proxy_of_the_kubeconfig_is_used_and_sees_no_content(api_server: Api
     assert api_server.known.subjects == ["ann"]
 
 
-def test_a_plain_server_is_asked_through_the_proxy_too(
+def test_a_plain_server_is_called_through_the_proxy_too(
     api_server: ApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with forward_proxy() as (address, asked), serving(ReadApi()) as plain:
@@ -147,12 +147,12 @@ def test_a_plain_server_is_asked_through_the_proxy_too(
     assert "status 404" in capsys.readouterr().err
 
 
-def test_a_proxy_that_refuses_is_one_sentence_without_its_password(
+def test_a_refusal_by_a_proxy_is_one_sentence_without_its_password(
     api_server: ApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with forward_proxy() as (address, _):
         more = {"proxy-url": f"http://me:hidden@{address}", "server": "https://wrong:1"}
         assert main(["queue", "--kubeconfig", str(api_server.kubeconfig(**more))]) == 1
-    said = capsys.readouterr().err
-    assert "407" in said
-    assert "hidden" not in said
+    printed = capsys.readouterr().err
+    assert "407" in printed
+    assert "hidden" not in printed

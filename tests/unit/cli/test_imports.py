@@ -15,7 +15,7 @@ WAYS: dict[str, tuple[str, set[str]]] = {
 
 
 @pytest.mark.parametrize(("modules", "more"), WAYS.values(), ids=WAYS.keys())
-def test_each_way_imports_only_what_it_needs(modules: str, more: set[str]) -> None:
+def test_each_connection_imports_only_its_own_modules(modules: str, more: set[str]) -> None:
     program = f"import sys, {modules}; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True

@@ -77,7 +77,7 @@ def test_json_of_one_migration_is_a_whole_answer(capsys: pytest.CaptureFixture[s
     assert (found.entries, found.declined) == (MIGRATIONS.entries[1:], ())
 
 
-def test_a_standby_says_what_it_does_not_know(
+def test_a_standby_names_the_state_it_lacks(
     read_api: ReadApi, capsys: pytest.CaptureFixture[str]
 ) -> None:
     standby = msgspec.structs.replace(MIGRATIONS, acting=False, declined=())

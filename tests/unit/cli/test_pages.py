@@ -22,8 +22,8 @@ class Paged:
 
     namespace: str | None = None
 
-    def __init__(self, *told: api.Response) -> None:
-        self.left: Iterator[api.Response] = iter(told)
+    def __init__(self, *pages: api.Response) -> None:
+        self.left: Iterator[api.Response] = iter(pages)
         self.asked: list[dict[str, str]] = []
 
     def fetch(self, _path: str, *, question: bytes | None = None, **query: str) -> bytes:
@@ -62,11 +62,11 @@ def test_json_of_several_pages_is_one_answer(
     read_api: ReadApi, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The server answers with a first page, then with the last one."""
-    told = iter([page("a", more="x"), page("b")])
+    pages = iter([page("a", more="x"), page("b")])
 
     class Once(dict[str, tuple[int, bytes]]):
         def get(self, _path: str, _default: object = None) -> tuple[int, bytes]:  # type: ignore[override]
-            return 200, msgspec.json.encode(next(told))
+            return 200, msgspec.json.encode(next(pages))
 
     read_api.answers = Once()
     assert main(["jobs", "-o", "json"]) == 0

@@ -71,6 +71,6 @@ def test_a_refused_token_request_is_an_error(
 ) -> None:
     api_server.known.answers[PASS_PATH] = answer
     assert main(ASK) == 1
-    said = capsys.readouterr().err
-    assert [word for word in words if word not in said] == []
+    printed = capsys.readouterr().err
+    assert [word for word in words if word not in printed] == []
     assert api_server.known.asked == [PASS_PATH]

@@ -128,7 +128,7 @@ NAN, INF = float("nan"), float("inf")
 FALL = [Point(i, 1 / (1 + i), float(i)) for i in range(20)]
 UNPREDICTABLE = {
     "no points": ([], 100),
-    "nobody said where it ends": (FALL, None),
+    "no floor is stated": (FALL, None),
     "it ends nowhere": (FALL, INF),
     "it ends at no number": (FALL, NAN),
     "one point": (FALL[:1], 100),

@@ -52,10 +52,10 @@ def test_a_wrong_program_in_the_assets_directory_is_an_error_that_names_the_file
     environ = machine | {"SHUNTYARD_ASSETS": str(tmp_path / "assets")}
     with pytest.raises(AssetsError) as raised:
         ensure(frozenset({"kube-apiserver"}), report=lambda _: None, environ=environ)
-    assert str(raised.value) == f"{file}{_said(problem)} {problem} kube-apiserver 1.36.3"
+    assert str(raised.value) == f"{file}{_text(problem)} {problem} kube-apiserver 1.36.3"
 
 
-def _said(problem: str) -> str:
+def _text(problem: str) -> str:
     return " --version" if problem.startswith("does") else ""
 
 

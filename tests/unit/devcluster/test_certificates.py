@@ -45,7 +45,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize(("name", "accepted"), NAMES.values(), ids=NAMES)
-def test_the_server_is_who_it_says_it_is(
+def test_the_servers_certificate_has_its_name(
     authority: Authority, name: x509.GeneralName, accepted: bool
 ) -> None:
     assert accepts(authority, authority.issue_server("server"), name) is accepted
@@ -85,7 +85,7 @@ def test_the_signing_keys_belong_together(authority: Authority) -> None:
     assert key.public_key() == load_pem_public_key(pair.certificate.read_bytes())
 
 
-def test_a_kubeconfig_is_what_our_client_reads(authority: Authority, tmp_path: Path) -> None:
+def test_our_client_reads_a_kubeconfig(authority: Authority, tmp_path: Path) -> None:
     pair = authority.issue_client("someone", "jane")
     file = kubeconfigs.write_for_certificate(
         tmp_path / "kubeconfig", "https://127.0.0.1:6443", authority.certificate, "jane", pair

@@ -30,7 +30,7 @@ def test_kube_scheduler_calls_the_extender_where_it_listens_by_default() -> None
     assert urls == {f"http://127.0.0.1:{port}"}
 
 
-def test_kube_schedulers_lease_is_the_one_the_extender_watches() -> None:
+def test_the_extender_watches_kube_schedulers_lease() -> None:
     election, lease = scheduler_config()["leaderElection"], ExtenderSettings().lease
     assert (election["resourceNamespace"], election["resourceName"]) == (
         lease.namespace,
@@ -54,7 +54,7 @@ def test_the_profile_is_ours_and_never_preempts() -> None:
     assert profile["plugins"]["multiPoint"]["disabled"] == [{"name": "DefaultPreemption"}]
 
 
-def test_the_settings_file_of_the_extender_is_one_that_it_accepts(tmp_path: Path) -> None:
+def test_the_extender_accepts_its_settings_file(tmp_path: Path) -> None:
     component = extender(
         Layout(tmp_path),
         tmp_path / "kubeconfig",
@@ -154,7 +154,7 @@ POLICY_FLAGS = {
 
 
 @pytest.mark.parametrize(("kubernetes", "values"), POLICY_FLAGS.items())
-def test_features_share_one_flag_and_those_that_need_none_have_none(
+def test_features_share_one_flag_and_no_features_have_none(
     tmp_path: Path, kubernetes: str, values: list[str]
 ) -> None:
     gangs = differences(kubernetes).gangs is not None

@@ -132,7 +132,7 @@ def test_a_gang_is_partial_if_it_is_half_bound_for_longer_than_a_burst(
     assert list(found) == [PartialGang(GANG, since, long, n, 3) for since, long, n in want]
 
 
-def test_jobs_without_a_question_are_not_judged() -> None:
+def test_jobs_without_a_choice_are_not_checked() -> None:
     assert partial_gangs(bound(1, 0), {}, bind_burst_seconds=BURST_SECONDS, until=100.0) == ()
 
 
@@ -185,7 +185,7 @@ CHOICE_CASES: dict[str, tuple[list[Recorded], dict[str, dict[str, float]], Judge
         {"team/small": BIG_FIRST},
         [("team/small", 1.0, (), ())],
     ),
-    "no V was heard": (
+    "no V was reported": (
         [*BOTH, *goes(5, "small", 1, "n1")],
         {},
         [("team/small", None, (), ())],
@@ -219,7 +219,7 @@ CHOICE_CASES: dict[str, tuple[list[Recorded], dict[str, dict[str, float]], Judge
 
 
 @pytest.mark.parametrize(("history", "values", "want"), CHOICE_CASES.values(), ids=CHOICE_CASES)
-def test_a_choice_is_judged_by_who_would_have_fitted(
+def test_a_choice_is_checked_against_the_jobs_that_would_have_fitted(
     history: list[Recorded], values: dict[str, dict[str, float]], want: Judged
 ) -> None:
     made = choices(history, {**SIZES, "team/late": 2}, values)

@@ -38,7 +38,7 @@ def test_a_curve_is_read_while_it_is_written(
     assert (first_point(tmp_path), last_point(tmp_path)) == (first, last)
 
 
-def test_a_curve_goes_on_in_the_file_of_the_next_pod(tmp_path: Path) -> None:
+def test_a_curve_continues_in_the_file_of_the_next_pod(tmp_path: Path) -> None:
     (tmp_path / "metrics").mkdir()
     for name, steps in {"job-zzzzz": (1, 2, 3), "job-abcde": (3, 4)}.items():
         lines = [f'{{"step": {step}, "loss": {9 - step}.0}}\n' for step in steps]
@@ -81,7 +81,7 @@ def test_any_fault_fails_the_run(fault: dict[str, Any]) -> None:
     assert not passed({**GOOD, **fault})
 
 
-def test_a_line_says_where_a_job_stands() -> None:
+def test_a_line_has_the_state_of_a_job() -> None:
     rows = [
         Row("t/a", 8, None, "running 8/8", "n1 4, n2 4", Point(0, 2.3), Point(9, 0.9), ""),
         Row("t/b", 1, 18.5, "waiting", "", None, None, "GangDoesNotFit: no room"),

@@ -35,7 +35,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "the Dockerfile": replaced("Dockerfile"),
 }
 INDIFFERENT: dict[str, Callable[[Path], object]] = {
-    "a file that nobody copies": replaced("other.txt"),
+    "a file that is not copied": replaced("other.txt"),
     "what Python leaves": replaced("code/__pycache__/b.pyc"),
 }
 

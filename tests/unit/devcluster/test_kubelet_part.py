@@ -66,7 +66,7 @@ def care(monkeypatch: pytest.MonkeyPatch) -> Care:
     return found
 
 
-def test_one_that_is_not_alive_is_ended_at_the_threshold(care: Care) -> None:
+def test_a_program_that_is_not_alive_is_ended_at_the_threshold(care: Care) -> None:
     care.check()
     care.alive = False
     care.check()
@@ -76,14 +76,14 @@ def test_one_that_is_not_alive_is_ended_at_the_threshold(care: Care) -> None:
     assert care.supervisor.done == ["stop extender", "start extender"]
 
 
-def test_failures_that_do_not_follow_each_other_do_not_count(care: Care) -> None:
+def test_only_consecutive_failures_count(care: Care) -> None:
     for alive in (True, False, False, True, False, False):
         care.alive = alive
         care.check()
     assert care.supervisor.done == []
 
 
-def test_before_the_first_success_it_has_as_long_as_a_startup_probe_gives(care: Care) -> None:
+def test_before_the_first_success_the_startup_probes_limit_counts(care: Care) -> None:
     care.alive = False
     for _ in range(89):
         care.check(1.0)
@@ -92,7 +92,7 @@ def test_before_the_first_success_it_has_as_long_as_a_startup_probe_gives(care: 
     assert care.supervisor.done == ["stop extender", "start extender"]
 
 
-def test_it_is_asked_once_a_period(care: Care, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_is_probed_once_a_period(care: Care, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[float] = []
     monkeypatch.setattr(
         kubelet_part, "answers", lambda _url, _seconds: not asked.append(care.clock.monotonic())
@@ -102,7 +102,7 @@ def test_it_is_asked_once_a_period(care: Care, monkeypatch: pytest.MonkeyPatch) 
     assert len(asked) == 3, "at once, and then every five seconds"
 
 
-def test_one_that_ends_again_and_again_waits_longer_each_time(care: Care) -> None:
+def test_a_program_that_ends_repeatedly_waits_longer_each_time(care: Care) -> None:
     waits = []
     for _ in range(4):
         care.supervisor.runs = False
@@ -117,7 +117,7 @@ def test_one_that_ends_again_and_again_waits_longer_each_time(care: Care) -> Non
     assert care.clock.monotonic() == before
 
 
-def test_probes_are_those_of_the_deployment() -> None:
+def test_probes_equal_those_of_the_deployment() -> None:
     found = probes()
     assert found.keys() == {"extender", "kube-scheduler"}
     scheduler = found["kube-scheduler"]

@@ -60,10 +60,10 @@ def test_an_operator_gets_the_path_of_its_certificate_unless_it_is_compiled_in(t
         operators._arguments(operator, tmp_path, 9443, Path("kubeconfig"))
         return yaml.safe_load((tmp_path / "config.yaml").read_text())["webhook"]
 
-    told = operator_catalog.JOB_SET
+    operator = operator_catalog.JOB_SET
     there = {"port": 9443, "host": "127.0.0.1"}
-    assert webhook(told) == {**there, "certDir": str(tmp_path)}
-    strict = replace(told, certificates=Path("/compiled/in"))
+    assert webhook(operator) == {**there, "certDir": str(tmp_path)}
+    strict = replace(operator, certificates=Path("/compiled/in"))
     assert webhook(strict) == there  # it may refuse a field that it does not know
     both = replace(strict, config={"webhook": {"certDir": "/compiled/in"}})
     assert webhook(both) == {**there, "certDir": "/compiled/in"}

@@ -46,7 +46,7 @@ def test_a_wrong_taint_is_an_error(text: str) -> None:
         Taint.parse(text)
 
 
-def test_a_fake_node_is_as_it_was_ordered() -> None:
+def test_a_fake_node_has_its_options() -> None:
     nodes = KwokNodes(
         count=300,
         cpu="8",
@@ -71,16 +71,16 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize(("argv", "said"), COMMANDS.values(), ids=COMMANDS)
-def test_wrong_use_of_the_command_ends_with_code_2_and_a_sentence(
-    argv: list[str], said: str, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("argv", "text"), COMMANDS.values(), ids=COMMANDS)
+def test_wrong_use_of_the_command_has_exit_code_2_and_a_message(
+    argv: list[str], text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(argv) == 2
-    assert said in capsys.readouterr().err
+    assert text in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["status", "down", "stop etcd", "restart etcd"])
-def test_a_directory_without_a_cluster_ends_with_code_1_and_a_sentence(
+def test_a_directory_without_a_cluster_has_exit_code_1_and_a_message(
     command: str, tmp_path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name, *rest = command.split()

@@ -18,7 +18,7 @@ Links = dict[str, tuple[bool, tuple[str, ...]]]
 LINKS: dict[str, tuple[Links, str | None]] = {
     "loopback alone": ({"lo": (True, ("127.0.0.1",))}, None),
     "a link that is down": ({"eth0": (False, ("192.0.2.7",))}, None),
-    "an address of nobody's network": ({"eth0": (True, ("169.254.1.1",))}, None),
+    "a link-local address": ({"eth0": (True, ("169.254.1.1",))}, None),
     "the first that is left": (
         {"lo": (True, ("127.0.0.1",)), "a": (True, ("169.254.1.1", "192.0.2.7")), "b": (True, ())},
         "192.0.2.7",
@@ -27,7 +27,7 @@ LINKS: dict[str, tuple[Links, str | None]] = {
 
 
 @pytest.mark.parametrize(("links", "want"), LINKS.values(), ids=LINKS.keys())
-def test_a_proxy_goes_only_to_an_address_that_leads_out(
+def test_a_proxy_uses_only_an_external_address(
     links: Links, want: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     states = {name: SimpleNamespace(isup=up) for name, (up, _) in links.items()}
@@ -91,7 +91,7 @@ async def test_only_connections_from_the_same_address_are_relayed() -> None:
         assert await ask(port) == b"hello\n"
 
 
-async def test_without_anybody_behind_it_a_connection_just_ends() -> None:
-    (nobody,) = free_ports(1)
-    async with relayed(nobody) as port:
+async def test_a_connection_to_a_closed_port_just_ends() -> None:
+    (unused,) = free_ports(1)
+    async with relayed(unused) as port:
         assert await ask(port) == b""

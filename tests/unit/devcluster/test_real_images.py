@@ -36,7 +36,7 @@ class Archive:
         return content
 
 
-def test_an_archive_is_an_image_whose_parts_are_found_by_their_digests(tmp_path: Path) -> None:
+def test_an_archive_is_an_image_with_parts_named_by_their_digests(tmp_path: Path) -> None:
     layers = [layer(tmp_path / "a.tar", "a", b"1"), layer(tmp_path / "b.tar", "b", b"2")]
     file = oci_archive.write(
         tmp_path / "image.tar",
@@ -77,7 +77,7 @@ def test_our_layer_has_this_checkouts_packages_and_the_agents_program(tmp_path: 
     assert not [name for name in names if "__pycache__" in name]
 
 
-def test_our_packages_are_installed_as_far_as_they_are_asked_for_their_version() -> None:
+def test_only_packages_that_are_read_for_their_version_are_installed() -> None:
     stem, text = images.metadata('[project]\nname = "shuntyard-trainer"\nversion = "1.2"\n')
     assert stem == "shuntyard_trainer-1.2"
     assert "Name: shuntyard-trainer\nVersion: 1.2\n" in text
@@ -104,13 +104,13 @@ def test_wheels_are_installed_once_for_the_images_python(
     assert images.wheel_layer(tmp_path, "3.98", lambda _: None) != first
 
 
-def test_the_release_is_the_machines_own() -> None:
+def test_the_images_release_is_the_machines() -> None:
     assert debian.suite('NAME="Debian"\nVERSION_CODENAME=bookworm\n') == "bookworm"
     with pytest.raises(MachineError, match="has no VERSION_CODENAME"):
         debian.suite('NAME="Other"\n')
 
 
-def test_the_mirror_is_the_one_that_apt_is_configured_for(
+def test_the_mirror_is_the_one_of_the_apt_configuration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines = "echo bookworm-updates file:/updates/; echo bookworm file:/packages/"

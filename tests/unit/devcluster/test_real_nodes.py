@@ -53,7 +53,7 @@ def test_all_nodes_and_their_pods_have_different_addresses_in_our_network() -> N
     assert max(len(one.link) for one in nodes) <= 15  # the kernel's IFNAMSIZ
 
 
-def test_an_address_of_our_network_on_the_machine_is_in_the_way() -> None:
+def test_an_address_of_our_network_on_the_machine_is_a_conflict() -> None:
     listing = [
         {"ifname": "lo", "addr_info": [{"local": "127.0.0.1"}]},
         {"ifname": "eth0", "addr_info": [{"local": "192.0.2.2"}, {"local": "198.18.7.7"}]},
@@ -70,7 +70,7 @@ def test_pods_get_addresses_of_their_nodes_range_and_keep_them_on_the_way_out() 
     assert plugin["ipMasq"] is False
 
 
-def test_the_names_server_is_where_pods_look_for_it_and_listens_on_the_bridge(
+def test_the_name_server_has_the_address_of_the_pods_and_listens_on_the_bridge(
     tmp_path: Path,
 ) -> None:
     layout = Layout(tmp_path)
@@ -101,7 +101,7 @@ def test_a_service_proxy_leaves_the_machines_limits_as_they_are() -> None:
     assert services.proxy_probe(one).url == f"http://{config['healthzBindAddress']}/healthz"
 
 
-def test_the_api_server_of_real_nodes_listens_where_they_reach_it(tmp_path: Path) -> None:
+def test_the_api_server_listens_where_real_nodes_reach_it(tmp_path: Path) -> None:
     programs = {name: Path("/bin") / name for name in control_plane.NAMES}
     layout = Layout(tmp_path)
     plan = control_plane.plan(programs, layout, ClusterOptions(), address=GATEWAY)
@@ -114,7 +114,7 @@ def test_the_api_server_of_real_nodes_listens_where_they_reach_it(tmp_path: Path
     assert server.probe.url == f"{plan.server}/readyz"
 
 
-def test_a_node_is_a_process_whose_environment_says_all(tmp_path: Path) -> None:
+def test_a_node_is_a_process_with_all_settings_in_its_environment(tmp_path: Path) -> None:
     layout, one = Layout(tmp_path), RealNode("real-0001", 1)
     files = [Path("/images/a.tar"), Path("/images/b.tar")]
     component = node.component(layout, one, PROGRAMS, Path("/kubeconfig"), files)
@@ -124,7 +124,7 @@ def test_a_node_is_a_process_whose_environment_says_all(tmp_path: Path) -> None:
     assert component.environ["NODE_DIRECTORY"] == str(tmp_path / "real" / "real-0001")
 
 
-def test_the_scripts_use_no_variable_that_a_node_is_not_given(tmp_path: Path) -> None:
+def test_the_scripts_use_only_variables_that_a_node_gets(tmp_path: Path) -> None:
     given = node.component(Layout(tmp_path), RealNode("n", 0), PROGRAMS, Path(), []).environ
     scripts = "\n".join(file.read_text() for file in node.SCRIPTS.glob("*.sh"))
     used = set(re.findall(r"\$\{?(NODE_\w+)", scripts))
@@ -147,9 +147,9 @@ TOO_MUCH = {
 }
 
 
-@pytest.mark.parametrize(("nodes", "said"), TOO_MUCH.values(), ids=TOO_MUCH)
-def test_a_node_cannot_offer_more_than_the_machine_has(nodes: RealNodes, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+@pytest.mark.parametrize(("nodes", "text"), TOO_MUCH.values(), ids=TOO_MUCH)
+def test_a_node_cannot_offer_more_than_the_machine_has(nodes: RealNodes, text: str) -> None:
+    with pytest.raises(InputError, match=text):
         kubelet_config.reserved(nodes, cores=2, total_bytes=16 * GIB)
 
 
@@ -197,12 +197,12 @@ REPORTS = {
         reported("True", "2023-11-14T22:13:30Z", "node.kubernetes.io/unschedulable"),
         True,
     ),
-    "nothing said yet": ({"spec": {}, "status": {}}, False),
+    "nothing reported yet": ({"spec": {}, "status": {}}, False),
 }
 
 
 @pytest.mark.parametrize(("object_", "up"), REPORTS.values(), ids=REPORTS)
-def test_a_node_is_up_when_it_reported_ready_since_its_start(
+def test_a_node_is_up_once_it_reported_ready_after_its_start(
     object_: dict[str, Any], up: bool
 ) -> None:
     assert reported_ready(object_, SINCE) is up
@@ -218,7 +218,7 @@ cgroup2 /sys/fs/cgroup/unified cgroup2 rw,relatime 0 0
 UNIFIED = "cgroup2 /sys/fs/cgroup cgroup2 rw,relatime 0 0\n"
 
 
-def test_control_groups_are_looked_for_where_they_are_mounted() -> None:
+def test_control_groups_are_found_at_their_mount_points() -> None:
     base = Path("/sys/fs/cgroup")
     found = control_groups.hierarchies(HYBRID)
     assert found == (base / "cpu,cpuacct", base / "systemd", base / "unified")
@@ -227,7 +227,7 @@ def test_control_groups_are_looked_for_where_they_are_mounted() -> None:
     assert not control_groups.version_1(UNIFIED)
 
 
-def test_mount_points_that_were_made_are_removed_and_no_others(tmp_path: Path) -> None:
+def test_only_created_mount_points_are_removed(tmp_path: Path) -> None:
     record = tmp_path / "record.json"
     places = [tmp_path / name for name in ("there", "made", "used")]
     places[0].mkdir()
@@ -244,7 +244,7 @@ def write_dpkg(directory: Path, *installed: str) -> None:
     write_script(directory / "dpkg-query", text)
 
 
-def test_packages_are_missing_that_dpkg_does_not_call_installed(
+def test_packages_are_missing_unless_dpkg_lists_them_as_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_dpkg(
@@ -274,7 +274,7 @@ def test_without_root_there_are_no_real_nodes(monkeypatch: pytest.MonkeyPatch) -
     assert conditions.why_not({}) == ("you are not root",)
 
 
-def test_missing_packages_are_named_and_so_is_the_command_that_installs_them(
+def test_missing_packages_are_named_with_the_command_that_installs_them(
     root_without_runc: list[tuple[str, ...]],
 ) -> None:
     (reason,) = conditions.why_not({})
@@ -287,7 +287,7 @@ def test_missing_packages_are_named_and_so_is_the_command_that_installs_them(
     assert root_without_runc == []
 
 
-def test_packages_are_installed_where_the_environment_says_so(
+def test_packages_are_installed_if_the_environment_allows_it(
     root_without_runc: list[tuple[str, ...]],
 ) -> None:
     assert conditions.why_not({conditions.VARIABLE: "1"}) == ()
@@ -302,14 +302,14 @@ def test_a_machine_without_control_groups_of_version_1_gets_a_reason(
     assert reason.startswith("control groups are of version 2 only")
 
 
-def test_real_nodes_are_asked_for_like_other_nodes() -> None:
+def test_real_nodes_are_requested_like_other_nodes() -> None:
     assert options.parse_node_counts("kwok:1,real:2") == {"kwok": 1, "real": 2}
 
 
 # ---- agents
 
 
-def test_agents_of_real_nodes_are_those_of_deploy_with_an_image_and_a_volume_of_ours(
+def test_agents_of_real_nodes_are_those_of_deploy_with_our_image_and_volume(
     tmp_path: Path,
 ) -> None:
     layout = Layout(tmp_path)

@@ -108,7 +108,7 @@ def test_all_files_of_a_log_are_read_and_too_many_are_an_error(tmp_path: Path) -
         calls.read(tmp_path)
 
 
-def test_calls_seen_by_clusters_are_summed_in_the_file_of_the_variable(tmp_path: Path) -> None:
+def test_calls_of_all_clusters_are_summed_in_the_file_of_the_variable(tmp_path: Path) -> None:
     log, kept = tmp_path / "audit", tmp_path / "kept"
     log.mkdir()
     (log / calls.LOG).write_bytes(event() * 3)
@@ -202,7 +202,7 @@ WRONG: dict[str, tuple[Call, str]] = {
 }
 
 
-def test_all_rights_used_and_no_other_is_exact() -> None:
+def test_rights_are_exact_if_all_are_used_and_no_other() -> None:
     found = compare(ALL, GIVEN)
     assert found.exact, list(report(found))
     assert list(report(found)) == ["6 rights used, 0 unused"]
@@ -227,7 +227,7 @@ def test_a_call_refused_only_while_the_api_server_starts_is_not_missing() -> Non
     assert compare(ALL + Counter([refused]), GIVEN).missing == (refused,)
 
 
-def test_a_refused_call_is_no_use_of_a_right_and_each_unused_one_is_named() -> None:
+def test_a_refused_call_does_not_use_a_right_and_unused_rights_are_named() -> None:
     refused = Call(EXTENDER, "patch", "batch", "jobs", "*", allowed=False)
     patched = Call(EXTENDER, "patch", "batch", "jobs", "*", role="wide")
     found = compare(ALL - Counter([patched]) + Counter([refused]), GIVEN)

@@ -30,7 +30,7 @@ def test_a_version_has_the_same_programs_as_every_other(kubernetes: str) -> None
     assert set(release(kubernetes)) == set(release(DEFAULT_KUBERNETES))
 
 
-def test_programs_that_are_the_same_for_two_versions_are_kept_once() -> None:
+def test_programs_shared_by_two_versions_are_kept_once() -> None:
     first, second = release("1.34.4"), release(DEFAULT_KUBERNETES)
     shared = {name for name in first if first[name].folder == second[name].folder}
     assert {"etcd", "kwok"} <= shared

@@ -46,7 +46,7 @@ def made_up():
     return graph.joined(TEXTS, imports)
 
 
-def test_a_program_is_used_by_those_that_start_it_not_by_the_cluster_that_can(made_up):
+def test_a_program_is_used_by_the_tests_that_start_it_and_not_by_the_cluster(made_up):
     reached = made_up.reached(["extender/main.py"])
     assert {"tests/yard.py", "tests/live/conftest.py", "tests/live/test_queue.py"} <= reached
     assert not {"devcluster/cluster.py", "tests/live/test_etcd.py"} & reached
@@ -61,7 +61,7 @@ def test_the_fixtures_of_the_devcluster_are_used_wherever_they_are_named(made_up
     assert "tests/live/test_etcd.py" in made_up.reached(["devcluster/replicas.py"])
 
 
-def test_a_script_uses_what_it_imports_and_is_used_by_those_that_name_it(made_up):
+def test_a_script_uses_its_imports_and_is_used_by_modules_that_name_it(made_up):
     assert "tests/unit/test_pages.py" in made_up.reached(["extender/main.py"])
 
 
@@ -117,6 +117,6 @@ def test_an_automatic_fixture_acts_on_every_test(imports, body, uses):
     assert Fixtures.read("def test_it(): ...").uses(offered) is uses
 
 
-def test_a_fixture_is_used_by_its_name_as_a_text_too():
+def test_a_fixture_named_in_a_string_is_used():
     offered = Fixtures.read("@pytest.fixture\ndef in_utc(): ...")
     assert Fixtures.read("mark = pytest.mark.usefixtures('in_utc')").uses(offered)

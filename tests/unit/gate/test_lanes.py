@@ -24,7 +24,7 @@ def test_a_lane_collects_the_modules_with_its_mark(lane):
     assert gate.modules(lane, CHOSEN) == MODULES[lane]
 
 
-def test_the_computing_lane_collects_all_where_nothing_is_left_out():
+def test_the_computing_lane_collects_everything_if_nothing_is_left_out():
     assert gate.modules(lanes.COMPUTING, Selection((OWN, QUANTITY))) == ["tests"]
     assert gate.modules(lanes.DEVCLUSTER, Selection((OWN, QUANTITY))) == [OWN]
 

@@ -45,13 +45,13 @@ OPENED = {
 
 
 @pytest.mark.parametrize(("path", "noted"), OPENED.values(), ids=OPENED)
-def test_files_of_the_repository_that_are_no_python_are_noted(notes, path, noted):
+def test_opened_files_of_the_repository_are_recorded_but_python_files(notes, path, noted):
     running, output = notes
     during(running, MODULE, path)
     assert sent(running, output).get(MODULE) == noted
 
 
-def test_what_is_opened_between_tests_is_noted_for_none(notes):
+def test_a_file_opened_between_tests_is_recorded_for_none(notes):
     running, output = notes
     during(running, MODULE)
     running.note("open", ("pyproject.toml", "r", 0))
@@ -59,7 +59,7 @@ def test_what_is_opened_between_tests_is_noted_for_none(notes):
 
 
 @pytest.mark.parametrize(("last", "noted"), [(True, {}), (False, {MODULE: ["docs/faq.md"]})])
-def test_the_last_teardown_is_noted_for_no_module(notes, last, noted):
+def test_a_file_opened_in_the_last_teardown_is_recorded_for_no_module(notes, last, noted):
     """It ends fixtures of the session, which may have begun in another module."""
     running, output = notes
     protocol = running.pytest_runtest_protocol(SimpleNamespace(nodeid=f"{MODULE}::test_it"))
@@ -71,14 +71,14 @@ def test_the_last_teardown_is_noted_for_no_module(notes, last, noted):
     assert sent(running, output) == noted
 
 
-async def test_noting_blocks_no_event_loop(notes):
+async def test_recording_blocks_no_event_loop(notes):
     running, output = notes
     with blockbuster_ctx():
         during(running, MODULE, "docs/faq.md", f"{records.ROOT}docs/cli.md")
     assert sent(running, output) == {MODULE: ["docs/cli.md", "docs/faq.md"]}
 
 
-def test_reads_of_workers_are_put_together(notes):
+def test_reads_of_workers_are_merged(notes):
     running, output = notes
     for path in ("b.md", "a.md"):
         reads = {"shuntyard_reads": {MODULE: [path]}}

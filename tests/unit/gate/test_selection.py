@@ -70,7 +70,7 @@ def test_a_change_runs_what_it_can_reach(changed, chosen):
     assert found.why_all == ""
 
 
-def test_those_that_still_import_a_deleted_module_run():
+def test_tests_that_still_import_a_deleted_module_run():
     left = {path: text for path, text in TEXTS.items() if path != "agent/gone.py"}
     found = select(["agent/gone.py"], made_up(left))
     assert found.chosen == ("tests/unit/agent/test_gone.py",)
@@ -84,7 +84,7 @@ def test_a_file_that_everything_may_use_runs_everything(path):
     assert found.summary() == [f"all test modules: every test may use {path}"]
 
 
-def test_what_is_left_out_is_counted_by_folder():
+def test_left_out_tests_are_counted_by_folder():
     assert select(["agent/tailing.py"], made_up(TEXTS)).summary() == [
         "2 of 5 test modules; the change cannot reach the others:",
         "  tests/live: 1 of 2",
@@ -140,7 +140,7 @@ def test_a_page_runs_no_test_of_the_queue(ours):
     assert not in_folders(paths, "tests/component/", "tests/property/")
 
 
-def test_the_words_that_start_programs_are_those_of_the_devcluster():
+def test_the_words_that_start_programs_equal_those_of_the_devcluster():
     methods = {word for word in graph.STARTS if word.startswith("start_")}
     assert methods <= set(dir(Cluster))
     kinds = {f"Schedulers.{one.name}" for one in Schedulers if one.shuntyard}
@@ -162,7 +162,7 @@ def test_every_program_that_the_devcluster_starts_for_others_has_its_word(ours):
     assert others <= set(graph.STARTS.values())
 
 
-def test_every_row_of_the_inputs_is_about_some_file():
+def test_every_row_of_the_inputs_matches_a_file():
     names = graph.files(ROOT)
     unused = {
         pattern
@@ -178,7 +178,7 @@ def test_every_row_of_the_inputs_has_readers(ours):
     assert [row for row, name in names.items() if not ours.readers.of(name)] == []
 
 
-def test_a_mark_is_found_where_it_is_used_and_a_conftest_counts_for_its_folder():
+def test_a_mark_is_found_in_its_module_and_a_conftest_counts_for_its_folder():
     marked = set(selection.every(ROOT).marked("controlplane", ROOT))
     assert {"tests/conformance/test_pods.py", "tests/docs/test_demo.py"} <= marked
     assert "tests/unit/gate/test_graph.py" not in marked

@@ -45,7 +45,7 @@ FORBIDDEN: dict[str, tuple[str, str, str]] = {
 
 
 @pytest.mark.parametrize(("path", "check", "right"), FORBIDDEN.values(), ids=FORBIDDEN)
-def test_a_forbidden_object_is_not_known_and_not_a_fault(
+def test_a_forbidden_object_is_unknown_and_no_fault(
     well: FakeCluster, path: str, check: str, right: str
 ) -> None:
     well.forbidden.add(path)
@@ -54,7 +54,7 @@ def test_a_forbidden_object_is_not_known_and_not_a_fault(
     assert [one for one in found if one.check == check and right in one.message], found
 
 
-def test_a_user_without_rights_learns_which_are_needed(well: FakeCluster) -> None:
+def test_doctor_names_the_rights_that_a_user_needs(well: FakeCluster) -> None:
     well.forbidden.update({*well.objects, *well.bodies, REVIEWS} - {"/version"})
     found = findings(well)
     assert {one.level for one in found} == {OK, UNKNOWN}

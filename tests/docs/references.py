@@ -1,4 +1,4 @@
-"""What a page says is there: commands, settings, keys, reasons; and whether it is."""
+"""Commands, settings, keys and links that a page names, and checks that they exist."""
 
 import contextlib
 import io
@@ -34,41 +34,43 @@ def _is_typed(block: blocks.Block) -> bool:
 
 
 def check_commands(text: str) -> int:
-    """Hold all calls to the command line; return how many there are."""
+    """Check that all calls parse; return how many there are."""
     count = 0
     for words in commands(text):
         if words == ["explain"]:  # the command as such, in prose
             words = [*words, "NAME"]  # noqa: PLW2901 - what it stands for
         if words == ["what-if"]:
             words = [*words, "-f", "job.yaml"]  # noqa: PLW2901 - likewise
-        with contextlib.redirect_stderr(io.StringIO()) as said:
+        with contextlib.redirect_stderr(io.StringIO()) as errors:
             try:
                 parse(words)
             except SystemExit:
-                raise AssertionError(f"shuntyard {shlex.join(words)}: {said.getvalue()}") from None
+                raise AssertionError(
+                    f"shuntyard {shlex.join(words)}: {errors.getvalue()}"
+                ) from None
         count += 1
     return count
 
 
 def odd_settings(text: str) -> list[str]:
-    """Return what looks like a setting, ``section.key``, and is none of either program."""
+    """Return words like a setting, ``section.key``, that are none of either program."""
     models = (ExtenderSettings, AgentSettings)
     found = {}
     for model in models:
         for name, info in model.model_fields.items():
             found.setdefault(name, set()).update(type(info.get_default()).model_fields)
-    said = [match.groups() for match in _SETTING.finditer(text)]
-    return [f"{a}.{b}" for a, b in said if a in found and b not in found[a]]
+    named = [match.groups() for match in _SETTING.finditer(text)]
+    return [f"{a}.{b}" for a, b in named if a in found and b not in found[a]]
 
 
-def settings_said(text: str) -> int:
+def settings_named(text: str) -> int:
     """Return how many settings of the extender are named."""
     names = ExtenderSettings.model_fields
     return sum(match[1] in names for match in _SETTING.finditer(text))
 
 
 def odd_keys(text: str) -> set[str]:
-    """Return what looks like a label, annotation, gate or condition of ours and is none."""
+    """Return keys of our domain that are no label, annotation, gate or condition of ours."""
     ours = {v for v in vars(labels).values() if isinstance(v, str)}
     return set(_KEY.findall(text)) - ours - _ELSEWHERE
 
