@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.reasons import Reason
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.parameters.pricing import AdmissionParameters, Replanning
 from extender.core.pricing import admission, candidates, learning, machines
 from extender.core.pricing.history import History
@@ -153,7 +153,8 @@ def test_in_an_empty_cluster_the_papers_rule_decides(sizes, row, share):
     look = world.look()
     snapshot, reading = world.store.snapshot(), Reading(world.now, world.now)
     nodes = machines.read_machines(snapshot, world.params.slot_time)
-    seen = PricingSession(snapshot, reading, world.params, nodes, world.slot, boundary=True)
+    session = Session(snapshot, reading, world.params)
+    seen = PricingSession(session, nodes, world.slot, boundary=True)
     (one,) = candidates.find_candidates(snapshot, (), History(), world.params.slot_time).offered
     bounds = learning.learned_bounds(History(), {one.owner.uid: one.asked}, seen)
     state = admission.empty_state(nodes.cluster, bounds)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from extender.core.cluster import job_views
 from extender.core.cluster.commands import ReleaseGang
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.elastic import proposals
 from extender.core.elastic.elastic_jobs import elastic_job
 from extender.core.elastic.scaling_values import freed
@@ -48,10 +48,8 @@ class Case:
         return store
 
     def proposals(self, snapshot):
-        known = self.speeds
-        return proposals.drs_proposals(
-            snapshot, QueueState(), known, Reading(NOW, NOW), self.params
-        )
+        session = Session(snapshot, Reading(NOW, NOW), self.params)
+        return proposals.drs_proposals(session, self.speeds)
 
     def cycle(self, snapshot):
         return queue_pass(snapshot, QueueState(), Reading(NOW, NOW), self.params)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.elastic import proposals
 from extender.core.parameters.pricing import SlotTimeParameters
 from extender.core.pricing import timing
@@ -104,11 +104,8 @@ def test_no_run_holds_room_of_jobs_with_a_plan_and_nothing_is_lost(rows, events)
             if run.since is not None:
                 assert runs[key].run.since == run.since
         known = {key: one.run for key, one in runs.items()}
-        reading = Reading(world.now, world.now)
-        proposed = {
-            one.job
-            for one in proposals.slot_plan_proposals(world.store.snapshot(), reading, world.params)
-        }
+        session = Session(world.store.snapshot(), Reading(world.now, world.now), world.params)
+        proposed = {one.job for one in proposals.slot_plan_proposals(session)}
         assert proposed <= {f"default/job/{name}" for name in world.plans()}
 
 

@@ -9,34 +9,11 @@ from typing import Final
 from extender.core.cluster import job_spec
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.owners import above
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from shared import places
-from shared.model import NodeName, Uid
-from shared.progress import NodeReport, PodReport, Progress
-
-
-def fresh(
-    snapshot: Snapshot, node: NodeName, reading: Reading, stale_seconds: float
-) -> NodeReport | None:
-    """Return the report of a node; None unless it is complete and no older than ``stale_seconds``.
-
-    A takeover thus waits for the first full report of every agent.
-    """
-    report = snapshot.reports.get(node)
-    if report is None or not report.complete:
-        return None
-    return report if reading.monotonic - report.received_at <= stale_seconds else None
-
-
-def of_pod(
-    snapshot: Snapshot, uid: Uid, reading: Reading, stale_seconds: float
-) -> PodReport | None:
-    """Return what is freshly known of a pod on the node it is bound to; None if nothing is."""
-    node = snapshot.bound.get(uid)
-    report = None if node is None else fresh(snapshot, node, reading, stale_seconds)
-    return None if report is None else report.pods.get(uid)
-
+from shared.model import Uid
+from shared.progress import Progress
 
 _CHIEFS: Final = ("master", "chief", "launcher")
 
@@ -56,10 +33,10 @@ def asked(snapshot: Snapshot, job: Job, members: Sequence[Member]) -> frozenset[
         text = job_spec.checkpoint(pod, above(snapshot, pod))
         if text is None:
             continue
-        whose = places.PathVariables(
-            pod.namespace, job.name, pod.name, pod.uid, member.role, member.index
+        variables = places.PathVariables(
+            pod.namespace, job.name, pod.name, pod.uid, role=member.role, index=member.index
         )
-        first.setdefault(places.checkpoint_directory(text, whose), pod.uid)
+        first.setdefault(places.checkpoint_directory(text, variables), pod.uid)
     return frozenset(first.values())
 
 
@@ -69,12 +46,10 @@ def rank(member: Member) -> tuple[int, int, str]:
     return (tier, member.rank, member.pod.name)
 
 
-def last_progress(
-    snapshot: Snapshot, job: Job, reading: Reading, stale_seconds: float
-) -> tuple[Uid, Progress] | None:
+def last_progress(session: Session, job: Job) -> tuple[Uid, Progress] | None:
     """Return how far the job is: the first of its pods that reports a step counts for all."""
     for member in sorted(job.having(State.BOUND), key=rank):
-        report = of_pod(snapshot, member.pod.uid, reading, stale_seconds)
+        report = session.pod_report(member.pod.uid)
         progress = report.progress if report else None
         if progress is not None and progress.step is not None:
             return member.pod.uid, progress

@@ -6,20 +6,19 @@ snapshot. A mark that is left after a crash or an abort does no harm: its pod is
 removed the next time too.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from extender.core.cluster import job_views
 from extender.core.cluster.commands import ChangeOwner, MarkPod
 from extender.core.cluster.job_spec import Shrink, WorkerRange
 from extender.core.cluster.jobs import Job, State
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.cluster.worker_gang import worker_count
 from extender.core.elastic import stepping
 from extender.core.elastic.stepping import recent
 from extender.core.kinds import registry
-from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.elastic import RescaleParameters
 from extender.core.records.elastic_workers import OwnerWorkers, elastic_owner, owner_workers
 from extender.core.records.rescale import (
@@ -67,7 +66,7 @@ def marks_of_change(snapshot: Snapshot, noted: OwnedRescale) -> tuple[MarkPod, .
     return missing_marks(owner_workers(snapshot, job_views.view(snapshot, one.job), owner), one.to)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RequestedChange:
     """A proposal that can be followed: what is to be written, but for who else is concerned.
 
@@ -97,33 +96,28 @@ class RequestedChange:
 
 
 def requested_change(
-    snapshot: Snapshot,
-    records: RescaleRecords,
-    proposal: Proposal,
-    reading: Reading,
-    params: CoreParameters,
+    session: Session, records: RescaleRecords, proposal: Proposal
 ) -> RequestedChange | R:
     """Return what following a proposal means, or why it is not followed."""
+    snapshot = session.snapshot
     found = _subject(snapshot, records, proposal)
     if isinstance(found, R) or not found.changes:
         return found
     key = proposal.job
     if any(m.open and m.job == key for m in snapshot.migrations.values()):
         return R.MIGRATING
-    if why := hindrance(found.last, proposal, reading.now, params.rescaling):
+    if why := hindrance(found.last, proposal, session.now, session.parameters.rescaling):
         return why
     if found.to > found.before:
         return R.STILL_LEAVING if found.before == 0 and found.workers.pods else found
-    return _shrinking(snapshot, found, reading, params)
+    return _shrinking(session, found)
 
 
-def first_write(
-    one: RequestedChange, beside: int, reading: Reading, params: CoreParameters
-) -> ChangeOwner:
+def first_write(session: Session, one: RequestedChange, beside: int) -> ChangeOwner:
     """Return the write that begins a change; ``beside``: jobs that change together, it included."""
-    now, shrinks = reading.now, one.to < one.before
+    now, params, shrinks = session.now, session.parameters.rescaling, one.to < one.before
     last = stepping.recent(one.last, now)
-    ask_until = now + params.rescaling.checkpoint_seconds
+    ask_until = now + params.checkpoint_seconds
     wished = _range(one.job)
     rescale = Rescale(
         id=stepping.change_name(one.owner, one.before, one.to, now),
@@ -136,7 +130,7 @@ def first_write(
         starts=one.proposal.starts,
         asked=one.asked,
         ask_until=ask_until if shrinks else 0.0,
-        hold_until=ask_until + params.rescaling.hold_seconds if one.asked else 0.0,
+        hold_until=ask_until + params.hold_seconds if one.asked else 0.0,
         recent=last if one.proposal.cause is Cause.SLOT else (*last, now),
         job=one.proposal.job,
         group=beside,
@@ -154,7 +148,9 @@ def _written(one: RequestedChange, rescale: Rescale) -> ChangeOwner:
     if one.to < one.before and (one.asked or rescale.group > 1 or _unmarked(one)):
         return stepping.note(one.owner, rescale, event)
     phase = Phase.GROWING if one.to > one.before else Phase.SHRINKING
-    return stepping.enter(one.owner, rescale, phase, rescale.at, one.workers, event)
+    return stepping.enter(
+        one.owner, rescale, phase, now=rescale.at, workers=one.workers, event=event
+    )
 
 
 def _unmarked(one: RequestedChange) -> bool:
@@ -182,7 +178,13 @@ def _subject(
     if isinstance(to, R):
         return to
     return RequestedChange(
-        proposal, owner, job, owner_workers(snapshot, job, owner), last, before, to
+        proposal=proposal,
+        owner=owner,
+        job=job,
+        workers=owner_workers(snapshot, job, owner),
+        last=last,
+        before=before,
+        to=to,
     )
 
 
@@ -225,21 +227,17 @@ def _clamped(proposal: Proposal, owner: Owner, job: Job | None, last: Rescale | 
     return max(1, min(proposal.to, most) if most else count.count)
 
 
-def _shrinking(
-    snapshot: Snapshot, one: RequestedChange, reading: Reading, params: CoreParameters
-) -> RequestedChange | R:
+def _shrinking(session: Session, one: RequestedChange) -> RequestedChange | R:
     """Add who is asked: nobody where those who leave have no place yet, or need not be asked."""
     job = one.job
     if job is None or job.spec.shrink is Shrink.TERMINATE or not _disturbs(one, job):
         return one
     if not job.spec.has_checkpoint:
         return R.NOT_OPTED_IN
-    asked = stepping.trainers_to_ask(snapshot, job, reading, params)
+    asked = stepping.trainers_to_ask(session, job)
     if isinstance(asked, R):
         return asked
-    return RequestedChange(
-        one.proposal, one.owner, job, one.workers, one.last, one.before, one.to, asked
-    )
+    return replace(one, asked=asked)
 
 
 def _disturbs(one: RequestedChange, job: Job) -> bool:

@@ -4,14 +4,14 @@ The limits are a pause after each change, a number of changes in an hour, and lo
 aborted changes.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import count
 
 from extender.core.cluster import job_views
 from extender.core.cluster.commands import ChangeOwner
 from extender.core.cluster.owners import above
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.elastic import beginning
 from extender.core.elastic.beginning import RequestedChange
@@ -31,14 +31,9 @@ class Chosen:
     declined: Mapping[JobKey, Declined]
 
 
-def choose(
-    snapshot: Snapshot,
-    records: RescaleRecords,
-    proposals: Iterable[Proposal],
-    reading: Reading,
-    params: CoreParameters,
-) -> Chosen:
+def choose(session: Session, records: RescaleRecords, proposals: Iterable[Proposal]) -> Chosen:
     """Begin what may begin, in the order of the proposals."""
+    snapshot, params = session.snapshot, session.parameters
     busy = set(records.busy)
     left = params.rescaling.most_open
     left -= sum(noted.rescale.cause is not Cause.SLOT for noted in records.open)
@@ -48,24 +43,14 @@ def choose(
         if any(proposal.job in busy for proposal in group):
             continue  # a job with an open change is proposed again if need be
         busy.update(proposal.job for proposal in group)
-        changes = _requested_changes(snapshot, records, group, reading, params)
+        changes = [beginning.requested_change(session, records, one) for one in group]
         changes = _within(_together(changes), left)
         begun = [c for c in changes if isinstance(c, RequestedChange) and c.changes]
-        commands += [beginning.first_write(c, len(begun), reading, params) for c in begun]
+        commands += [beginning.first_write(session, c, len(begun)) for c in begun]
         left -= sum(map(_counts, begun))
         declined |= {p.job: c for p, c in zip(group, changes, strict=True) if isinstance(c, R)}
-    declined_now = {job: _declined(job, why, reading.now) for job, why in sorted(declined.items())}
+    declined_now = {job: _declined(job, why, session.now) for job, why in sorted(declined.items())}
     return Chosen(tuple(commands), declined_now)
-
-
-def _requested_changes(
-    snapshot: Snapshot,
-    records: RescaleRecords,
-    group: Sequence[Proposal],
-    reading: Reading,
-    params: CoreParameters,
-) -> list[RequestedChange | R]:
-    return [beginning.requested_change(snapshot, records, one, reading, params) for one in group]
 
 
 def _groups(proposals: Iterable[Proposal]) -> Iterable[list[Proposal]]:

@@ -16,24 +16,20 @@ from typing_extensions import override
 
 from extender.core.cluster import job_views
 from extender.core.cluster.commands import ChangeOwner, MarkPod
-from extender.core.cluster.session import Decision, Outcome, Reading, Session
+from extender.core.cluster.session import Decision, Outcome, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.elastic import beginning, choosing, speeds, stepping
 from extender.core.elastic.proposals import proposals
 from extender.core.elastic.speeds import SpeedMemory
 from extender.core.elastic.state import ElasticState, Ended, followed, measured
 from extender.core.elastic.stepping import StepInputs
-from extender.core.parameters.combined import CoreParameters
 from extender.core.queue.decision import QUEUE
-from extender.core.queue.state import QueueState
 from extender.core.records import elastic_workers, rescale
 from extender.core.records.rescale import OwnedRescale, Proposal, Rescale, RescaleRecords
 from shared.model import JobKey
 
-Propose = Callable[
-    [Snapshot, QueueState, SpeedMemory, Reading, CoreParameters], tuple[Proposal, ...]
-]
-"""Who says what should change: ``sources.proposals``, or a test."""
+Propose = Callable[[Session, SpeedMemory], tuple[Proposal, ...]]
+"""Return what should change: ``proposals``, or a test's."""
 
 
 class ElasticTrigger(Struct, frozen=True):
@@ -63,7 +59,7 @@ class ElasticDecision(Decision[ElasticState, ElasticTrigger, ElasticOutcome]):
     """See the module.
 
     Args:
-        propose: Proposes changes: ``sources.proposals``, or a test.
+        propose: Proposes changes.
     """
 
     name = "elastic"
@@ -78,19 +74,17 @@ class ElasticDecision(Decision[ElasticState, ElasticTrigger, ElasticOutcome]):
     def decide(
         self, session: Session, state: ElasticState, trigger: ElasticTrigger
     ) -> ElasticOutcome:
-        snapshot, reading, params = session.snapshot, session.reading, session.parameters
-        records = rescale.rescale_records(snapshot)
-        state, ended = followed(state, records, reading.now)
-        learned = speeds.learned(state.speeds, snapshot, reading, session.stale_seconds)
+        records = rescale.rescale_records(session.snapshot)
+        state, ended = followed(state, records, session.now)
+        learned = speeds.learned(state.speeds, session)
         state = measured(replace(state, speeds=learned))
-        steps = (_step(snapshot, records, noted, reading, params) for noted in records.open)
+        steps = (_step(session, records, noted) for noted in records.open)
         commands = tuple(command for command in steps if command is not None)
         if trigger.due:
-            proposed = self._propose(snapshot, session.states.of(QUEUE), learned, reading, params)
-            chosen = choosing.choose(snapshot, records, proposed, reading, params)
+            chosen = choosing.choose(session, records, self._propose(session, learned))
             commands += chosen.commands
             state = replace(state, declined=chosen.declined)
-        marks = beginning.marks(snapshot, records)
+        marks = beginning.marks(session.snapshot, records)
         return ElasticOutcome(commands=commands, state=state, ended=ended, marks=marks)
 
     @override
@@ -105,20 +99,12 @@ class ElasticDecision(Decision[ElasticState, ElasticTrigger, ElasticOutcome]):
 ELASTIC: Final = ElasticDecision()
 
 
-def _step(
-    snapshot: Snapshot,
-    records: RescaleRecords,
-    noted: OwnedRescale,
-    reading: Reading,
-    params: CoreParameters,
-) -> ChangeOwner | None:
-    owner, one = noted.owner, noted.rescale
+def _step(session: Session, records: RescaleRecords, noted: OwnedRescale) -> ChangeOwner | None:
+    snapshot, owner, one = session.snapshot, noted.owner, noted.rescale
     job = job_views.view(snapshot, one.job) if one.job in snapshot.jobs else None
     return stepping.step(
         StepInputs(
-            snapshot=snapshot,
-            reading=reading,
-            params=params,
+            session=session,
             owner=owner,
             rescale=one,
             job=job,

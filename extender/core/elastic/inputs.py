@@ -6,7 +6,7 @@ from typing import Final
 
 from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.jobs import Job
-from extender.core.cluster.session import Reading, Session
+from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.elastic import beginning, elastic_jobs, speeds
 from extender.core.elastic.beginning import RequestedChange
@@ -14,10 +14,9 @@ from extender.core.elastic.elastic_jobs import ElasticJob, Pace
 from extender.core.elastic.scaling_values import Candidate, Running
 from extender.core.elastic.speeds import SpeedMemory
 from extender.core.nodes.node_table import NodeTable
-from extender.core.parameters.combined import CoreParameters
 from extender.core.queue import slot_gate
 from extender.core.queue.decision import QUEUE, QueueOutcome
-from extender.core.queue.state import QueueState, QueueTrigger
+from extender.core.queue.state import QueueTrigger
 from extender.core.queue.weighting import Weight
 from extender.core.records import elastic_workers, profile, rescale, slot_plan
 from extender.core.records.rescale import Cause, Proposal
@@ -30,9 +29,10 @@ so that it is the same again."""
 
 @dataclass(frozen=True)
 class ElasticSession:
-    """One snapshot, as it is looked at.
+    """Inputs of one pass of DRS.
 
     Attributes:
+        session: What every decision reads.
         cycle: What the queue would do now.
         node_table: What is free for jobs without a utility, less the
             reservations of jobs that start in that cycle.
@@ -43,9 +43,7 @@ class ElasticSession:
         fixed: The most important of the others that run; None: none runs.
     """
 
-    snapshot: Snapshot
-    reading: Reading
-    params: CoreParameters
+    session: Session
     cycle: QueueOutcome
     node_table: NodeTable
     jobs: Mapping[JobKey, ElasticJob]
@@ -56,37 +54,28 @@ class ElasticSession:
 
     def may(self, key: JobKey, to: int, cause: Cause, starts: JobKey | None = None) -> bool:
         """Return True if such a change could begin now."""
-        records = rescale.rescale_records(self.snapshot)
+        records = rescale.rescale_records(self.session.snapshot)
         proposal = Proposal(key, to, cause, starts)
-        change = beginning.requested_change(
-            self.snapshot, records, proposal, self.reading, self.params
-        )
+        change = beginning.requested_change(self.session, records, proposal)
         return isinstance(change, RequestedChange)
 
 
-def elastic_session(
-    snapshot: Snapshot,
-    queue: QueueState,
-    known: SpeedMemory,
-    reading: Reading,
-    params: CoreParameters,
-) -> ElasticSession | None:
-    """Return what there is to decide on; None, and at no cost, where no job could change."""
+def elastic_session(session: Session, memory: SpeedMemory) -> ElasticSession | None:
+    """Return the inputs of a pass; None, and at no cost, where no job could change."""
+    snapshot, params = session.snapshot, session.parameters
     jobs = _elastic_jobs(snapshot)
     if not jobs:
         return None
-    cycle = QUEUE.decide(Session(snapshot, reading, params), queue, QueueTrigger())
+    cycle = QUEUE.decide(session, session.states.of(QUEUE), QueueTrigger())
     weight = elastic_jobs.weigher(snapshot, params)
     return ElasticSession(
-        snapshot=snapshot,
-        reading=reading,
-        params=params,
+        session=session,
         cycle=cycle,
         node_table=slot_gate.others(_after(snapshot.node_table, cycle), snapshot, params),
         jobs=jobs,
-        paces={k: speeds.pace(snapshot, c.job, known, reading, params) for k, c in jobs.items()},
+        paces={key: speeds.pace(session, one.job, memory) for key, one in jobs.items()},
         weights={key: weight(one.job) for key, one in jobs.items()},
-        waiting=_waiting(cycle, weight, reading.now),
+        waiting=_waiting(cycle, weight, session.now),
         fixed=elastic_jobs.most_important(snapshot, jobs.keys(), params),
     )
 

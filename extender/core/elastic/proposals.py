@@ -24,7 +24,7 @@ from msgspec.structs import replace as changed
 
 from extender.core.cluster import job_views
 from extender.core.cluster.jobs import UNPLANNED_STATES, Job, Member, State, in_order
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.cluster.worker_gang import worker_count
 from extender.core.elastic import elastic_jobs, scaling
@@ -39,7 +39,6 @@ from extender.core.placement.placement import Placement, Unschedulable
 from extender.core.placement.planner import Refusal
 from extender.core.queue import backfill, namespace_shares
 from extender.core.queue.namespace_shares import Shares
-from extender.core.queue.state import QueueState
 from extender.core.records import slot_plan
 from extender.core.records.elastic_workers import elastic_owner, starters
 from extender.core.records.rescale import Cause, Proposal
@@ -49,20 +48,19 @@ from shared.model import JobKey, Uid
 _PLACED = (State.BOUND, State.RESERVED, State.LOOSE)
 
 
-def slot_plan_proposals(
-    snapshot: Snapshot, reading: Reading, params: CoreParameters
-) -> tuple[Proposal, ...]:
+def slot_plan_proposals(session: Session) -> tuple[Proposal, ...]:
     """Return what is to change in the present slot, in order of the jobs' names.
 
     A job whose plan is over, or empty, is left as it is: it is never stopped for being late. One
     that waits for its slot with its pods gated is left alone too: it takes nothing.
     """
-    if not params.slot_time.enabled:
+    snapshot, params = session.snapshot, session.parameters.slot_time
+    if not params.enabled:
         return ()
-    slot = slot_plan.slot_at(reading.now, params.slot_time.slot_seconds)
+    slot = slot_plan.slot_at(session.now, params.slot_seconds)
     found = []
     for key, one in sorted(plans_by_job(snapshot).items()):
-        if one.plan.slot_seconds != params.slot_time.slot_seconds:
+        if one.plan.slot_seconds != params.slot_seconds:
             continue
         to = _target_workers(snapshot, one, slot)
         if to is not None:
@@ -98,16 +96,9 @@ def _workers(snapshot: Snapshot, one: OwnedPlan) -> int | None:
     return None if count is None else count.count
 
 
-def proposals(
-    snapshot: Snapshot,
-    queue: QueueState,
-    speeds: SpeedMemory,
-    reading: Reading,
-    params: CoreParameters,
-) -> tuple[Proposal, ...]:
+def proposals(session: Session, speeds: SpeedMemory) -> tuple[Proposal, ...]:
     """Return what should change now, what matters most in front."""
-    planned = slot_plan_proposals(snapshot, reading, params)
-    return (*planned, *drs_proposals(snapshot, queue, speeds, reading, params))
+    return (*slot_plan_proposals(session), *drs_proposals(session, speeds))
 
 
 def reserved(
@@ -181,28 +172,17 @@ def _last_rank(job: Job) -> int:
 _PLACEHOLDER_JOB: Final = JobKey("somebody")
 
 
-def drs_proposals(
-    snapshot: Snapshot,
-    queue: QueueState,
-    known: SpeedMemory,
-    reading: Reading,
-    params: CoreParameters,
-) -> tuple[Proposal, ...]:
+def drs_proposals(session: Session, speeds: SpeedMemory) -> tuple[Proposal, ...]:
     """Return which jobs should have more workers, or fewer; the same arguments, the same answer.
 
     Args:
-        snapshot: The cluster.
-        queue: What the last cycle remembered: the same cycle says here who waits for room.
-        known: Speeds of jobs so far (``speeds.learned``).
-        reading: Now.
-        params: All of them: the reservations are those of the planner.
+        session: With the state of the queue: a queue pass from there says which jobs wait for room.
+        speeds: Speeds of jobs so far (``speeds.learned``).
     """
-    session = (
-        elastic_session(snapshot, queue, known, reading, params)
-        if params.rescaling.enabled
-        else None
-    )
-    return () if session is None else _starting(session) or _settling(session)
+    if not session.parameters.rescaling.enabled:
+        return ()
+    inputs = elastic_session(session, speeds)
+    return () if inputs is None else _starting(inputs) or _settling(inputs)
 
 
 def placed(job: Job, workers: int, room: NodeTable, params: CoreParameters) -> Placement | None:
@@ -213,62 +193,62 @@ def placed(job: Job, workers: int, room: NodeTable, params: CoreParameters) -> P
     return None if isinstance(result, Unschedulable) else result
 
 
-def _starting(session: ElasticSession) -> tuple[Proposal, ...]:
+def _starting(inputs: ElasticSession) -> tuple[Proposal, ...]:
     """Propose the jobs that shrink for the first job that then starts."""
-    awaited = starters(session.snapshot, session.reading.now)
-    if not session.waiting or not session.waiting.keys().isdisjoint(awaited):
+    awaited = starters(inputs.session.snapshot, inputs.session.now)
+    if not inputs.waiting or not inputs.waiting.keys().isdisjoint(awaited):
         return ()
     runs = [
         _running(
-            session, key, may_shrink=session.may(key, one.least, Cause.STARVING, _PLACEHOLDER_JOB)
+            inputs, key, may_shrink=inputs.may(key, one.least, Cause.STARVING, _PLACEHOLDER_JOB)
         )
-        for key, one in session.jobs.items()
+        for key, one in inputs.jobs.items()
     ]
-    plan = _decided(session, runs, session.waiting.values(), session.node_table)
-    return _removed(session, [one for one in plan.removals if one.starts is not None])
+    plan = _decided(inputs, runs, inputs.waiting.values(), inputs.node_table)
+    return _removed(inputs, [one for one in plan.removals if one.starts is not None])
 
 
-def _settling(session: ElasticSession) -> tuple[Proposal, ...]:
+def _settling(inputs: ElasticSession) -> tuple[Proposal, ...]:
     """Propose jobs that lose workers that slow them, and jobs that grow."""
     runs = [
         _running(
-            session,
+            inputs,
             key,
             paced=True,
-            may_shrink=session.may(key, one.least, Cause.SLOWS),
-            may_grow=not one.surplus and session.may(key, one.most, Cause.ROOM_LEFT),
+            may_shrink=inputs.may(key, one.least, Cause.SLOWS),
+            may_grow=not one.surplus and inputs.may(key, one.most, Cause.ROOM_LEFT),
         )
-        for key, one in session.jobs.items()
+        for key, one in inputs.jobs.items()
     ]
-    head = session.cycle.backfill_head
-    room = session.node_table if head is None else backfill.open_nodes(head, session.node_table)
-    first = list(session.waiting.values())[:1] if session.params.scaling.reserve else []
-    plan = _decided(session, runs, first, room)
+    head = inputs.cycle.backfill_head
+    room = inputs.node_table if head is None else backfill.open_nodes(head, inputs.node_table)
+    first = list(inputs.waiting.values())[:1] if inputs.session.parameters.scaling.reserve else []
+    plan = _decided(inputs, runs, first, room)
     if plan.starts:  # jobs that are to start come first
         return ()
-    return (*_removed(session, plan.removals), *_added(session, plan.additions, room))
+    return (*_removed(inputs, plan.removals), *_added(inputs, plan.additions, room))
 
 
 def _running(
-    session: ElasticSession,
+    inputs: ElasticSession,
     key: JobKey,
     *,
     may_shrink: bool,
     may_grow: bool = False,
     paced: bool = False,
 ) -> Running:
-    one = session.jobs[key]
+    one = inputs.jobs[key]
     return elastic_jobs.running(
         one,
-        session.weights[key],
-        session.paces[key] if paced else Pace(),
+        inputs.weights[key],
+        inputs.paces[key] if paced else Pace(),
         may_shrink=may_shrink,
         may_grow=may_grow,
     )
 
 
 def _decided(
-    session: ElasticSession,
+    inputs: ElasticSession,
     runs: Sequence[Running],
     waiting: Iterable[tuple[Job, Candidate]],
     room: NodeTable,
@@ -276,15 +256,15 @@ def _decided(
     def place(key: JobKey, workers: int, free: NodeTable) -> Placement | None:
         if free is room:
             return None  # the queue has just refused it
-        return placed(session.waiting[key][0], workers, free, session.params)
+        return placed(inputs.waiting[key][0], workers, free, inputs.session.parameters)
 
-    running = [*runs, session.fixed] if session.fixed else list(runs)
+    running = [*runs, inputs.fixed] if inputs.fixed else list(runs)
     candidates = [one for _, one in waiting]
-    params = session.params.scaling
+    params = inputs.session.parameters.scaling
     return scaling.decide(running, candidates, room, place, params, most_starts=1)
 
 
-def _removed(session: ElasticSession, removals: Iterable[Removal]) -> tuple[Proposal, ...]:
+def _removed(inputs: ElasticSession, removals: Iterable[Removal]) -> tuple[Proposal, ...]:
     """Return one proposal a job: how many workers it keeps."""
     by_job: dict[JobKey, list[Removal]] = {}
     for one in removals:
@@ -292,7 +272,7 @@ def _removed(session: ElasticSession, removals: Iterable[Removal]) -> tuple[Prop
     return tuple(
         Proposal(
             job=key,
-            to=session.jobs[key].number - len(ones),
+            to=inputs.jobs[key].number - len(ones),
             cause=Cause(ones[0].why.value),
             starts=ones[0].starts,
             saved_seconds=_saved(ones),
@@ -302,23 +282,25 @@ def _removed(session: ElasticSession, removals: Iterable[Removal]) -> tuple[Prop
 
 
 def _added(
-    session: ElasticSession, additions: Sequence[Addition], room: NodeTable
+    inputs: ElasticSession, additions: Sequence[Addition], room: NodeTable
 ) -> Iterable[Proposal]:
     """Yield one proposal a job: how many workers it gets of those that find room."""
     counts = Counter(one.job for one in additions)  # in the order in which they were first given
-    wanted = [(session.jobs[key], _step(session, key, count)) for key, count in counts.items()]
-    found = reserved(session.snapshot, wanted, room, session.params)
+    wanted = [(inputs.jobs[key], _step(inputs, key, count)) for key, count in counts.items()]
+    found = reserved(inputs.session.snapshot, wanted, room, inputs.session.parameters)
     for key, count in found.items():
         ones = [one for one in additions if one.job == key][:count]
-        to = session.jobs[key].number + count
+        to = inputs.jobs[key].number + count
         yield Proposal(key, to, Cause(ones[0].why.value), saved_seconds=_saved(ones))
 
 
-def _step(session: ElasticSession, key: JobKey, count: int) -> int:
+def _step(inputs: ElasticSession, key: JobKey, count: int) -> int:
     """Return how many workers a job may get at once: one while its speed is being measured."""
-    pace = session.paces[key]
+    pace = inputs.paces[key]
     measuring = (
-        session.params.scaling.marginal_gain and pace.speed is None and pace.left is not None
+        inputs.session.parameters.scaling.marginal_gain
+        and pace.speed is None
+        and pace.left is not None
     )
     return min(count, 1) if measuring else count
 

@@ -12,16 +12,13 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from extender.core.agents import reports
 from extender.core.agents.reports import last_progress
 from extender.core.cluster import job_views
 from extender.core.cluster.jobs import Job, State
-from extender.core.cluster.session import Reading
-from extender.core.cluster.snapshot import Snapshot
+from extender.core.cluster.session import Session
 from extender.core.elastic import speed
 from extender.core.elastic.elastic_jobs import Pace
 from extender.core.elastic.speed import Measured, Mode, Speed
-from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.elastic import SpeedParameters
 from extender.core.queue import running_jobs
 from extender.core.records import rescale
@@ -150,14 +147,13 @@ class _Observation(NamedTuple):
     still: bool
 
 
-def learned(
-    memory: SpeedMemory, snapshot: Snapshot, reading: Reading, stale_seconds: float
-) -> SpeedMemory:
-    """Return the memory with what has been reported since; once in every look."""
+def learned(memory: SpeedMemory, session: Session) -> SpeedMemory:
+    """Return the memory with what has been reported since; once in every pass."""
+    snapshot = session.snapshot
     marks: dict[JobKey, Mark] = {}
     samples = dict(memory.samples)
     for key in jobs_with_range(snapshot) if snapshot.reports else ():
-        seen = _observation(snapshot, job_views.view(snapshot, key), reading, stale_seconds)
+        seen = _observation(session, job_views.view(snapshot, key))
         if seen is None:
             continue
         marks[key], interval = _followed(memory.marks.get(key), seen)
@@ -172,20 +168,17 @@ def learned(
     return SpeedMemory(marks, samples)
 
 
-def pace(
-    snapshot: Snapshot, job: Job, memory: SpeedMemory, reading: Reading, params: CoreParameters
-) -> Pace:
+def pace(session: Session, job: Job, memory: SpeedMemory) -> Pace:
     """Return what is known of a job's training now.
 
     Speed is in steps a second: what is left is counted in steps too, whatever a step is.
     """
     samples = memory.samples.get(running_jobs.run_name(job.key), Samples())
-    stale_seconds = params.agent_reports.stale_seconds
-    said = last_progress(snapshot, job, reading, stale_seconds)
+    reported = last_progress(session, job)
     return Pace(
-        speed=fitted(samples, params.speed),
-        left=None if said is None else _left(said[1]),
-        pause_seconds=_pause(snapshot, job, samples, reading, stale_seconds),
+        speed=fitted(samples, session.parameters.speed),
+        left=None if reported is None else _left(reported[1]),
+        pause_seconds=_pause(session, job, samples),
     )
 
 
@@ -201,17 +194,15 @@ def fitted(samples: Samples, params: SpeedParameters) -> Speed | None:
     return Speed(found.step, near_cost=1.0)
 
 
-def _observation(
-    snapshot: Snapshot, job: Job, reading: Reading, stale_seconds: float
-) -> _Observation | None:
-    said = last_progress(snapshot, job, reading, stale_seconds)
-    found = elastic_owner(snapshot, job)
-    if said is None or found is None:
+def _observation(session: Session, job: Job) -> _Observation | None:
+    reported = last_progress(session, job)
+    elastic = elastic_owner(session.snapshot, job)
+    if reported is None or elastic is None:
         return None
-    uid, progress = said
-    bound = sum(m.state is State.BOUND for m in found.workers)
-    noted = rescale.rescale_records(snapshot).by_job.get(job.key)
-    changes = bound != found.count.count or (noted is not None and noted.rescale.open)
+    uid, progress = reported
+    bound = sum(m.state is State.BOUND for m in elastic.workers)
+    noted = rescale.rescale_records(session.snapshot).by_job.get(job.key)
+    changes = bound != elastic.count.count or (noted is not None and noted.rescale.open)
     return _Observation(
         pod=uid,
         attempt=progress.attempt,
@@ -219,7 +210,7 @@ def _observation(
         servers=len(job.having(State.BOUND)) - bound,
         step=progress.step or 0,
         at=progress.updated_at,
-        still=not changes and not _holds(snapshot, job, reading, stale_seconds),
+        still=not changes and not _holds(session, job),
     )
 
 
@@ -261,10 +252,10 @@ def _with(known: Samples, seen: _Observation, interval: _Interval | None) -> Sam
     return known.with_pause(min(max(0.0, interval.seconds), LONGEST_PAUSE_SECONDS))
 
 
-def _holds(snapshot: Snapshot, job: Job, reading: Reading, stale_seconds: float) -> bool:
+def _holds(session: Session, job: Job) -> bool:
     return any(
-        one.checkpoint is not None and one.checkpoint.phase in _HOLDING
-        for one in _reports(snapshot, job, reading, stale_seconds)
+        report.checkpoint is not None and report.checkpoint.phase in _HOLDING
+        for report in _reports(session, job)
     )
 
 
@@ -274,22 +265,15 @@ def _left(progress: Progress) -> float | None:
     return float(max(0, progress.total_steps - (progress.step or 0)))
 
 
-def _pause(
-    snapshot: Snapshot, job: Job, samples: Samples, reading: Reading, stale_seconds: float
-) -> float:
+def _pause(session: Session, job: Job, samples: Samples) -> float:
     """Return what a change costs: as it did before, else a guess and what a checkpoint takes."""
     if samples.pause_seconds is not None:
         return samples.pause_seconds
-    said = (one.checkpoint for one in _reports(snapshot, job, reading, stale_seconds))
-    saving = (one.save_seconds for one in said if one and one.save_seconds is not None)
+    checkpoints = (report.checkpoint for report in _reports(session, job))
+    saving = (c.save_seconds for c in checkpoints if c and c.save_seconds is not None)
     return Pace.pause_seconds + max(saving, default=0.0)
 
 
-def _reports(
-    snapshot: Snapshot, job: Job, reading: Reading, stale_seconds: float
-) -> list[PodReport]:
-    heard = (
-        reports.of_pod(snapshot, member.pod.uid, reading, stale_seconds)
-        for member in job.having(State.BOUND)
-    )
-    return [report for report in heard if report is not None]
+def _reports(session: Session, job: Job) -> list[PodReport]:
+    reports = (session.pod_report(member.pod.uid) for member in job.having(State.BOUND))
+    return [report for report in reports if report is not None]

@@ -29,10 +29,9 @@ from msgspec.structs import replace
 from extender.core.agents import reports
 from extender.core.cluster.commands import ChangeOwner, EmitEvent, namespace_of
 from extender.core.cluster.jobs import Job, Member, State
-from extender.core.cluster.session import Reading
-from extender.core.cluster.snapshot import Snapshot
+from extender.core.cluster.session import Session
 from extender.core.cluster.worker_gang import worker_count
-from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.elastic import RescaleParameters
 from extender.core.records import rescale as records_rescale
 from extender.core.records.elastic_workers import ENDED, NO_WORKERS, OwnerWorkers
 from extender.core.records.rescale import Cause, Phase, Rescale
@@ -68,9 +67,7 @@ class StepInputs:
         migrating: A pod of the job is on its way to another node.
     """
 
-    snapshot: Snapshot
-    reading: Reading
-    params: CoreParameters
+    session: Session
     owner: Owner
     rescale: Rescale
     job: Job | None
@@ -78,6 +75,16 @@ class StepInputs:
     beside: tuple[Rescale, ...]
     unmarked: frozenset[JobKey] = frozenset()
     migrating: bool = False
+
+    @property
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return self.session.now
+
+    @property
+    def params(self) -> RescaleParameters:
+        """Deadlines of changes."""
+        return self.session.parameters.rescaling
 
     @property
     def number(self) -> int | None:
@@ -93,15 +100,16 @@ def worker_number(owner: Owner) -> int | None:
     return 0 if owner.suspended else count.count
 
 
-def hold_limit(rescale: Rescale, params: CoreParameters) -> float:
+def hold_limit(rescale: Rescale, params: RescaleParameters) -> float:
     """Return until when a smaller number may be written."""
-    return rescale.hold_until - HOLD_MARGIN_RATIO * params.rescaling.hold_seconds
+    return rescale.hold_until - HOLD_MARGIN_RATIO * params.hold_seconds
 
 
 def enter(
     owner: Owner,
     rescale: Rescale,
     phase: Phase,
+    *,
     now: float,
     workers: OwnerWorkers = NO_WORKERS,
     event: EmitEvent | None = None,
@@ -166,7 +174,7 @@ def recent(rescale: Rescale | None, now: float) -> tuple[float, ...]:
 
 def _ended(inputs: StepInputs, phase: Phase, why: ScalingReason | None) -> Rescale:
     text = "" if why is None else why.value
-    return replace(inputs.rescale, phase=phase, since=inputs.reading.now, why=text)
+    return replace(inputs.rescale, phase=phase, since=inputs.now, why=text)
 
 
 def _is_suspended_for(owner: Owner, rescale: Rescale) -> bool:
@@ -202,17 +210,15 @@ def _event(owner: Owner, reason: str, text: str) -> EmitEvent:
     return EmitEvent(owner.namespace, about, reason, text, action=ACTION)
 
 
-def trainers_to_ask(
-    snapshot: Snapshot, job: Job, reading: Reading, params: CoreParameters
-) -> tuple[Uid, ...] | R:
+def trainers_to_ask(session: Session, job: Job) -> tuple[Uid, ...] | R:
     """Return whose trainers are to be asked before workers leave, or why nobody can be asked.
 
     One that speaks for others must run: who has no place yet trains nothing, and need not save.
     """
     alive = [m for m in job.members if m.state not in ENDED and m.state is not State.LEAVING]
     try:
-        speakers = reports.asked(snapshot, job, alive)
-        running = reports.asked(snapshot, job, _bound(alive))
+        speakers = reports.asked(session.snapshot, job, alive)
+        running = reports.asked(session.snapshot, job, _bound(alive))
     except InputError:
         return R.MISCONFIGURED
     if not speakers:
@@ -220,18 +226,15 @@ def trainers_to_ask(
     if not running or running - speakers:
         return R.JOB_NOT_RUNNING
     asked = tuple(sorted(running))
-    return _hindrance(snapshot, asked, reading, params) or asked
+    return _hindrance(session, asked) or asked
 
 
-def _hindrance(
-    snapshot: Snapshot, asked: Iterable[Uid], reading: Reading, params: CoreParameters
-) -> R | None:
+def _hindrance(session: Session, asked: Iterable[Uid]) -> R | None:
     for uid in asked:
-        seen = reported_checkpoint(snapshot, uid, reading, params)
+        seen = reported_checkpoint(session, uid)
         if seen is None:
-            node = snapshot.bound.get(uid)
-            stale = params.agent_reports.stale_seconds
-            silent = node is None or reports.fresh(snapshot, node, reading, stale) is None
+            node = session.snapshot.bound.get(uid)
+            silent = node is None or session.report(node) is None
             return R.AGENT_STALE if silent else R.TRAINER_SILENT
         if seen.done:
             return R.TRAINING_DONE
@@ -240,11 +243,9 @@ def _hindrance(
     return None
 
 
-def reported_checkpoint(
-    snapshot: Snapshot, uid: Uid, reading: Reading, params: CoreParameters
-) -> Checkpoint | None:
-    """Return what is freshly known of a pod's checkpoint directory; None if nothing is."""
-    report = reports.of_pod(snapshot, uid, reading, params.agent_reports.stale_seconds)
+def reported_checkpoint(session: Session, uid: Uid) -> Checkpoint | None:
+    """Return the state of a pod's checkpoint directory; None without a recent report."""
+    report = session.pod_report(uid)
     return None if report is None else report.checkpoint
 
 
@@ -262,14 +263,12 @@ def refusal(seen: Iterable[Checkpoint | None], request: str) -> R | None:
     return None
 
 
-def all_hold(
-    snapshot: Snapshot, rescale: Rescale, reading: Reading, params: CoreParameters
-) -> bool:
+def all_hold(session: Session, rescale: Rescale) -> bool:
     """Return True if every trainer that was asked has saved, and takes no step."""
-    seen = [reported_checkpoint(snapshot, uid, reading, params) for uid in rescale.asked]
+    checkpoints = (reported_checkpoint(session, uid) for uid in rescale.asked)
     return all(
-        one is not None and one.request == rescale.id and one.phase is CheckpointPhase.ACKED
-        for one in seen
+        c is not None and c.request == rescale.id and c.phase is CheckpointPhase.ACKED
+        for c in checkpoints
     )
 
 
@@ -285,14 +284,12 @@ def step(inputs: StepInputs) -> ChangeOwner | None:
 
 def asked(inputs: StepInputs) -> ChangeOwner | None:
     """Write the smaller number when every trainer holds, also those of changes beside it."""
-    one, now = inputs.rescale, inputs.reading.now
-    seen = [
-        reported_checkpoint(inputs.snapshot, u, inputs.reading, inputs.params) for u in one.asked
-    ]
+    one, now = inputs.rescale, inputs.now
+    seen = [reported_checkpoint(inputs.session, uid) for uid in one.asked]
     why = refusal(seen, one.id) or _interruption(inputs)
     if why is not None:
         return abort(inputs, why)
-    if not _holds(inputs, one):
+    if not all_hold(inputs.session, one):
         if now < one.ask_until:
             return None
         return abort(inputs, R.AGENT_STALE if None in seen else R.CHECKPOINT_TIMEOUT)
@@ -302,7 +299,7 @@ def asked(inputs: StepInputs) -> ChangeOwner | None:
         unmarked = one.job in inputs.unmarked
         why = R.NOT_NOMINATED if unmarked else R.OTHERS_STAY
         return None if now < one.ask_until else abort(inputs, why)
-    return enter(inputs.owner, one, Phase.SHRINKING, now, inputs.workers)
+    return enter(inputs.owner, one, Phase.SHRINKING, now=now, workers=inputs.workers)
 
 
 def shrinking(inputs: StepInputs) -> ChangeOwner | None:
@@ -313,7 +310,7 @@ def shrinking(inputs: StepInputs) -> ChangeOwner | None:
     there = inputs.workers.there if one.to else inputs.workers.pods
     if there <= one.to:
         return done(inputs)
-    late = inputs.reading.now >= one.since + inputs.params.rescaling.leave_seconds
+    late = inputs.now >= one.since + inputs.params.leave_seconds
     return done(inputs, R.WORKERS_STAY) if late else None
 
 
@@ -324,7 +321,7 @@ def growing(inputs: StepInputs) -> ChangeOwner | None:
         return abort(inputs, R.OWNER_CHANGED)
     if inputs.workers.placed >= one.to:
         return done(inputs)
-    late = inputs.reading.now >= one.since + inputs.params.rescaling.grow_seconds
+    late = inputs.now >= one.since + inputs.params.grow_seconds
     return _withdrawn(inputs) if late else None
 
 
@@ -337,7 +334,7 @@ _STEPS: Final[Mapping[Phase, Callable[[StepInputs], ChangeOwner | None]]] = {
 
 def _interruption(inputs: StepInputs) -> R | None:
     """Return what has become of the owner, the pods or the reason, if anything has."""
-    one, snapshot = inputs.rescale, inputs.snapshot
+    one, snapshot = inputs.rescale, inputs.session.snapshot
     if inputs.number != one.before:
         return R.OWNER_CHANGED
     if inputs.migrating:
@@ -359,15 +356,11 @@ def _some_left(inputs: StepInputs) -> bool:
     return any(m.pod.deleting or m.pod.finished for m in asked)
 
 
-def _holds(inputs: StepInputs, one: Rescale) -> bool:
-    return all_hold(inputs.snapshot, one, inputs.reading, inputs.params)
-
-
 def _all_agree(inputs: StepInputs) -> bool:
     """Return True if everybody who makes room for the same start can, or has done so."""
     asked = (one for one in inputs.beside if one.phase is Phase.ASKED)
     there = len(inputs.beside) >= inputs.rescale.group and not inputs.unmarked
-    return there and all(_holds(inputs, one) for one in asked)
+    return there and all(all_hold(inputs.session, one) for one in asked)
 
 
 def _withdrawn(inputs: StepInputs) -> ChangeOwner:
@@ -375,7 +368,7 @@ def _withdrawn(inputs: StepInputs) -> ChangeOwner:
 
     A slot plan keeps its number: the next slot says what then.
     """
-    one, now = inputs.rescale, inputs.reading.now
+    one, now = inputs.rescale, inputs.now
     least = inputs.job.spec.workers.least if inputs.job and inputs.job.spec.workers else 1
     to = max(inputs.workers.least_kept, one.before, least)
     if one.cause is Cause.SLOT or to >= one.to:
@@ -391,4 +384,6 @@ def _withdrawn(inputs: StepInputs) -> ChangeOwner:
         saved_seconds=None,
     )
     event = begun(inputs.owner, given_back)
-    return enter(inputs.owner, given_back, Phase.SHRINKING, now, inputs.workers, event)
+    return enter(
+        inputs.owner, given_back, Phase.SHRINKING, now=now, workers=inputs.workers, event=event
+    )

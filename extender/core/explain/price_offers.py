@@ -88,7 +88,7 @@ def price_offer(
         return None
     offered = candidates.find_candidates(snapshot, (), history, params.slot_time).offered
     candidate = next((other for other in offered if other.job.key == key), None)
-    inputs = PricingSession(snapshot, session.reading, params, nodes, book.first, boundary=False)
+    inputs = PricingSession(session, nodes, book.first, boundary=False)
     searched = candidate.wanted(inputs) if candidate is not None else None
     if candidate is None or searched is None:
         return None

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from extender.core.agents.reports import of_pod
 from extender.core.cluster import replacements
 from extender.core.kinds import registry
 from extender.core.migration.commands import Action, RecreatePod, Result, ResumeJob
@@ -126,8 +125,7 @@ def _named(case: StepInputs, member: MigrationMember, new: Mapping[Uid, Pod]) ->
 
 
 def _report(case: StepInputs, member: MigrationMember) -> PodReport | None:
-    uid = Uid(member.replacement_uid)
-    return of_pod(case.snapshot, uid, case.reading, case.params.agent_reports.stale_seconds)
+    return case.session.pod_report(Uid(member.replacement_uid))
 
 
 def _passed(member: MigrationMember, report: PodReport, *, late: bool) -> bool:

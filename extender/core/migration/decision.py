@@ -38,6 +38,20 @@ from shared.ledgers import Declined
 from shared.model import Migration, MigrationPhase, OwnerReference, PodKey, Uid
 
 
+class MigrationState(Struct, frozen=True):
+    """What is remembered from one pass to the next; losing it costs time, not correctness.
+
+    Attributes:
+        attempts: The last try of each open migration's action.
+        stayed: Pods that Algorithm 2 found best where they are, since when.
+        declined: Why jobs were not moved when they were looked at last, by job.
+    """
+
+    attempts: Mapping[str, Attempt] = {}
+    stayed: Mapping[Uid, float] = {}
+    declined: Mapping[str, Declined] = {}
+
+
 @dataclass(frozen=True)
 class Choice:
     """What was chosen.
@@ -54,22 +68,18 @@ class Choice:
 
 
 def choose(
-    snapshot: Snapshot,
-    book: MigrationHistory,
-    stayed: Mapping[Uid, float],
-    declined: Mapping[str, Declined],
-    reading: Reading,
-    params: MigrationParameters,
-    *,
-    installed: bool,
+    session: Session, book: MigrationHistory, state: MigrationState, *, installed: bool
 ) -> Choice:
-    """Return the migrations that should begin now; ``stayed`` and ``declined`` as of before."""
-    known = stayed if params.target.stay_counts_as_move else {}
-    seen = hosts.read_hosts(
-        snapshot, book, reading, params.agent_reports.stale_seconds, known, params.topology
-    )
+    """Return the migrations that should begin now; ``state`` as of the last pass."""
+    params = session.parameters.migration
+    stayed = state.stayed if params.target.stay_counts_as_move else {}
     proposals = Proposals(
-        snapshot, book, reading, params, seen, dict(stayed), dict(declined), installed
+        session=session,
+        book=book,
+        hosts=hosts.read_hosts(session, book, stayed),
+        stayed=dict(state.stayed),
+        declined=dict(state.declined),
+        installed=installed,
     )
     if params.policy is MigrationPolicy.SPECON:
         converged_proposals.propose(proposals)
@@ -91,20 +101,6 @@ ENDS = {
     MigrationPhase.FAILED: "MigrationFailed",
 }
 """Reasons of the Event that tells of the end."""
-
-
-class MigrationState(Struct, frozen=True):
-    """What is remembered from one pass to the next; losing it costs time, not correctness.
-
-    Attributes:
-        attempts: The last try of each open migration's action.
-        stayed: Pods that Algorithm 2 found best where they are, since when.
-        declined: Why jobs were not moved when they were looked at last, by job.
-    """
-
-    attempts: Mapping[str, Attempt] = {}
-    stayed: Mapping[Uid, float] = {}
-    declined: Mapping[str, Declined] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,20 +136,12 @@ class MigrationDecision(Decision[MigrationState, MigrationTrigger, MigrationOutc
         snapshot, reading = session.snapshot, session.reading
         params, book = session.parameters.migration, migration_history.read_history(snapshot)
         state = _kept(_learned(state, trigger, reading), snapshot, book)
-        steps = [_step(snapshot, state, reading, params, one) for one in book.open]
+        steps = [_step(session, state, one) for one in book.open]
         commands = [command for one in steps for command in one]
         commands += _orphans(snapshot, book)
         commands += _outdated(snapshot, book, reading.now, params)
         if trigger.choose and params.policy is not MigrationPolicy.NONE:
-            chosen = choose(
-                snapshot,
-                book,
-                state.stayed,
-                state.declined,
-                reading,
-                params,
-                installed=trigger.installed,
-            )
+            chosen = choose(session, book, state, installed=trigger.installed)
             commands += chosen.commands
             state = replace(state, stayed=chosen.stayed, declined=chosen.declined)
         return MigrationOutcome(commands=tuple(commands), state=state)
@@ -188,22 +176,15 @@ def _learned(memory: MigrationState, trigger: MigrationTrigger, reading: Reading
     return replace(memory, attempts=attempts)
 
 
-def _step(
-    snapshot: Snapshot,
-    memory: MigrationState,
-    reading: Reading,
-    params: MigrationParameters,
-    one: Migration,
-) -> Iterator[MigrationCommand]:
-    attempt = memory.attempts.get(one.key)
-    taken = advance(StepInputs(one, snapshot, reading, params, attempt))
+def _step(session: Session, memory: MigrationState, one: Migration) -> Iterator[MigrationCommand]:
+    taken = advance(StepInputs(one, session, memory.attempts.get(one.key)))
     if taken.migration is one:
         yield from taken.actions
         return
     left = one.phase if taken.migration.phase is not one.phase else None
     entered_at = one.transitions[-1][1] if one.transitions else one.created_at
-    told = None if taken.migration.open else _event(snapshot, taken)
-    seconds = max(0.0, reading.now - entered_at)
+    told = None if taken.migration.open else _event(session.snapshot, taken)
+    seconds = max(0.0, session.now - entered_at)
     yield WriteStatus(taken.migration, taken.actions, left, seconds, told)
 
 

@@ -6,7 +6,6 @@ See ``stepping`` for the table.
 import numpy as np
 from msgspec.structs import replace
 
-from extender.core.agents import reports
 from extender.core.kinds import registry
 from extender.core.migration.commands import EvictPod, Inspect, Result, SuspendJob
 from extender.core.migration.transitions import Advance, StepInputs, abort, enter, hold_limit, stay
@@ -143,11 +142,9 @@ def _asked(case: StepInputs) -> tuple[MigrationMember, ...]:
 
 
 def _checkpoint(case: StepInputs, member: MigrationMember) -> Checkpoint | None:
-    """Return what is freshly known of the member's checkpoint directory."""
-    heard = reports.of_pod(
-        case.snapshot, member.uid, case.reading, case.params.agent_reports.stale_seconds
-    )
-    return heard.checkpoint if heard else None
+    """Return the state of the member's checkpoint directory; None without a recent report."""
+    report = case.session.pod_report(member.uid)
+    return report.checkpoint if report else None
 
 
 def _holds(migration: Migration, seen: Checkpoint) -> bool:

@@ -13,9 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from extender.core.agents.reports import fresh
 from extender.core.cluster.pod_shape import unpinned
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.migration import migration_gain
 from extender.core.migration.migration_history import MigrationHistory
@@ -181,17 +180,11 @@ class Hosts:
         return sum(known) if known else None
 
 
-def read_hosts(
-    snapshot: Snapshot,
-    ledger: MigrationHistory,
-    reading: Reading,
-    stale_seconds: float,
-    stayed: Iterable[Uid] = (),
-    topology: TopologyParameters | None = None,
-) -> Hosts:
+def read_hosts(session: Session, ledger: MigrationHistory, stayed: Iterable[Uid] = ()) -> Hosts:
     """Read hosts and containers; those in ``stayed`` count as moved."""
-    heard = (fresh(snapshot, n, reading, stale_seconds) for n in sorted(snapshot.reports))
-    reports = {report.node: report for report in heard if report is not None}
+    snapshot = session.snapshot
+    recent = (session.report(node) for node in sorted(snapshot.reports))
+    reports = {report.node: report for report in recent if report is not None}
     moved = ledger.by_new.keys() | set(stayed)
     ahead = _ahead(snapshot, ledger.open)
     containers: dict[Uid, Container] = {}
@@ -205,7 +198,7 @@ def read_hosts(
     usable = _usable(snapshot.node_table, shapes)
     room = snapshot.node_table
     hosts = {n: r for n, r in reports.items() if n in room.index and usable[room.index[n]]}
-    return Hosts(room, containers, hosts, topology or TopologyParameters())
+    return Hosts(room, containers, hosts, session.parameters.migration.topology)
 
 
 def fits_all(room: NodeTable, shapes: Sequence[PodShape]) -> BoolVector:

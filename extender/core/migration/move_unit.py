@@ -23,15 +23,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from extender.core.agents.reports import asked as pods_to_ask
-from extender.core.agents.reports import fresh, of_pod, rank
+from extender.core.agents.reports import rank
 from extender.core.cluster import pod_shape
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.owners import above
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.kinds import registry
 from extender.core.kinds.base import Leaving, Obstacle, Unmovable
-from extender.core.parameters.migration import MigrationParameters
 from extender.core.records import rescale
 from extender.core.records.migration_reasons import MigrationReason as R
 from shared import labels
@@ -149,10 +148,9 @@ class MoveUnit:
         return tuple(sorted({m.node for m in self.members if m.node}))
 
 
-def find_unit(
-    snapshot: Snapshot, job: Job, pod: Pod, reading: Reading, params: MigrationParameters
-) -> MoveUnit | MoveRefusal:
+def find_unit(session: Session, job: Job, pod: Pod) -> MoveUnit | MoveRefusal:
     """Return what would move with a pod, or why it cannot be moved."""
+    snapshot = session.snapshot
     if rescale.is_changing(snapshot, pod):
         return MoveRefusal(R.RESCALING)
     members = _together(job, pod)
@@ -161,7 +159,7 @@ def find_unit(
     way = _way(snapshot, job, members)
     if isinstance(way, MoveRefusal):
         return way
-    reports = _reports(snapshot, members, reading, params.agent_reports.stale_seconds)
+    reports = _reports(session, members)
     if isinstance(reports, MoveRefusal):
         return reports
     if silent := _silent(way.asked, reports):
@@ -217,15 +215,13 @@ def _hindrance(
     return None
 
 
-def _reports(
-    snapshot: Snapshot, members: Iterable[Member], reading: Reading, stale_seconds: float
-) -> dict[Uid, PodReport] | MoveRefusal:
+def _reports(session: Session, members: Iterable[Member]) -> dict[Uid, PodReport] | MoveRefusal:
     found: dict[Uid, PodReport] = {}
     for member in members:
         node = member.node
-        if node is None or fresh(snapshot, node, reading, stale_seconds) is None:
+        if node is None or session.report(node) is None:
             return MoveRefusal(R.AGENT_STALE, node or "")
-        report = of_pod(snapshot, member.pod.uid, reading, stale_seconds)
+        report = session.pod_report(member.pod.uid)
         if report is not None:
             found[member.pod.uid] = report
     return found

@@ -14,7 +14,7 @@ from typing import Final
 from extender.core.cluster import job_spec, job_views
 from extender.core.cluster.commands import EmitEvent
 from extender.core.cluster.owners import above
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.migration import migration_gain, move_unit
 from extender.core.migration.commands import CreateMigration, MigrationCommand
@@ -102,10 +102,8 @@ class Proposals:
         commands: What is to be done.
     """
 
-    snapshot: Snapshot
+    session: Session
     book: MigrationHistory
-    reading: Reading
-    params: MigrationParameters
     hosts: Hosts
     stayed: dict[Uid, float]
     declined: dict[str, api.Declined]
@@ -121,12 +119,27 @@ class Proposals:
         self._open = len(self.book.open)
         self._busy = Counter(self.book.busy)
 
+    @property
+    def snapshot(self) -> Snapshot:
+        """The cluster."""
+        return self.session.snapshot
+
+    @property
+    def reading(self) -> Reading:
+        """When the pass began."""
+        return self.session.reading
+
+    @property
+    def params(self) -> MigrationParameters:
+        """The limits of migrations."""
+        return self.session.parameters.migration
+
     def unit(self, uid: Uid) -> MoveUnit | MoveRefusal:
         """Return what would move with a pod, or why it cannot."""
         if uid not in self._units:
             pod = self.hosts.containers[uid].pod
             job = job_views.view(self.snapshot, self.hosts.containers[uid].job)
-            found = move_unit.find_unit(self.snapshot, job, pod, self.reading, self.params)
+            found = move_unit.find_unit(self.session, job, pod)
             together = [m.pod.uid for m in found.members] if isinstance(found, MoveUnit) else [uid]
             self._units.update(dict.fromkeys(together, found))
         return self._units[uid]

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.migration.commands import Action, Result
 from extender.core.parameters.migration import MigrationParameters
@@ -45,10 +45,23 @@ class StepInputs:
     """One migration with everything that is decided from."""
 
     migration: Migration
-    snapshot: Snapshot
-    reading: Reading
-    params: MigrationParameters
+    session: Session
     attempt: Attempt | None = None
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The cluster."""
+        return self.session.snapshot
+
+    @property
+    def reading(self) -> Reading:
+        """When the pass began."""
+        return self.session.reading
+
+    @property
+    def params(self) -> MigrationParameters:
+        """Deadlines of the phases."""
+        return self.session.parameters.migration
 
     @property
     def late(self) -> bool:
@@ -86,7 +99,7 @@ def enter(case: StepInputs, phase: MigrationPhase, *actions: Action, **changes: 
         transitions=(*case.migration.transitions, (phase, now)),
         **changes,
     )
-    return Advance(replace(moved, deadline=_deadline(moved, now, case.params)), actions)
+    return Advance(replace(moved, deadline=_deadline(moved, case.session)), actions)
 
 
 def end(
@@ -119,10 +132,11 @@ def hold_limit(migration: Migration, params: MigrationParameters) -> float:
     return migration.hold_until - HOLD_MARGIN_RATIO * params.hold_seconds
 
 
-def _deadline(migration: Migration, now: float, params: MigrationParameters) -> float:
+def _deadline(migration: Migration, session: Session) -> float:
+    now, params = session.now, session.parameters.migration
     limit = hold_limit(migration, params)
     ends = {
-        P.TARGET_RESERVED: now + HEARING_AGES * params.agent_reports.stale_seconds,
+        P.TARGET_RESERVED: now + HEARING_AGES * session.stale_seconds,
         P.CHECKPOINT_REQUESTED: migration.ask_until,
         P.CHECKPOINTED: limit,
         P.EVICTING: min(now + params.evict_seconds, limit),

@@ -7,7 +7,6 @@ from typing import Annotated
 from annotated_types import Ge, Le
 from typing_extensions import Doc
 
-from extender.core.parameters.agents import AgentReportParameters
 from extender.core.parameters.placement import TopologyParameters
 from shared.progress import Category
 
@@ -183,7 +182,6 @@ class MigrationParameters:
         count: Of count balancing.
         gain: What a move must bring.
         topology: The levels that jobs may require; no job is moved out of a required domain.
-        agent_reports: When a node's report may be used.
 
     Raises:
         ValueError: ``hold_seconds`` is below ``evict_seconds``.
@@ -275,7 +273,6 @@ class MigrationParameters:
     count: CountParameters = field(default_factory=CountParameters)
     gain: GainParameters = field(default_factory=GainParameters)
     topology: TopologyParameters = field(default_factory=TopologyParameters)
-    agent_reports: AgentReportParameters = field(default_factory=AgentReportParameters)
 
     def __post_init__(self) -> None:
         if self.hold_seconds < self.evict_seconds:

@@ -130,7 +130,7 @@ def _decided(session: Session, memory: PricingState) -> PricingOutcome:
     if not params.slot_time.enabled or nodes is None:
         return PricingOutcome(state=memory, standings={}, book=None, ended=(), wake_at=wake_at)
     boundary = _begins(memory, slot, reading, params)
-    seen = PricingSession(snapshot, reading, params, nodes, slot, boundary)
+    seen = PricingSession(session, nodes, slot, boundary)
     one = _Pass(seen, memory, pending=_pending(snapshot, memory, reading))
     known = _known(snapshot, one.pending)
     found = candidates.find_candidates(snapshot, known, history, params.slot_time)
@@ -167,9 +167,8 @@ def _revised(known: Mapping[JobKey, OwnedPlan], prices: Bounds, one: _Pass) -> R
     """Return the plans of all who have one and have not ended; write down those that changed."""
     seen = one.seen
     cases: list[PlanReview] = []
-    stale = seen.params.agent_reports.stale_seconds
     for each in sorted(known.values(), key=_arrival):
-        stands = observe_planned(seen.snapshot, each, seen.first, seen.reading, stale)
+        stands = observe_planned(seen.session, each, seen.first)
         if not stands.ended:
             cases.append(review.plan_review(each, stands, seen))
         elif each.plan.job in one.memory.plans:  # it ended since the last pass

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from msgspec.structs import replace as changed
 
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.cluster.training_spec import UtilityCurve
 from extender.core.parameters.combined import CoreParameters
@@ -95,20 +95,31 @@ class PricingSession:
     """See the module.
 
     Attributes:
-        snapshot: The cluster.
-        reading: Now.
-        params: Of the engine.
+        session: What every decision reads.
         machines: The nodes as jobs with a utility share them.
         first: The present slot, counted since the epoch; slot 1 of all that is searched.
         boundary: Whether this is the first look in the slot.
     """
 
-    snapshot: Snapshot
-    reading: Reading
-    params: CoreParameters
+    session: Session
     machines: Machines
     first: int
     boundary: bool
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The cluster."""
+        return self.session.snapshot
+
+    @property
+    def reading(self) -> Reading:
+        """When the pass began."""
+        return self.session.reading
+
+    @property
+    def params(self) -> CoreParameters:
+        """All parameters."""
+        return self.session.parameters
 
     @property
     def slot_seconds(self) -> float:

@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-from extender.core.agents import reports
 from extender.core.cluster import job_views
 from extender.core.cluster.jobs import Job, Member, State
-from extender.core.cluster.session import Reading
-from extender.core.cluster.snapshot import Snapshot
+from extender.core.cluster.session import Session
 from extender.core.queue.slot_requests import _waiting_since, staying
 from extender.core.records.slot_plan import OwnedPlan
 from shared.model import NodeName
@@ -39,23 +37,21 @@ class ObservedJob:
     ended: bool = False
 
 
-def observe_planned(
-    snapshot: Snapshot, planned: OwnedPlan, slot: int, reading: Reading, stale_seconds: float
-) -> ObservedJob:
-    """Return how a job stands in a slot; reports older than ``stale_seconds`` say nothing."""
+def observe_planned(session: Session, planned: OwnedPlan, slot: int) -> ObservedJob:
+    """Return the state of a job in a slot."""
     plan = planned.plan
-    if plan.job not in snapshot.jobs:
+    if plan.job not in session.snapshot.jobs:
         # one that was to run in the slot before too has had its pods, and no new ones were made
         ran = bool(plan.workers_at(slot) and plan.workers_at(slot - 1))
         return ObservedJob(ended=ran and not planned.owner.suspended)
-    job = job_views.view(snapshot, plan.job)
-    stands = observe(snapshot, job, reading, stale_seconds)
+    job = job_views.view(session.snapshot, plan.job)
+    stands = observe(session, job)
     over = all(m.state in _OVER for m in job.members)
     return replace(stands, ended=over and not planned.owner.suspended)
 
 
-def observe(snapshot: Snapshot, job: Job, reading: Reading, stale_seconds: float) -> ObservedJob:
-    """Return how a job stands that has pods, whether it has a plan or not; ``ended`` is open."""
+def observe(session: Session, job: Job) -> ObservedJob:
+    """Return the state of a job that has pods, with a plan or not; ``ended`` is left open."""
     live = [m for m in job.members if m.state not in _GONE]
     workers = staying(live)
     known = {m.pod.uid for m in workers}
@@ -63,7 +59,7 @@ def observe(snapshot: Snapshot, job: Job, reading: Reading, stale_seconds: float
         job=job,
         workers=_nodes(workers),
         servers=_nodes([m for m in live if m.pod.uid not in known]),
-        done=_done(snapshot, live, reading, stale_seconds),
+        done=_done(session, live),
         waiting_since=_waiting_since(live),
     )
 
@@ -72,12 +68,10 @@ def _nodes(members: list[Member]) -> tuple[NodeName, ...]:
     return tuple(m.node for m in members if m.node is not None)
 
 
-def _done(
-    snapshot: Snapshot, live: list[Member], reading: Reading, stale_seconds: float
-) -> float | None:
+def _done(session: Session, live: list[Member]) -> float | None:
     shares = []
     for member in live:
-        report = reports.of_pod(snapshot, member.pod.uid, reading, stale_seconds)
+        report = session.pod_report(member.pod.uid)
         progress = report.progress if report is not None else None
         if progress is not None and progress.step is not None and progress.total_steps:
             shares.append(min(1.0, progress.step / progress.total_steps))

@@ -156,8 +156,7 @@ def _runner(
     job: Job, one: OwnedProfile, steps: Mapping[str, float], seen: PricingSession
 ) -> Candidate:
     asked = slot_requests.job_request(seen.snapshot, job, steps)
-    stale_seconds = seen.params.agent_reports.stale_seconds
-    stands = observed_job.observe(seen.snapshot, job, seen.reading, stale_seconds)
+    stands = observed_job.observe(seen.session, job)
     return Candidate(job, one.owner, asked, stands)
 
 
@@ -231,8 +230,7 @@ def _runs(job: Job) -> bool:
 
 
 def _timed(job: Job, before: Timing | None, seen: PricingSession) -> Timing | None:
-    stale_seconds = seen.params.agent_reports.stale_seconds
-    said = reports.last_progress(seen.snapshot, job, seen.reading, stale_seconds)
+    said = reports.last_progress(seen.session, job)
     if said is None:
         return before
     uid, progress = said

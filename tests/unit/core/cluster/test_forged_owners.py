@@ -291,10 +291,11 @@ def test_a_slot_plan_counts_on_an_owner_of_the_job_alone() -> None:
     forged = cluster(owner, honest(pods(owner)), mine)
     assert (
         slot_plan.plans_by_job(forged),
-        elastic_proposals.slot_plan_proposals(forged, NOW, PARAMS),
+        elastic_proposals.slot_plan_proposals(Session(forged, NOW, PARAMS)),
     ) == ({}, ())
     asks = replace(owner, annotations={labels.SLOT_PLAN: plan(owner, "prod/job/db")})
-    found = elastic_proposals.slot_plan_proposals(cluster(asks, honest(pods(asks))), NOW, PARAMS)
+    asking = cluster(asks, honest(pods(asks)))
+    found = elastic_proposals.slot_plan_proposals(Session(asking, NOW, PARAMS))
     assert [(one.job, one.to) for one in found] == [("prod/job/db", 5)]
 
 

@@ -11,6 +11,7 @@ from extender.core.cluster.session import Reading, Session, States
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.elastic.decision import ElasticDecision, ElasticTrigger
 from extender.core.elastic.proposals import proposals
+from extender.core.elastic.speeds import SpeedMemory
 from extender.core.elastic.state import ElasticState
 from extender.core.parameters.combined import CoreParameters
 from extender.core.queue.decision import QUEUE, QueueOutcome
@@ -132,9 +133,9 @@ class World:
             for index in set(range(wanted)) - {_index(pod) for pod in pods}:
                 self.store.apply(Upsert(self._pod(owner, index)))
 
-    def _propose(self, *given: object) -> tuple[Proposal, ...]:
-        found = proposals(*given)  # type: ignore[arg-type] - handed through
-        self.proposed.append((given[0], found))  # type: ignore[arg-type] - the snapshot
+    def _propose(self, session: Session, speeds: SpeedMemory) -> tuple[Proposal, ...]:
+        found = proposals(session, speeds)
+        self.proposed.append((session.snapshot, found))
         return found
 
     def _come(self) -> None:

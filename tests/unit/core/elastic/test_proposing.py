@@ -5,14 +5,13 @@ import dataclasses
 import pytest
 from msgspec.structs import replace
 
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.elastic import proposals
 from extender.core.elastic.speeds import Sample, Samples, SpeedMemory
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.elastic import ScalingParameters
 from extender.core.parameters.pricing import SlotTimeParameters
 from extender.core.parameters.queue import FairShareParameters
-from extender.core.queue.state import QueueState
 from extender.core.records.rescale import Cause, Phase, Proposal
 from shared import labels
 from shared.model import JobKey, WorkerCount
@@ -39,8 +38,8 @@ def proposed(*entities, nodes=None, params=PATIENT, speeds=None, now=NOW, report
     for report in reports:
         store.report(report)
     snapshot = store.snapshot()
-    known = speeds or SpeedMemory()
-    return proposals.drs_proposals(snapshot, QueueState(), known, Reading(now, now), params)
+    session = Session(snapshot, Reading(now, now), params)
+    return proposals.drs_proposals(session, speeds or SpeedMemory())
 
 
 def shrinks(name, to, starts, cause=Cause.MORE_IMPORTANT):

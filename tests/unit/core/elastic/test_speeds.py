@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from extender.core.cluster import job_views
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.elastic import speeds
 from extender.core.elastic.speeds import MOST_INTERVALS, MOST_NAMES, Sample, Samples, SpeedMemory
 from extender.core.parameters.combined import CoreParameters
@@ -34,8 +34,8 @@ class Trained:
         store = store_of([make_node("a")], job)
         said = make_pod_report(f"default-{self.name}-0", step=step, updated_at=at, **report)
         store.report(make_report("a", [said], received_at=at - stale))
-        self.snapshot, self.reading = store.snapshot(), Reading(at, at)
-        self.memory = speeds.learned(self.memory, self.snapshot, self.reading, 30.0)
+        self.session = Session(store.snapshot(), Reading(at, at), CoreParameters())
+        self.memory = speeds.learned(self.memory, self.session)
         return self
 
     @property
@@ -47,9 +47,8 @@ class Trained:
         return {one.workers: one.seconds for one in self.samples.numbers}
 
     def pace(self):
-        job = job_views.view(self.snapshot, key_of(self.name))
-        params = CoreParameters()
-        return speeds.pace(self.snapshot, job, self.memory, self.reading, params)
+        job = job_views.view(self.session.snapshot, key_of(self.name))
+        return speeds.pace(self.session, job, self.memory)
 
 
 def test_an_interval_of_steps_is_measured() -> None:
@@ -159,5 +158,5 @@ def test_a_pause_that_was_never_seen_is_a_guess_and_a_checkpoint() -> None:
 def test_learning_does_not_touch_what_it_was_given() -> None:
     one = Trained().see(100.0, 10).see(110.0, 15)
     before = replace(one.memory)
-    speeds.learned(one.memory, one.snapshot, one.reading, 30.0)
+    speeds.learned(one.memory, one.session)
     assert one.memory == before

@@ -15,6 +15,7 @@ from extender.core.migration.decision import (
     MigrationState,
     MigrationTrigger,
 )
+from extender.core.parameters.agents import AgentReportParameters
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.migration import (
     MigrationParameters,
@@ -122,10 +123,13 @@ def looked(
     snapshot: Snapshot,
     params: MigrationParameters = ALGORITHM_2,
     memory: MigrationState | None = None,
+    *,
+    stale_seconds: float = 30.0,
     **trigger: Any,
 ) -> MigrationOutcome:
     given = MigrationTrigger(**{"choose": True, **trigger})
-    parameters = CoreParameters(migration=params)
+    reports = AgentReportParameters(stale_seconds=stale_seconds)
+    parameters = CoreParameters(migration=params, agent_reports=reports)
     session = Session(snapshot, Reading(NOW, MONOTONIC), parameters)
     return MIGRATION.decide(session, memory or MigrationState(), given)
 

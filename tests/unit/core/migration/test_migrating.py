@@ -14,7 +14,6 @@ from extender.core.migration.commands import (
     ResumeJob,
 )
 from extender.core.migration.decision import MigrationState
-from extender.core.parameters.agents import AgentReportParameters
 from extender.core.parameters.migration import (
     GainParameters,
     MigrationParameters,
@@ -165,10 +164,9 @@ def test_a_node_whose_agent_is_silent_is_neither_left_nor_gone_to():
 
 def test_a_report_that_is_too_old_is_none():
     snapshot = yard(CROWD)
-    params = with_fields(ALGORITHM_2, agent_reports=AgentReportParameters(stale_seconds=1.0))
-    assert moves(looked(snapshot, params)) == [("m", "a", "b")]
+    assert moves(looked(snapshot, stale_seconds=1.0)) == [("m", "a", "b")]
     late = {n: replace(r, received_at=MONOTONIC - 2) for n, r in snapshot.reports.items()}
-    assert moves(looked(with_fields(snapshot, reports=late), params)) == []
+    assert moves(looked(with_fields(snapshot, reports=late), stale_seconds=1.0)) == []
 
 
 def test_a_node_that_has_cpu_to_spare_lets_nobody_gain():

@@ -4,10 +4,10 @@ import pytest
 from msgspec.structs import replace
 
 from extender.core.cluster import job_views
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.migration import move_unit
 from extender.core.migration.move_unit import MoveRefusal
-from extender.core.parameters.migration import MigrationParameters
+from extender.core.parameters.combined import CoreParameters
 from extender.core.records.migration_reasons import MigrationReason as R
 from shared import labels
 from shared.model import Mover
@@ -23,14 +23,13 @@ from tests.fakes.builders import (
 from tests.unit.core.migration.moving import MONOTONIC, NOW, Train, job_owner, yard
 
 ONE = {labels.CHECKPOINT: "", labels.MIN_AVAILABLE: "1"}
-PARAMS = MigrationParameters()
 
 
 def unit(snapshot, name="m-0"):
     pod = snapshot.pods[f"default/{name}"]
     (key,) = [k for k, pods in snapshot.jobs.items() if pod in pods]
-    reading = Reading(NOW, MONOTONIC)
-    return move_unit.find_unit(snapshot, job_views.view(snapshot, key), pod, reading, PARAMS)
+    session = Session(snapshot, Reading(NOW, MONOTONIC), CoreParameters())
+    return move_unit.find_unit(session, job_views.view(snapshot, key), pod)
 
 
 def of(owner=None, count=1, *, annotations=None, **pod):

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from extender.core.cluster.reasons import Reason
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.elastic import proposals
 from extender.core.parameters.pricing import Unmeasured
 from extender.core.pricing.history import History
@@ -36,7 +36,7 @@ def next_slot(world, name="a"):
 
 def proposed(world):
     return proposals.slot_plan_proposals(
-        world.store.snapshot(), Reading(world.now, world.now), world.params
+        Session(world.store.snapshot(), Reading(world.now, world.now), world.params)
     )
 
 

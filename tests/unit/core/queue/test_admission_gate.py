@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.reasons import Reason
-from extender.core.cluster.session import Reading
+from extender.core.cluster.session import Reading, Session
 from extender.core.elastic import proposals as elastic_proposals
 from extender.core.parameters.pricing import Unmeasured as WhenUnmeasured
 from extender.core.parameters.pricing import WhenGone
@@ -47,7 +47,7 @@ def released(world):
 
 def proposals(world):
     found = elastic_proposals.slot_plan_proposals(
-        world.store.snapshot(), Reading(world.now, world.now), world.params
+        Session(world.store.snapshot(), Reading(world.now, world.now), world.params)
     )
     assert all(one.cause is Cause.SLOT for one in found)
     return {one.job.rsplit("/", 1)[1]: one.to for one in found}
