@@ -88,7 +88,7 @@ class PricingController(Controller[PricingState, PricingTrigger, PricingOutcome]
 
     def standings(self) -> Mapping[JobKey, JobStatus]:
         """Return the status of jobs with a utility after the last pass."""
-        return {} if self.last is None else self.last.standings
+        return {} if self.last is None else self.last.statuses
 
     def book(self) -> PriceLedger | str:
         """Return what is promised over the slots, or a text why that is not known."""
@@ -96,7 +96,7 @@ class PricingController(Controller[PricingState, PricingTrigger, PricingOutcome]
             return NOT_BY_PRICE
         if self.last is None:
             return NOT_ACTING
-        return self.last.book or NOTHING_YET
+        return self.last.price_ledger or NOTHING_YET
 
     def history(self) -> History:
         """Return what past jobs taught."""

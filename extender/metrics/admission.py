@@ -129,7 +129,7 @@ class AdmissionMetrics:
             planned: Jobs that had a plan before it.
         """
         had = {*planned, *before.plans}
-        for job, standing in outcome.standings.items():
+        for job, standing in outcome.statuses.items():
             if standing.plan is not None and job not in had:
                 self._admitted(standing)
             elif standing.plan is None and job in had:
@@ -138,8 +138,8 @@ class AdmissionMetrics:
         self.offers.labels(outcome=Offered.REJECTED.value).inc(len(rejected))
         for ended in outcome.ended:
             self.promises.labels(promise=ended.promise.value).inc()
-        self._stand(outcome.standings.values())
-        self._prices(outcome.book)
+        self._stand(outcome.statuses.values())
+        self._prices(outcome.price_ledger)
 
     def stand_by(self) -> None:
         """Show nothing: the leader shows the present state."""

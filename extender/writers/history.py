@@ -76,11 +76,11 @@ class HistoryKeeper:
             return known
         self._again_at = now + PAUSE_SECONDS
         if not self._version:
-            return history.together(await self.load(), known)
+            return history.merged(await self.load(), known)
         try:
             await self._write(known)
         except ConflictError:
-            return history.together(await self.load(), known)
+            return history.merged(await self.load(), known)
         except ApiError as error:
             self._problems.update([f"{error}; what past jobs taught is not kept"])
         return known

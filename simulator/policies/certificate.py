@@ -89,12 +89,12 @@ def _marginals(job: TrainingJob, state: SlotState) -> FloatMatrix:
     price = slot_offers.unit_prices(
         promised.workers, rows, job.worker, bounds.log_low_workers, bounds.log_high_workers
     )
-    room = slot_offers.rooms(empty.workers, rows, job.worker, most)
+    room = slot_offers.free_pods(empty.workers, rows, job.worker, most)
     workers = slot_offers.arranged(rows.start + 1, price, room, most)
     price = slot_offers.unit_prices(
         promised.servers, rows, job.server, bounds.log_low_servers, bounds.log_high_servers
     )
-    room = slot_offers.rooms(empty.servers, rows, job.server, most)
+    room = slot_offers.free_pods(empty.servers, rows, job.server, most)
     servers = slot_offers.arranged(rows.start + 1, price, room, most)
     total = workers.costs + divided_costs(servers.costs, job.servers_a_worker, most)
     finite = np.isfinite(total)

@@ -141,6 +141,6 @@ async def test_admitted_slots_have_a_price_and_the_history_of_jobs_is_kept() -> 
             return config_map is not None and config_map.get("data", {}).get(KEY)
 
         text = await eventually(stored)
-        assert [job.asked.utility for job in history.read(text, field="").jobs] == [
+        assert [job.request.utility for job in history.read(text, field="").jobs] == [
             "sigmoid:1000,0,3600000s"
         ]

@@ -34,7 +34,7 @@ from tests.fakes.eventually import eventually
 from tests.root import ROOT
 
 Break = Callable[[Disk], None]
-LOOK = PricingOutcome(state=PricingState(), standings={}, book=None, ended=(), wake_at=0.0)
+LOOK = PricingOutcome(state=PricingState(), statuses={}, price_ledger=None, ended=(), wake_at=0.0)
 
 
 def session(log: Logged) -> Session:

@@ -122,7 +122,7 @@ async def test_a_job_without_a_step_time_is_measured_while_it_runs_and_then_admi
         found = await agents.until(plan, "it is admitted")
         assert dict(found.spans[0].workers) == {"a": 2}
         assert found.done > 0
-        assert "whole-step=" in found.asked.training
+        assert "whole-step=" in found.request.training
         assert len(bound(fake)) == 2
 
 
@@ -142,7 +142,7 @@ async def test_a_restart_at_any_moment_loses_no_run() -> None:
                 return run if run is not None and run.batch_seconds else None
 
             run = await agents.until(measured, "it is measured")
-            assert (run.since, run.told) == (first, False)
+            assert (run.since, run.reported) == (first, False)
             assert abs((run.batch_seconds or 0.0) - 6.0) < 0.01
         async with one_life(fake) as (_, agents):
 

@@ -84,6 +84,6 @@ async def test_a_job_that_pays_runs_by_its_plan_and_another_gets_a_reason(yard: 
 
     async def learned() -> list[str]:
         text = json.loads(await yard.client.get(HISTORY)).get("data", {}).get(KEY, "")
-        return [one.asked.utility for one in history.read(text, field="").jobs]
+        return [one.request.utility for one in history.read(text, field="").jobs]
 
     assert "sigmoid:1000,0,3600000s" in await eventually(learned)

@@ -11,7 +11,8 @@ from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading, Session
 from extender.core.parameters.pricing import AdmissionParameters, Replanning
-from extender.core.pricing import admission, candidates, learning, machines
+from extender.core.pricing import admission, candidates, machines
+from extender.core.pricing import history as histories
 from extender.core.pricing.history import History
 from extender.core.pricing.inputs import PricingSession
 from extender.core.pricing.outcome import PricingState
@@ -75,8 +76,8 @@ def check_room(world, share):
     for plan in world.plans().values():
         for span in plan.spans:
             for slot in range(max(span.first, world.slot), span.last + 1):
-                used.update(taken(span.workers, plan.asked.worker, slot))
-                used.update(taken(span.servers, plan.asked.server, slot))
+                used.update(taken(span.workers, plan.request.worker, slot))
+                used.update(taken(span.servers, plan.request.server, slot))
     part = Fraction(share).limit_denominator(1000)
     for (_, node, resource), amount in used.items():
         assert amount <= part * nodes[node].allocatable[resource]
@@ -140,8 +141,8 @@ def test_no_node_is_promised_twice_and_no_admitted_job_is_dropped(
             plan = world.plans()[name]
             for span in plan.spans:
                 workers = sum(span.workers.values())
-                assert plan.asked.least <= workers <= plan.asked.most
-                assert sum(span.servers.values()) == plan.asked.servers
+                assert plan.request.least <= workers <= plan.request.most
+                assert sum(span.servers.values()) == plan.request.servers
 
 
 @settings(max_examples=50)
@@ -153,17 +154,18 @@ def test_in_an_empty_cluster_the_papers_rule_decides(sizes, row, share):
     look = world.look()
     snapshot, reading = world.store.snapshot(), Reading(world.now, world.now)
     nodes = machines.read_machines(snapshot, world.params.slot_time)
-    session = Session(snapshot, reading, world.params)
-    seen = PricingSession(session, nodes, world.slot, boundary=True)
+    seen = PricingSession(
+        Session(snapshot, reading, world.params), nodes, world.slot, boundary=True
+    )
     (one,) = candidates.find_candidates(snapshot, (), History(), world.params.slot_time).offered
-    bounds = learning.learned_bounds(History(), {one.owner.uid: one.asked}, seen)
+    bounds = histories.learned_bounds(History(), {one.owner.uid: one.request}, seen)
     state = admission.empty_state(nodes.cluster, bounds)
-    decision = admission.offer(one.wanted(seen).job, state, world.params.admission)
+    decision = admission.offer(one.schedule_request(seen).job, state, world.params.admission)
     assert decision.admitted == ("a" in world.plans())
     if decision.schedule is not None:
         assert world.counts("a") == decision.schedule.workers.by_slot()
         assert world.plans()["a"].promise == decision.promise + world.slot - 1
-        payoff = look.standings["default/job/a"].payoff
+        payoff = look.statuses["default/job/a"].payoff
         assert abs(payoff - decision.payoff) <= 1e-9 * decision.schedule.utility
 
 
@@ -185,8 +187,8 @@ def test_a_restarted_extender_decides_the_same(sizes, rows, within):
             others = world.look(apply=False)
             world.memory = remembered
             assert others.state.plans == ours.state.plans
-            assert {k: s.reason for k, s in others.standings.items()} == {
-                k: s.reason for k, s in ours.standings.items()
+            assert {k: s.reason for k, s in others.statuses.items()} == {
+                k: s.reason for k, s in ours.statuses.items()
             }
             world.look()
         world.follow()
@@ -203,7 +205,7 @@ def test_renaming_equal_nodes_changes_only_names(count, cpu, rows, dice):
         world = PricedYard([make_node(name, cpu=str(cpu)) for name in called], params())
         world.add(*(job_of(f"j{i}", {**row, "arrives": 0}) for i, row in enumerate(rows)))
         look = world.look()
-        payoffs = {key: round(s.payoff, 9) for key, s in look.standings.items()}
+        payoffs = {key: round(s.payoff, 9) for key, s in look.statuses.items()}
         found.append(({name: world.counts(name) for name in world.plans()}, payoffs))
     assert found[0] == found[1]
 

@@ -38,7 +38,7 @@ def rivals(draw: st.DrawFn) -> tuple[list[Entity], str, int, int]:
 
 def admitted(snapshot: Snapshot, history: History, later: float = 0.0) -> bool:
     at = Reading(NOW.now + later, NOW.monotonic + later)
-    return priced(snapshot, history, now=at).standings[JOB].plan is not None
+    return priced(snapshot, history, now=at).statuses[JOB].plan is not None
 
 
 @given(rivals())
@@ -57,7 +57,7 @@ def test_each_offered_change_admits_the_job(
 
     snapshot = snapshot_of(NODE, first, late(utility))
     outcome = priced(snapshot)
-    assume(outcome.standings[JOB].plan is None)
+    assume(outcome.statuses[JOB].plan is None)
     history = History(jobs=outcome.state.history.jobs)
     plans = {command.owner.uid: command.annotations for command in outcome.commands}
 

@@ -120,11 +120,11 @@ def test_a_measured_step_time_is_near_the_truth(noise, step_seconds, workers):
     for factor in noise:
         steps = max(1, round(10.0 / step_seconds))
         at, step = at + steps * step_seconds * factor, step + steps
-        seen = StepReading(Uid("a"), 1, workers, step, at, TOTAL)
-        timed = timing.followed(timed, seen, params)
-        if not timing.lacking(timed, params):
+        reading = StepReading(Uid("a"), 1, workers, step, at, TOTAL)
+        timed = timing.updated(timed, reading, params)
+        if not timing.missing_for_result(timed, params):
             break
-    assert not timing.lacking(timed, params)
+    assert not timing.missing_for_result(timed, params)
     assert timed.steps >= params.profile_steps
     assert timed.seconds == pytest.approx(step_seconds, rel=0.31)
     batch = timing.batch_seconds(timed, BATCHES)

@@ -26,6 +26,7 @@ FIELDS: Final[Mapping[tuple[str, str], str | None]] = {
     ("OpenSeats", "seats"): "placeholders",
     ("Pod", "seat_refused"): "reservation_refused",
     ("Memory", "told"): "notices",
+    ("AdmissionOutput", "standings"): "statuses",
 }
 """Field of a struct: ``("TakeSeatRecord", "number"): "seat"``; None: it is no longer kept."""
 

@@ -109,7 +109,7 @@ def _step(session: Session, records: RescaleRecords, noted: OwnedRescale) -> Cha
             rescale=one,
             job=job,
             workers=elastic_workers.owner_workers(snapshot, job, owner),
-            beside=records.beside(one),
+            beside=records.of_same_start(one),
             unmarked=_unmarked(snapshot, records, one),
             migrating=any(m.open and m.job == one.job for m in snapshot.migrations.values()),
         )
@@ -117,5 +117,5 @@ def _step(session: Session, records: RescaleRecords, noted: OwnedRescale) -> Cha
 
 
 def _unmarked(snapshot: Snapshot, records: RescaleRecords, one: Rescale) -> frozenset[JobKey]:
-    found = (records.by_job.get(beside.job) for beside in records.beside(one))
+    found = (records.by_job.get(beside.job) for beside in records.of_same_start(one))
     return frozenset(n.rescale.job for n in found if n and beginning.marks_of_change(snapshot, n))

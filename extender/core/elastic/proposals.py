@@ -77,13 +77,13 @@ def _target_workers(snapshot: Snapshot, one: OwnedPlan, slot: int) -> int | None
     job = job_views.view(snapshot, key) if key in snapshot.jobs else None
     placed = job is not None and bool(job.having(*_PLACED))
     if wanted == 0:
-        return 0 if placed and plan.asked.pauses else None
+        return 0 if placed and plan.request.pauses else None
     if job is not None and all(m.state in {State.SUCCEEDED, State.FAILED} for m in job.members):
         return None
     now = _workers(snapshot, one)
-    if now is None or now == wanted or (now > 0 and plan.asked.least == plan.asked.most):
+    if now is None or now == wanted or (now > 0 and plan.request.least == plan.request.most):
         return None
-    return None if wanted < now and placed and not plan.asked.shrinks else wanted
+    return None if wanted < now and placed and not plan.request.shrinks else wanted
 
 
 def _workers(snapshot: Snapshot, one: OwnedPlan) -> int | None:

@@ -260,7 +260,7 @@ def _scenario(session: ExplainSession, job: Job) -> Scenario:
     arrivals = migrations.replacements_by_job(snapshot).get(job.key, migrations.NO_REPLACEMENTS)
     table = snapshot.node_table
     if arrivals.targets:
-        table = migrations.without_reservations(table, arrivals.kept)
+        table = migrations.without_reservations(table, arrivals.reserved)
     if (head := _head(session, job)) is not None:
         table = backfill.open_nodes(head, table)
     queued = as_queued(migrations.with_held(job, arrivals.held))

@@ -325,7 +325,7 @@ def _paused(session: Session, key: JobKey, standing: JobStatus) -> api.JobEntry 
         return None
     namespace, kind, name = key.split("/", 2)
     record = plans_by_job(session.snapshot).get(key)
-    request = standing.plan.asked
+    request = standing.plan.request
     return api.JobEntry(
         job=name,
         namespace=namespace,

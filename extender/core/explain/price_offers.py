@@ -65,8 +65,8 @@ class PriceOffer:
 
     def pays(self, utility: str) -> bool:
         """Return True if the job is admitted with another utility and nothing else changed."""
-        request = changed(self.candidate.asked, utility=utility)
-        candidate = replace(self.candidate, asked=request)
+        request = changed(self.candidate.request, utility=utility)
+        candidate = replace(self.candidate, request=request)
         return _is_admitted(candidate, self.session, self.book.state)
 
     def pays_after(self, slots: int) -> bool:
@@ -89,7 +89,7 @@ def price_offer(
     offered = candidates.find_candidates(snapshot, (), history, params.slot_time).offered
     candidate = next((other for other in offered if other.job.key == key), None)
     inputs = PricingSession(session, nodes, book.first, boundary=False)
-    searched = candidate.wanted(inputs) if candidate is not None else None
+    searched = candidate.schedule_request(inputs) if candidate is not None else None
     if candidate is None or searched is None:
         return None
     best = stable_schedule.best_stable_schedule(
@@ -100,7 +100,7 @@ def price_offer(
 
 def parts(offer: PriceOffer) -> tuple[PricePart, ...]:
     """Return the price of the best schedule by resource and slot, the dearest first."""
-    searched = offer.candidate.wanted(offer.session)
+    searched = offer.candidate.schedule_request(offer.session)
     if offer.best is None or searched is None:
         return ()
     bounds, promised = offer.book.state.bounds, offer.book.state.promised
@@ -176,10 +176,10 @@ def _sum(a: PricePart, b: PricePart) -> PricePart:
 
 
 def _is_admitted(candidate: Candidate, session: PricingSession, state: SlotState) -> bool:
-    searched = candidate.wanted(session)
+    searched = candidate.schedule_request(session)
     if searched is None:
         return False
-    params, elapsed = session.params.admission, session.elapsed
+    params, elapsed = session.parameters.admission, session.elapsed
     best = stable_schedule.best_stable_schedule(searched, state, params, elapsed=elapsed)
     return best is not None
 
@@ -204,12 +204,12 @@ def changes(offer: PriceOffer) -> tuple[Change, ...]:
 
 def _later_deadline(offer: PriceOffer) -> Iterator[Change]:
     """Yield the nearest later deadline that is enough, in whole slots."""
-    curve, seconds = offer.candidate.asked.worth, offer.session.slot_seconds
+    curve, seconds = offer.candidate.request.utility_curve, offer.session.slot_seconds
 
     def text(slots: float) -> str:
         return training_spec.utility_text(_delayed(curve, slots * seconds))
 
-    horizon = offer.session.params.slot_time.horizon
+    horizon = offer.session.parameters.slot_time.horizon
     slots = _least(
         lambda n: _is_valid(text(n)) and offer.pays(text(n)), 1.0, float(horizon), whole=True
     )
@@ -221,7 +221,7 @@ def _later_deadline(offer: PriceOffer) -> Iterator[Change]:
 
 def _larger_utility(offer: PriceOffer) -> Iterator[Change]:
     """Yield the smallest multiple of the utility that is enough, in two digits."""
-    curve = offer.candidate.asked.worth
+    curve = offer.candidate.request.utility_curve
 
     def text(factor: float) -> str:
         return training_spec.utility_text(_multiplied(curve, factor))
@@ -234,7 +234,7 @@ def _larger_utility(offer: PriceOffer) -> Iterator[Change]:
 def _wait(offer: PriceOffer) -> Iterator[Change]:
     """Yield the slot from which on the job is admitted, because free slots enter the horizon."""
     session = offer.session
-    horizon = session.params.slot_time.horizon
+    horizon = session.parameters.slot_time.horizon
     tries = (1 << i for i in range(horizon.bit_length()))
     slots = next((n for n in tries if n < horizon and offer.pays_after(n)), None)
     if slots is not None:

@@ -1,7 +1,8 @@
-"""Containers that go where nodes have run short: SpeCon's Algorithm 3, or count balancing.
+"""Moves to nodes with few containers: SpeCon's Algorithm 3, or count balancing.
 
 Both move containers one by one, so gangs, which move as a whole, are left out. Algorithm 3 may move
-what a migration has brought, or what Algorithm 2 left where it is, once; count balancing anything.
+a container once that a migration has moved, or that Algorithm 2 left on its node; count balancing
+may move any.
 
 Source:
     Mao et al., IEEE Systems Journal 2021, arXiv 2010.11307 (docs/policies/rebalance.md);
@@ -23,16 +24,16 @@ from shared.progress import Category
 
 
 def propose_rebalance(proposals: Proposals) -> None:
-    """Propose what Algorithm 3 plans, from the containers that converged last."""
+    """Propose the moves of Algorithm 3; the latest converged containers come first."""
     hosts, stayed = proposals.hosts, proposals.stayed
     counts = hosts.counts()
     if not _any_is_short(counts):
         return
-    known = [c for c in hosts.containers.values() if c.moved or c.pod.uid in stayed]
-    known.sort(key=lambda c: (-_converged_at(proposals, c), c.pod.uid))
+    containers = [c for c in hosts.containers.values() if c.moved or c.pod.uid in stayed]
+    containers.sort(key=lambda c: (-_converged_at(proposals, c), c.pod.uid))
     movable = [
         Movable(container.pod.uid, container.node, _converged_at(proposals, container))
-        for container, unit in _single(proposals, known)
+        for container, unit in _single(proposals, containers)
         if proposals.allowed(unit, Trigger.REBALANCE) is None
     ]
     ratios = {node: hosts.use_ratio(node) for node in hosts.reports}
@@ -48,24 +49,24 @@ def propose_rebalance(proposals: Proposals) -> None:
 
 
 def propose_count_balance(proposals: Proposals) -> None:
-    """Propose what count balancing plans, from the hosts that are fullest."""
+    """Propose the moves of count balancing; the fullest hosts come first."""
     hosts, params = proposals.hosts, proposals.params.count
     counts = hosts.counts()
     least = min(counts.values(), default=0)
-    known = [
+    containers = [
         c for c in hosts.containers.values() if counts.get(c.node, 0) - least >= params.difference
     ]
-    known.sort(key=lambda c: (-counts[c.node], c.pod.scheduled_at, c.pod.uid))
+    containers.sort(key=lambda c: (-counts[c.node], c.pod.scheduled_at, c.pod.uid))
     residents = [
         _resident(proposals, container, unit)
-        for container, unit in _single(proposals, known)
+        for container, unit in _single(proposals, containers)
         if _may_move(proposals, unit)
     ]
     nearby = {node for node, _ in sorted(counts.items(), key=_emptiest)[:MOST_EXAMINED]}
     nearby |= {resident.host for resident in residents}
-    some = {node: count for node, count in counts.items() if node in nearby}
+    nearby_counts = {node: count for node, count in counts.items() if node in nearby}
     planned = count_balance.plan(
-        some, residents, _Fits(proposals), params, now=proposals.reading.now
+        nearby_counts, residents, _Fits(proposals), params, now=proposals.reading.now
     )
     _begin(proposals, planned, Trigger.COUNT)
 
@@ -75,13 +76,13 @@ def _emptiest(count: tuple[NodeName, int]) -> tuple[int, NodeName]:
 
 
 def _any_is_short(counts: Mapping[NodeName, int]) -> bool:
-    """Return True if Algorithm 3 has anywhere to go at all."""
+    """Return True if Algorithm 3 has a host to fill."""
     factor = sum(counts.values()) // len(counts) if counts else 0
     return any(count == 0 or count < factor - 1 for count in counts.values())
 
 
 class _Fits:
-    """Which container fits which host, asked of a host's whole list at once."""
+    """``Fits`` that computes all hosts of a container at once."""
 
     def __init__(self, proposals: Proposals) -> None:
         self._proposals = proposals
@@ -97,13 +98,13 @@ class _Fits:
 def _single(
     proposals: Proposals, containers: Iterable[Container]
 ) -> Iterator[tuple[Container, MoveUnit]]:
-    """Yield the first containers that can move alone; the others get their reason."""
-    there = (
+    """Yield the first containers that can move alone; decline the others."""
+    movable = (
         container
         for container in containers
         if container.pod.uid not in proposals.moving and container.node in proposals.hosts.reports
     )
-    for container in islice(there, MOST_EXAMINED):
+    for container in islice(movable, MOST_EXAMINED):
         unit = proposals.unit(container.pod.uid)
         if isinstance(unit, MoveRefusal):
             proposals.decline(container.job, unit)
@@ -112,21 +113,21 @@ def _single(
 
 
 def _may_move(proposals: Proposals, unit: MoveUnit) -> bool:
-    why = proposals.allowed(unit, Trigger.COUNT)
-    if why is not None:
-        proposals.decline(unit.key, why)
-    return why is None
+    refusal = proposals.allowed(unit, Trigger.COUNT)
+    if refusal is not None:
+        proposals.decline(unit.key, refusal)
+    return refusal is None
 
 
 def _resident(proposals: Proposals, container: Container, unit: MoveUnit) -> Resident:
-    book = proposals.book
-    moved_at = book.moved_at(unit)
+    history = proposals.book
+    moved_at = history.moved_at(unit)
     since = container.pod.scheduled_at if moved_at is None else moved_at
-    return Resident(container.pod.uid, container.node, since, sum(book.moves(unit).values()))
+    return Resident(container.pod.uid, container.node, since, sum(history.moves(unit).values()))
 
 
 def _converged_at(proposals: Proposals, container: Container) -> float:
-    """When it converged; when a migration brought it, if nobody says."""
+    """Return when it converged, or when a migration brought it if no agent reports that."""
     report = proposals.hosts.reports.get(container.node)
     pod = report.pods.get(container.pod.uid) if report else None
     if pod and pod.progress and pod.progress.converged_at is not None:
@@ -140,9 +141,9 @@ def _begin(proposals: Proposals, planned: Iterable[Move], trigger: Trigger) -> N
         unit = proposals.unit(move.uid)
         if isinstance(unit, MoveRefusal):
             continue
-        why = proposals.allowed(unit, trigger)
-        if why is None and move.target not in proposals.hosts.fitting(unit):
-            why = MoveRefusal(R.NO_NODE_FITS)
-        why = why or proposals.begin(unit, move.target, trigger)
-        if why is not None:
-            proposals.decline(unit.key, why)
+        refusal = proposals.allowed(unit, trigger)
+        if refusal is None and move.target not in proposals.hosts.fitting(unit):
+            refusal = MoveRefusal(R.NO_NODE_FITS)
+        refusal = refusal or proposals.begin(unit, move.target, trigger)
+        if refusal is not None:
+            proposals.decline(unit.key, refusal)

@@ -1,7 +1,7 @@
-"""What a migration asks the shell to do, executed by ``writers.migrations`` alone.
+"""Commands of migrations, carried out by ``writers.migrations`` alone.
 
-Each names the Migration it belongs to by ``namespace/name``, has the precondition of its write, and
-is safe to repeat. What came of it is an ``Outcome``.
+Each names its Migration by ``namespace/name``, has the precondition of its write, and is safe to
+repeat. Its result is a ``CommandResult``.
 """
 
 from enum import StrEnum
@@ -21,7 +21,7 @@ class EvictPod(Struct, frozen=True, tag=True):
 
 
 class SuspendJob(Struct, frozen=True, tag=True):
-    """Ask for all ``pods`` whether they could be evicted; if they could, suspend their Job."""
+    """Suspend the Job of ``pods`` if a dry run evicts all of them."""
 
     migration: str
     namespace: str
@@ -30,7 +30,7 @@ class SuspendJob(Struct, frozen=True, tag=True):
 
 
 class ResumeJob(Struct, frozen=True, tag=True):
-    """Let a Job go on that we suspended."""
+    """Resume a Job that we suspended."""
 
     migration: str
     namespace: str
@@ -39,7 +39,7 @@ class ResumeJob(Struct, frozen=True, tag=True):
 
 
 class RecreatePod(Struct, frozen=True, tag=True):
-    """Make a bare pod again from the template in its Migration, gated, under ``name``."""
+    """Create a bare pod again from the template in its Migration, gated, under ``name``."""
 
     migration: str
     uid: Uid
@@ -47,7 +47,7 @@ class RecreatePod(Struct, frozen=True, tag=True):
 
 
 class Inspect(Struct, frozen=True, tag=True):
-    """Find out whether an eviction or suspension whose answer was lost has happened."""
+    """Find out whether an eviction or suspension has happened whose answer was lost."""
 
     migration: str
     pods: tuple[tuple[PodKey, Uid], ...]
@@ -55,13 +55,13 @@ class Inspect(Struct, frozen=True, tag=True):
 
 
 Action = EvictPod | SuspendJob | ResumeJob | RecreatePod | Inspect
-"""What a phase does, after its status was written."""
+"""Action of a phase, after its status was written."""
 
 
 class WriteStatus(Struct, frozen=True, tag=True):
-    """Write the status if the object is still as it was read, then emit the Event and act.
+    """Write the status if the object is unchanged, then emit the Event and run the actions.
 
-    ``left`` is the phase that ends with it, which took ``seconds``; None if the phase stays.
+    ``left`` is the phase that ends, which took ``seconds``; None if the phase stays.
     """
 
     migration: Migration
@@ -72,34 +72,34 @@ class WriteStatus(Struct, frozen=True, tag=True):
 
 
 class CreateMigration(Struct, frozen=True, tag=True):
-    """Make a Migration, which has no uid yet, and emit the Event."""
+    """Create a Migration, which has no uid yet, and emit the Event."""
 
     migration: Migration
     told: EmitEvent
 
 
 class RemoveMigration(Struct, frozen=True, tag=True):
-    """Delete the record of an ended migration."""
+    """Delete an ended Migration."""
 
     migration: Migration
 
 
 MigrationCommand = WriteStatus | CreateMigration | RemoveMigration | Action
-"""All of them; those of different migrations may be carried out side by side."""
+"""Any command; commands of different migrations may be carried out concurrently."""
 
 
 class Result(StrEnum):
-    """What came of an action."""
+    """Result of an action."""
 
     DONE = "done"
     REFUSED = "refused"
     """It has not happened."""
     UNCLEAR = "unclear"
-    """Not known: the answer was lost, and the question after it too."""
+    """Unknown: the answer was lost, and so was that of the inquiry."""
 
 
 class CommandResult(Struct, frozen=True):
-    """What came of a command of a migration; ``reason`` and ``detail`` say why it was refused."""
+    """Result of a migration's command; ``reason`` and ``detail`` explain a refusal."""
 
     migration: str
     result: Result

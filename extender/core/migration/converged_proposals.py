@@ -1,6 +1,6 @@
-"""Converged containers that ask for another node, and the node they get: SpeCon, Algorithms 1, 2.
+"""Moves of converged containers: SpeCon's Algorithm 1 (the request) and 2 (the target).
 
-The agents decide who is converged; here is the end of Algorithm 1, the request, with its rule.
+The agents classify the containers; this module is the end of Algorithm 1, the request to move.
 
 Source:
     Mao et al., IEEE Systems Journal 2021, arXiv 2010.11307 (docs/policies/migration_target.md).
@@ -18,52 +18,52 @@ from shared.progress import Category, Progress
 
 
 def propose(proposals: Proposals) -> None:
-    """Propose a move for every container that asks, the first converged in front."""
+    """Propose a move for every container that requests one, in order of convergence."""
     _decline_unreported(proposals)
-    seen: set[Uid] = set()
-    for container in _asking(proposals):
+    handled: set[Uid] = set()
+    for container in _requesting(proposals):
         uid = container.pod.uid
-        if uid in seen:
+        if uid in handled:
             continue
         unit = proposals.unit(uid)
         if isinstance(unit, MoveRefusal):
             proposals.decline(container.job, unit)
             continue
-        seen |= unit.shapes.keys()
-        if _is_converged(unit) and (why := _move(proposals, unit, container)):
-            proposals.decline(container.job, why)
+        handled |= unit.shapes.keys()
+        if _is_converged(unit) and (refusal := _move(proposals, unit, container)):
+            proposals.decline(container.job, refusal)
 
 
 def _decline_unreported(proposals: Proposals) -> None:
-    """Say of jobs that are opted in, and of whose training nothing is known, that it is so."""
+    """Decline jobs that opted in but whose training progress is unknown."""
     for uid, container in proposals.hosts.containers.items():
-        job, known = container.job, proposals.declined.get(container.job)
-        heard = container.node in proposals.hosts.reports and uid not in proposals.moving
-        if not heard or not proposals.opted_in(container.pod):
+        job, declined = container.job, proposals.declined.get(container.job)
+        reported = container.node in proposals.hosts.reports and uid not in proposals.moving
+        if not reported or not proposals.opted_in(container.pod):
             continue
         if _progress(proposals, container) is None:
             proposals.decline(job, MoveRefusal(R.NO_PROGRESS))
-        elif known is not None and known.reason == R.NO_PROGRESS:
+        elif declined is not None and declined.reason == R.NO_PROGRESS:
             del proposals.declined[job]
 
 
-def _asking(proposals: Proposals) -> list[Container]:
-    """Containers in CC whose host was heard, in the order in which they converged.
+def _requesting(proposals: Proposals) -> list[Container]:
+    """Return the containers in CC with a recent report, in order of convergence.
 
-    Of very many those are taken that were not looked at for longest.
+    Of too many, those come first that were not examined for longest.
     """
-    known = [
+    requesting = [
         (progress.converged_at or 0.0, container.pod.uid, container)
         for container in proposals.hosts.containers.values()
         if (progress := _progress(proposals, container)) is not None
         and container.pod.uid not in proposals.moving
-        and _asks(progress, on_enter=proposals.params.request_on_enter)
+        and _requests(progress, on_enter=proposals.params.request_on_enter)
     ]
-    known.sort(key=lambda one: one[:2])
-    if len(known) > MOST_EXAMINED:
-        known.sort(key=lambda one: proposals.looked_at(one[2].job))  # stable
-        known = sorted(known[:MOST_EXAMINED], key=lambda one: one[:2])
-    return [container for _, _, container in known]
+    requesting.sort(key=lambda entry: entry[:2])
+    if len(requesting) > MOST_EXAMINED:
+        requesting.sort(key=lambda entry: proposals.looked_at(entry[2].job))  # stable
+        requesting = sorted(requesting[:MOST_EXAMINED], key=lambda entry: entry[:2])
+    return [container for _, _, container in requesting]
 
 
 def _progress(proposals: Proposals, container: Container) -> Progress | None:
@@ -72,25 +72,25 @@ def _progress(proposals: Proposals, container: Container) -> Progress | None:
     return pod.progress if pod else None
 
 
-def _asks(progress: Progress, *, on_enter: bool) -> bool:
-    """One tick after it converged a further value has come, as far as this side can see it."""
+def _requests(progress: Progress, *, on_enter: bool) -> bool:
+    """Return True for a converged container; unless ``on_enter`` only after a further value."""
     if progress.category is not Category.CONVERGED:
         return False
     return on_enter or progress.updated_at > (progress.converged_at or 0.0)
 
 
 def _is_converged(unit: MoveUnit) -> bool:
-    """A gang converges when all of it has, as far as its pods say anything."""
-    known = [report.progress for report in unit.reports.values() if report.progress]
-    return all(progress.category is Category.CONVERGED for progress in known)
+    """Return True if all pods of the unit that report progress have converged."""
+    reported = [report.progress for report in unit.reports.values() if report.progress]
+    return all(progress.category is Category.CONVERGED for progress in reported)
 
 
 def _move(proposals: Proposals, unit: MoveUnit, container: Container) -> MoveRefusal | None:
     peers = max(_fast(proposals, node) for node in unit.sources)
     if peers < proposals.params.min_fast_peers:
         return MoveRefusal(R.NO_FAST_PEERS)
-    if why := proposals.allowed(unit, Trigger.CONVERGED):
-        return why
+    if refusal := proposals.allowed(unit, Trigger.CONVERGED):
+        return refusal
     fitting = proposals.hosts.fitting(unit) - set(unit.sources)
     if not fitting:
         return MoveRefusal(R.NO_NODE_FITS)
@@ -103,14 +103,14 @@ def _move(proposals: Proposals, unit: MoveUnit, container: Container) -> MoveRef
 
 def _fast(proposals: Proposals, node: NodeName) -> int:
     """|PC| + |WC| of a host."""
-    here = proposals.hosts.on(node)
-    return sum(container.category is not Category.CONVERGED for container in here)
+    containers = proposals.hosts.on(node)
+    return sum(container.category is not Category.CONVERGED for container in containers)
 
 
 def _target(
     proposals: Proposals, unit: MoveUnit, container: Container, fitting: frozenset[NodeName]
 ) -> NodeName | None:
-    """Return Algorithm 2's choice; a gang is compared by the node that holds most of it."""
+    """Return Algorithm 2's choice; a gang is compared by the node with most of its pods."""
     params, hosts = proposals.params.target, proposals.hosts
     if len(unit.members) == 1:
         compared = hosts.compared(container.node, fitting, params)

@@ -38,17 +38,17 @@ def plan(
 ) -> tuple[Move, ...]:
     """Return the moves that even out the numbers of containers, in the order to be made.
 
-    While a host has ``difference`` containers more than another: from the fullest to the emptiest
-    goes the container that has been on the fullest longest. Where none of the fullest may move, or
+    While a host has ``difference`` containers more than another, the container that has been on the
+    fullest host longest moves from there to the emptiest host. If none of the fullest may move, or
     none fits, the next pair is tried. Equal hosts go by name, equal containers by uid.
 
-    A plan made of what comes out plans nothing, and every move makes the two hosts more equal.
+    After the moves of a plan, the next plan is empty; every move makes two hosts more equal.
 
     Args:
-        counts: Active containers by host, also those that may not move; hosts that take no
-            containers at all are left out.
+        counts: Active containers by host, movable or not; hosts that take no containers are left
+            out.
         residents: Containers that may move; each moves at most once.
-        fits: Which container fits which host.
+        fits: Whether a container fits a host.
         params: Difference, number of moves, pause.
         now: Seconds on the clock of ``Resident.since``.
 
@@ -60,8 +60,8 @@ def plan(
         (c for c in residents if _may_move(c, params, now)), key=lambda c: (c.since, c.uid)
     )
     moves: list[Move] = []
-    while (found := _next(left, waiting, fits, params.difference)) is not None:
-        container, target = found
+    while (move := _next(left, waiting, fits, params.difference)) is not None:
+        container, target = move
         waiting.remove(container)
         left[container.host] -= 1
         left[target] += 1
@@ -77,7 +77,7 @@ def _may_move(container: Resident, params: CountParameters, now: float) -> bool:
 def _next(
     counts: Mapping[NodeName, int], waiting: Sequence[Resident], fits: Fits, difference: int
 ) -> tuple[Resident, NodeName] | None:
-    """Return the next container and where it goes; None if there is none."""
+    """Return the next container and its target; None if there is none."""
     for source, target in _pairs(counts, difference):
         for container in waiting:
             if container.host == source and fits(container.uid, target):

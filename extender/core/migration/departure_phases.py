@@ -125,7 +125,7 @@ def _interruption(case: StepInputs) -> R | None:
 def _target_lost(case: StepInputs) -> bool:
     """Return True if a target refuses its pod, or is full with what is kept there counted."""
     migration, room = case.migration, case.snapshot.node_table
-    if migration.phase not in migrations.KEEPING:
+    if migration.phase not in migrations.RESERVING:
         room = migrations.with_reservations(room, [(m.target, m.shape) for m in migration.members])
     for member in migration.members:
         index = room.index.get(member.target)

@@ -1,7 +1,7 @@
-"""The Migration objects taken together: moves made, pauses due, costs measured, budgets in use.
+"""The history of all Migration objects: past moves, cooldowns, measured costs, budgets in use.
 
-A container's history follows its pods: from a pod to the one it replaced, and by its index where
-the job counts its pods (a pod that was lost to a dead node has no link to its successor).
+A container's history follows its pods: from a pod to the one that it replaced, and by the index if
+the pods of the job have one (a pod lost with its node has no link to its successor).
 """
 
 from collections import Counter
@@ -18,10 +18,10 @@ from shared.model import JobKey, Migration, MigrationPhase, Mover, NodeName, Tri
 from shared.progress import PodReport
 
 MOVED: Final = frozenset({MigrationPhase.COMPLETED, MigrationPhase.FAILED})
-"""Ends after which the pod is not where it was."""
+"""Final phases after which the pod has left its node."""
 
 MOST_DOUBLINGS: Final = 5
-"""The rest after aborted migrations doubles with each one in a row, up to 32 times."""
+"""The cooldown after aborted migrations doubles with each in a row, at most so often."""
 
 P = MigrationPhase
 
@@ -32,10 +32,10 @@ class MigrationHistory:
 
     Attributes:
         open: Open migrations.
-        by_new: The migration that brought a pod, by the pod's uid.
+        by_new: The migration that created a pod, by the pod's uid.
         by_job: Ended migrations by job, oldest first.
         resume_seconds: Running mean from ack to resumed step; None before the first.
-        save_seconds: Running mean of what saving took; None before the first.
+        save_seconds: Running mean of the duration of a save; None before the first.
     """
 
     open: tuple[Migration, ...]
@@ -53,33 +53,33 @@ class MigrationHistory:
 
     @property
     def busy(self) -> Mapping[NodeName, int]:
-        """How many open migrations a node is source or target of."""
+        """Number of open migrations by source or target node."""
         return Counter(node for migration in self.open for node in nodes_of(migration))
 
     def past(self, unit: MoveUnit) -> tuple[Migration, ...]:
-        """Ended migrations of what would move, oldest first."""
-        found = {m.key: m for m in self.by_job.get(unit.key, ()) if _concerns(m, unit)}
+        """Return the ended migrations of a unit, oldest first."""
+        migrations = {m.key: m for m in self.by_job.get(unit.key, ()) if _concerns(m, unit)}
         for member in unit.members:
             uid = member.pod.uid
-            while (before := self.by_new.get(uid)) is not None and before.key not in found:
-                found[before.key] = before
+            while (before := self.by_new.get(uid)) is not None and before.key not in migrations:
+                migrations[before.key] = before
                 uid = next(m.uid for m in before.members if m.replacement_uid == uid)
-        return tuple(sorted(found.values(), key=_ended_at))
+        return tuple(sorted(migrations.values(), key=_ended_at))
 
     def moves(self, unit: MoveUnit) -> Mapping[Trigger, int]:
-        """How often it was moved, by what asked; a bare pod whose record is gone moved once."""
+        """Return the number of moves by trigger; a bare pod whose record is gone moved once."""
         counts = Counter(m.trigger for m in self.past(unit) if m.phase in MOVED)
         if not counts and any(labels.MIGRATION in m.pod.annotations for m in unit.members):
             counts[Trigger.CONVERGED] = 1
         return counts
 
     def moved_at(self, unit: MoveUnit) -> float | None:
-        """When it came to where it is by a migration; None if none brought it."""
+        """Return when its last migration ended; None if no migration brought it to its node."""
         ends = [_ended_at(m) for m in self.past(unit) if m.phase in MOVED]
         return max(ends, default=None)
 
     def rests_until(self, unit: MoveUnit, params: MigrationParameters) -> float:
-        """Until when it is left in peace; seconds since the epoch."""
+        """Return the end of its cooldown, seconds since the epoch."""
         past = self.past(unit)
         if not past:
             return 0.0
@@ -92,9 +92,9 @@ class MigrationHistory:
         return _ended_at(past[-1]) + params.cooldown_seconds * 2.0**doublings
 
     def cost_seconds(self, reports: Iterable[PodReport]) -> float | None:
-        """Return how long a move stands still: the trainer's own saving, and the mean resumption.
+        """Return how long a move pauses training: the trainer's own save, and the mean resumption.
 
-        None before anything was measured.
+        None before the first measurement.
         """
         if self.resume_seconds is None:
             return None
@@ -108,13 +108,16 @@ def read_history(snapshot: Snapshot) -> MigrationHistory:
     migrations = [m for _, m in sorted(snapshot.migrations.items())]
     ended = sorted((m for m in migrations if not m.open), key=_ended_at)
     by_job: dict[JobKey, tuple[Migration, ...]] = {}
-    for one in ended:
-        by_job[one.job] = (*by_job.get(one.job, ()), one)
+    for migration in ended:
+        by_job[migration.job] = (*by_job.get(migration.job, ()), migration)
     resume_seconds, save_seconds = _costs(m for m in ended if m.phase is P.COMPLETED)
     return MigrationHistory(
         open=tuple(m for m in migrations if m.open),
         by_new={
-            Uid(m.replacement_uid): one for one in ended for m in one.members if m.replacement_uid
+            Uid(m.replacement_uid): migration
+            for migration in ended
+            for m in migration.members
+            if m.replacement_uid
         },
         by_job=by_job,
         resume_seconds=resume_seconds,
@@ -123,12 +126,12 @@ def read_history(snapshot: Snapshot) -> MigrationHistory:
 
 
 def nodes_of(migration: Migration) -> frozenset[NodeName]:
-    """Return the nodes it leaves and goes to."""
+    """Return the source and target nodes of a migration."""
     return frozenset(node for m in migration.members for node in (m.source, m.target))
 
 
 def entered_at(migration: Migration, phase: MigrationPhase) -> float | None:
-    """Return when it entered a phase; None if it has not."""
+    """Return when a migration entered a phase; None if it has not."""
     return next((at for entered, at in migration.transitions if entered is phase), None)
 
 
@@ -137,7 +140,10 @@ def _ended_at(migration: Migration) -> float:
 
 
 def _concerns(migration: Migration, unit: MoveUnit) -> bool:
-    """A pod of several that move alone has its own history; a job that moves whole has one."""
+    """Return True if a migration belongs to the history of a unit.
+
+    A pod that moves alone has a history of its own; a job that moves whole has one for all pods.
+    """
     if migration.mover is Mover.SUSPEND:
         return True
     past, now = migration.members[0], unit.lead
@@ -149,11 +155,12 @@ def _concerns(migration: Migration, unit: MoveUnit) -> bool:
 def _costs(completed: Iterable[Migration]) -> tuple[float | None, float | None]:
     resume_seconds: float | None = None
     save_seconds: float | None = None
-    for one in completed:
-        acked_at, ended_at = entered_at(one, P.CHECKPOINTED), entered_at(one, P.COMPLETED)
+    for migration in completed:
+        acked_at = entered_at(migration, P.CHECKPOINTED)
+        ended_at = entered_at(migration, P.COMPLETED)
         if acked_at is not None and ended_at is not None:
             resume_seconds = migration_gain.smoothed(resume_seconds, ended_at - acked_at)
-        saved = [m.ack_seconds for m in one.members if m.ack_seconds is not None]
+        saved = [m.ack_seconds for m in migration.members if m.ack_seconds is not None]
         if saved:
             save_seconds = migration_gain.smoothed(save_seconds, max(saved))
     return resume_seconds, save_seconds

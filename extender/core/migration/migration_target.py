@@ -1,4 +1,4 @@
-"""Where a converged container goes: SpeCon's Algorithm 2 (docs/policies/migration_target.md).
+"""Target of a converged container: SpeCon's Algorithm 2 (docs/policies/migration_target.md).
 
 Names are the paper's: a host (worker) has progressing, watching and converged containers, and a
 container is one training pod.
@@ -19,15 +19,15 @@ DIGITS: Final = 9
 
 @dataclass(frozen=True)
 class Host:
-    """A host as Algorithm 2 sees it.
+    """A host in the terms of Algorithm 2.
 
     Attributes:
         name: The node.
         progressing: |PC|, containers there that progress.
         watching: |WC|.
         converged: |CC|.
-        use_ratio: R, the part of its CPU that is in use, 0…1; None if nobody says: it loses ties.
-        fits: Whether the container could go there; not read of the host it is on.
+        use_ratio: R, the part of its CPU that is in use, 0…1; None if unknown: it loses ties.
+        fits: Whether the container could go there; ignored for the host it is on.
     """
 
     name: NodeName
@@ -50,15 +50,15 @@ def counted(
 
     Whether a container that was moved counts as progressing is ``params.moved_as_progressing``.
     """
-    found = Counter(
+    categories = Counter(
         Category.PROGRESSING if moved and params.moved_as_progressing else category
         for category, moved in containers
     )
     return replace(
         host,
-        progressing=found[Category.PROGRESSING],
-        watching=found[Category.WATCHING],
-        converged=found[Category.CONVERGED],
+        progressing=categories[Category.PROGRESSING],
+        watching=categories[Category.WATCHING],
+        converged=categories[Category.CONVERGED],
     )
 
 
@@ -85,7 +85,7 @@ def choose(
     3. otherwise the host with min(S) that is used least; equal or unknown use: first name
 
     Args:
-        source: The host the container is on; if it is not in ``hosts``, nothing holds it there.
+        source: The host the container is on; if it is not in ``hosts``, the container always moves.
         category: What the container counts as on ``source``, for ``exclude_own``.
         hosts: All hosts, ``source`` with the container counted.
         params: Weights and options.

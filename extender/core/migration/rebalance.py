@@ -12,8 +12,8 @@ from shared.model import NodeName, Uid
 Fits = Callable[[Uid, NodeName], bool]
 """Whether the container of this uid could go to this host as the hosts are now.
 
-It knows nothing of the other moves of the same plan: who carries a plan out reserves one move after
-the other and leaves out what no longer fits.
+It ignores the other moves of the same plan: the caller reserves one move after the other and leaves
+out those that do not fit any more.
 """
 
 
@@ -34,13 +34,13 @@ class Move:
 
 @dataclass(frozen=True)
 class Movable:
-    """A container that may be rebalanced: it was migrated, and never rebalanced.
+    """A container that may be rebalanced: it was migrated, and not rebalanced yet.
 
     Attributes:
         uid: Its pod.
         host: The host it is on.
-        converged_at: When it converged; when it was migrated if that is not known. Seconds on any
-            clock that all containers share.
+        converged_at: When it converged, or was migrated if that is unknown; seconds on a clock that
+            all containers share.
     """
 
     uid: Uid
@@ -60,25 +60,25 @@ def plan(
     """Return the moves that fill the hosts that have run short, in the order to be made.
 
     1. bf = ⌊containers / hosts⌋
-    2. T = the empty hosts, each wants bf; if none is, or nothing fits them, T = the hosts below
-       bf - 1, each wants bf - 1
-    3. for w in T, fewest containers first: while w has less than it wants, the most recently
+    2. T = the empty hosts, with the goal bf; if there are none, or nothing fits them, T = the hosts
+       below bf - 1, with the goal bf - 1
+    3. for w in T, fewest containers first: while w is below its goal, the most recently
        converged container of a host with more than bf that fits w goes there
     4. again from 2 until nothing is planned
 
-    A plan made of what comes out plans nothing, and every move makes the two hosts more equal.
+    After the moves of a plan, the next plan is empty; every move makes two hosts more equal.
 
     Args:
-        counts: Active containers by host; hosts that take no containers at all are left out.
+        counts: Active containers by host; hosts that take no containers are left out.
         movable: Containers that may move; each moves at most once.
-        fits: Which container fits which host.
-        params: When it is done at all.
+        fits: Whether a container fits a host.
+        params: When rebalancing happens.
         all_converged: Whether every active container is converged.
         use_ratio: CPU in use by host, which decides between hosts with equally few containers.
 
     Source:
         As ``RebalanceParameters``, Algorithm 3; ours: step 4, the loop up to bf, the guard of the
-        source, and that hosts for which nothing fits do not keep the others waiting.
+        source, and that hosts for which nothing fits do not block the others.
     """
     if params.when is RebalanceWhen.NEVER or not counts:
         return ()
@@ -110,13 +110,13 @@ class _Balancing:
 
     def fill_short(self) -> bool:
         """Bring hosts below bf - 1 to bf - 1; return whether anything moved."""
-        wanted = self.factor - 1
-        return self._fill([w for w, n in self.counts.items() if n < wanted], wanted)
+        goal = self.factor - 1
+        return self._fill([w for w, n in self.counts.items() if n < goal], goal)
 
-    def _fill(self, targets: list[NodeName], wanted: int) -> bool:
+    def _fill(self, targets: list[NodeName], goal: int) -> bool:
         before = len(self.moves)
         for target in sorted(targets, key=self._fewest):
-            while self.counts[target] < wanted and self._move_to(target):
+            while self.counts[target] < goal and self._move_to(target):
                 pass
         return len(self.moves) > before
 

@@ -2,35 +2,34 @@
 
 **Invariant.** A pod is evicted, or its Job suspended, only in the phase Evicting. That is entered
 only from Checkpointed, which is entered only when every member that was asked has acknowledged a
-checkpoint and holds. The targets' reservations are kept from TargetReserved until each new
-pod has a place of its own or the migration ends. A new pod stays gated until the object of the old
-one is gone.
-Every phase ends: by what it waits for, or by its deadline.
+checkpoint and holds. The targets stay reserved from TargetReserved until each new pod has a node or
+reservation of its own or the migration ends. A new pod stays gated until the object of the old one
+is gone. Every phase ends: by what it waits for, or by its deadline.
 
-The status is written before the phase acts, with the resource version that was read. After a
-crash the same is done again: each action is safe to repeat.
+The status is written before the phase acts, with the resource version that was read. After a crash
+the action is repeated: each is safe to repeat.
 
 ===================  ================================  ============================================
 phase                what it does                      what ends it
 ===================  ================================  ============================================
-Requested            nothing                           reservations free: TargetReserved
-TargetReserved       keeps the reservations                   agents reported: CheckpointRequested
+Requested            nothing                           targets free: TargetReserved
+TargetReserved       reserves the targets              agents reported: CheckpointRequested
 CheckpointRequested  heartbeat answers carry the       all acked: Checkpointed
-                     request (``agents.requests``)       a refusal, or the deadline: Aborted
+                     request (``agents.requests``)     a refusal, or the deadline: Aborted
 Checkpointed         nothing                           still held: Evicting; no more: Aborted
 Evicting             evicts, or suspends the Job       the pods leave: Recreating
                                                        a budget forbids it too long: Aborted
-Recreating           resumes the Job, or makes a bare  all new pods bound: Resuming
-                     pod again; names the new pods     the deadline: Failed
+Recreating           resumes the Job, or creates a     all new pods bound: Resuming
+                     bare pod; names the new pods      the deadline: Failed
 Resuming             nothing                           a step beyond the checkpoint: Completed
                                                        the deadline: Failed
 Completed            nothing                           never
-Aborted, Failed      the trainer is told to go on      never
+Aborted, Failed      the trainer is asked to go on     never
 ===================  ================================  ============================================
 
-Until Evicting, and in it, also ends in Aborted: a pod or its owner goes, something else suspends
-the Job, the target is lost, the trainer goes on. Where the answer to an eviction was lost,
-Aborted waits until it is known that the pod stays.
+Up to Evicting, a migration is also aborted if a pod or its owner goes, another client suspends the
+Job, the target is lost, or the trainer goes on. After a lost answer to an eviction it is aborted
+only once it is known that the pod stays.
 """
 
 from collections.abc import Callable, Mapping

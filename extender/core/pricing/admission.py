@@ -11,12 +11,12 @@ from extender.core.pricing.training_job import TrainingJob
 
 @dataclass(frozen=True, eq=False)
 class OfferDecision:
-    """What became of an offer.
+    """The answer to an offer.
 
     Attributes:
-        admitted: x, whether the job is taken.
+        admitted: x, whether the job is admitted.
         payoff: μ, the payoff of the best schedule; 0 if none has a positive one.
-        schedule: That schedule; None for a job that is turned away.
+        schedule: That schedule; None for a job that is rejected.
     """
 
     admitted: bool
@@ -25,19 +25,19 @@ class OfferDecision:
 
     @property
     def promise(self) -> int | None:
-        """The slot by whose end the job is done; None for a job that is turned away."""
+        """The slot by whose end the job is done; None for a job that is rejected."""
         return self.schedule.completion_slot if self.schedule is not None else None
 
 
 @dataclass(eq=False)
 class SlotState:
-    """What is decided so far. Owned by the one who made it: ``accept`` changes it in place.
+    """The decisions so far. ``accept`` changes it in place, so it has one owner.
 
     Attributes:
         cluster: The machines.
-        bounds: Between which prices they cost.
-        promised: What of them is promised.
-        admitted: Name → job, as it was offered, and its schedule.
+        bounds: Lowest and highest prices.
+        promised: Promised amounts of them.
+        admitted: By name, the job as it was offered, and its schedule.
     """
 
     cluster: SlotCluster
@@ -65,11 +65,11 @@ def offer(
     start: int = 1,
     least_payoff: float = 0.0,
 ) -> OfferDecision:
-    """Decide about one job; the state is only read. ``SlotState.accept`` enters the decision.
+    """Decide about one job without changing the state; ``SlotState.accept`` enters the decision.
 
     Args:
         job: The job, in the units of the cluster.
-        state: What is promised.
+        state: Promised amounts and prices.
         params: How jobs are admitted.
         start: First slot that may be used, if it is after the arrival.
         least_payoff: The payoff must be above this.
@@ -90,6 +90,6 @@ def offer(
 
 
 def density(job: TrainingJob, now: int) -> float:
-    """Return what the job is worth if it is done as soon as can be, by unit of what it needs."""
+    """Return the utility of the earliest possible completion, by unit of the job's demand."""
     soonest = max(job.arrival, now) + job.least_slots - 1
     return job.utility.of(soonest - job.arrival) / max(job.work * sum(job.worker), 1e-300)

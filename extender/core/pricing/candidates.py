@@ -1,4 +1,4 @@
-"""Jobs with a utility that have no plan yet, each as it is to be offered."""
+"""Jobs with a utility that have no plan yet, each with its request."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -23,26 +23,29 @@ from shared.model import JobKey, Owner
 
 @dataclass(frozen=True)
 class Candidate:
-    """See the module; ``stands``: how one stands that runs without a plan."""
+    """A job to be offered; ``running``: its state if it runs without a plan."""
 
     job: Job
     owner: Owner
-    asked: JobRequest
-    stands: ObservedJob | None = None
+    request: JobRequest
+    running: ObservedJob | None = None
 
-    def arrival(self, seen: PricingSession) -> tuple[int, float]:
-        """Return the slot in which it came, and how many seconds after its beginning."""
-        created_at = min(self.job.created_at, seen.reading.now)
-        slot = slot_plan.slot_at(created_at, seen.slot_seconds)
-        return slot, created_at - slot_plan.begins_at(slot, seen.slot_seconds)
+    def arrival(self, session: PricingSession) -> tuple[int, float]:
+        """Return the slot of its creation, and the seconds from the beginning of that slot."""
+        created_at = min(self.job.created_at, session.now)
+        slot = slot_plan.slot_at(created_at, session.slot_seconds)
+        return slot, created_at - slot_plan.begins_at(slot, session.slot_seconds)
 
-    def wanted(self, seen: PricingSession) -> ScheduleRequest | None:
-        """Return it as it is searched for; None if no node has what its pods ask for."""
-        done = 0.0 if self.stands is None else self.stands.done or 0.0
-        found = seen.wanted(self.job.key, self.asked, *self.arrival(seen), done)
-        if found is None or self.stands is None:
-            return found
-        return with_current_nodes(found, self.stands, seen.machines)
+    def schedule_request(self, session: PricingSession) -> ScheduleRequest | None:
+        """Return the request of the search; None if no node has what its pods request."""
+        arrival, late_seconds = self.arrival(session)
+        done = 0.0 if self.running is None else self.running.done or 0.0
+        request = session.schedule_request(
+            self.job.key, self.request, arrival=arrival, late_seconds=late_seconds, done=done
+        )
+        if request is None or self.running is None:
+            return request
+        return with_current_nodes(request, self.running, session.machines)
 
 
 @dataclass(frozen=True)
@@ -50,10 +53,10 @@ class Candidates:
     """Jobs that wait without a plan.
 
     Attributes:
-        offered: Those that can be priced.
-        unmeasured: Those that cannot, because nobody knows how long their steps take, each with
-            the owner that is to carry its profile run.
-        problems: What is wrong with others.
+        offered: Jobs that can be priced.
+        unmeasured: Jobs that cannot, because their step time is unknown, each with the owner that
+            carries its profile run.
+        problems: Status of jobs with a problem.
     """
 
     offered: list[Candidate] = field(default_factory=list)
@@ -63,64 +66,67 @@ class Candidates:
 
 def find_candidates(
     snapshot: Snapshot,
-    known: Collection[JobKey],
+    planned: Collection[JobKey],
     history: History,
     params: SlotTimeParameters,
 ) -> Candidates:
-    """Return who is to be offered, in order of arrival, and who cannot be.
+    """Return the waiting jobs without a plan, in order of arrival.
 
-    A gang that is not whole yet is not offered: how many workers it has is not known.
+    An incomplete gang is left out: its number of workers is not known yet.
 
     Args:
         snapshot: The cluster.
-        known: Jobs that have a plan.
-        history: For step times that were measured.
-        params: What becomes of a job that was not.
+        planned: Jobs that have a plan.
+        history: For measured step times.
+        params: What happens to a job without a known step time.
     """
-    found = Candidates()
-    runs = profile.profile_runs(snapshot)
+    candidates = Candidates()
+    profiles = profile.profile_runs(snapshot)
     for key in sorted(snapshot.waiting):
-        if key in known:
+        if key in planned:
             continue
         job = job_views.view(snapshot, key)
         if not slot_requests.wants_admission(job) or job.problem or not slot_requests.is_whole(job):
             continue
         if job.having(State.BOUND, State.RESERVED, State.LOOSE):
-            continue  # it began before it could be asked
+            continue  # it began before it could be offered a plan
         try:
-            _sort(job, snapshot, steps_of(job, runs.get(key), history), params, found)
+            steps = step_times(job, profiles.get(key), history)
+            _add(job, snapshot, steps, params, candidates)
         except InputError as error:
-            found.problems[key] = JobStatus(key, reason=Reason.MISCONFIGURED, message=str(error))
-    found.offered.sort(key=lambda c: (c.job.created_at, c.job.key))
-    return found
+            candidates.problems[key] = JobStatus(
+                key, reason=Reason.MISCONFIGURED, message=str(error)
+            )
+    candidates.offered.sort(key=lambda c: (c.job.created_at, c.job.key))
+    return candidates
 
 
-def steps_of(job: Job, one: OwnedProfile | None, history: History) -> Mapping[str, float]:
-    """Return measured times of a mini-batch by run name: the job's own before those of others."""
-    own = None if one is None else one.run.batch_seconds
+def step_times(job: Job, owned: OwnedProfile | None, history: History) -> Mapping[str, float]:
+    """Return measured seconds of a mini-batch by run name; the job's own measurement wins."""
+    own = None if owned is None else owned.run.batch_seconds
     return history.step_seconds if own is None else {running_jobs.run_name(job.key): own}
 
 
-def _sort(
+def _add(
     job: Job,
     snapshot: Snapshot,
     steps: Mapping[str, float],
     params: SlotTimeParameters,
-    found: Candidates,
+    candidates: Candidates,
 ) -> None:
-    """Put the job where it belongs.
+    """Add the job to the list that it belongs to.
 
     Raises:
-        InputError: An annotation cannot be used, or something is known from nowhere.
+        InputError: An annotation cannot be used, or the step time is unknown.
     """
     owner, name = slot_requests.owner_of(job), running_jobs.run_name(job.key)
-    known = slot_requests.is_measured(job) or name in steps
-    if known or params.unmeasured is Unmeasured.HOLD or owner is None:
-        asked = slot_requests.job_request(snapshot, job, steps)
+    measured = slot_requests.is_measured(job) or name in steps
+    if measured or params.unmeasured is Unmeasured.HOLD or owner is None:
+        request = slot_requests.job_request(snapshot, job, steps)
         if owner is not None:
-            found.offered.append(Candidate(job, owner, asked))
+            candidates.offered.append(Candidate(job, owner, request))
         return
     slot_requests.job_request(
         snapshot, job, {name: 1.0}
     )  # all else must be right before it may run
-    found.unmeasured.append((job, owner))
+    candidates.unmeasured.append((job, owner))

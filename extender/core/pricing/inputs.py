@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from msgspec.structs import replace as changed
 
-from extender.core.cluster.session import Reading, Session
+from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.cluster.training_spec import UtilityCurve
 from extender.core.parameters.combined import CoreParameters
@@ -19,26 +19,28 @@ from shared.model import JobKey
 
 @dataclass(frozen=True)
 class SlotUtility:
-    """A worth of seconds as a utility of slots: what ends in a slot ends with it.
+    """The utility by slots of a job whose utility is stated by seconds.
+
+    Work that ends in a slot counts as ending with it.
 
     Attributes:
-        worth: By seconds from creation.
+        curve: Utility by seconds from creation.
         slot_seconds: Length of a slot.
-        late_seconds: How long after the beginning of its slot the job came.
+        late_seconds: Time of the job's arrival after the beginning of its slot.
     """
 
-    worth: UtilityCurve
+    curve: UtilityCurve
     slot_seconds: float
     late_seconds: float = 0.0
 
     def of(self, duration: float) -> float:
-        """Return the utility of completing so many slots after the one of arrival."""
-        return self.worth.of(max(0.0, (duration + 1.0) * self.slot_seconds - self.late_seconds))
+        """Return the utility of completing so many slots after the slot of arrival."""
+        return self.curve.of(max(0.0, (duration + 1.0) * self.slot_seconds - self.late_seconds))
 
 
 def training_job(
     name: str,
-    what: JobRequest,
+    request: JobRequest,
     machines: Machines,
     slot_seconds: float,
     *,
@@ -46,25 +48,25 @@ def training_job(
     late_seconds: float = 0.0,
     done: float = 0.0,
 ) -> TrainingJob | None:
-    """Return the job in the units of the machines; None if no machine has what its pods ask for.
+    """Return the job in the units of the machines; None if no machine has what its pods request.
 
     Args:
         name: Its name.
-        what: What it is.
+        request: The job.
         machines: The nodes.
         slot_seconds: Length of a slot.
-        arrival: Slot in which it came, on the scale of the machines' slots.
-        late_seconds: How long after the beginning of that slot.
+        arrival: Slot in which it arrived; slot 1 is the first of the machines.
+        late_seconds: Time of its arrival after the beginning of that slot.
         done: Share of the training that is done.
     """
-    worker, server = machines.demand(what.worker), machines.demand(what.server)
+    worker, server = machines.demand(request.worker), machines.demand(request.server)
     if worker is None or server is None:
         return None
-    training = what.work
+    training = request.parsed_training
     whole = training.whole_step_seconds
     exchange = training.exchange_seconds if whole is None else 0.0
     batch = whole if whole is not None else (training.step_seconds or 0.0) + exchange
-    found = TrainingJob(
+    job = TrainingJob(
         name=name,
         arrival=arrival,
         epochs=training.epochs,
@@ -75,13 +77,13 @@ def training_job(
         server=server,
         worker_bandwidth=training.bandwidth or 0.0,
         server_bandwidth=training.ps_bandwidth or training.bandwidth or 1.0,
-        utility=SlotUtility(what.worth, slot_seconds, late_seconds),
+        utility=SlotUtility(request.utility_curve, slot_seconds, late_seconds),
         exchange_slots=exchange / slot_seconds,
         done=done,
-        least_workers=what.least,
-        fixed_servers=what.servers,
+        least_workers=request.least,
+        fixed_servers=request.servers,
     )
-    return found if what.most == training.chunks else _of_width(found, what.most)
+    return job if request.most == training.chunks else _of_width(job, request.most)
 
 
 def _of_width(job: TrainingJob, most: int) -> TrainingJob:
@@ -92,13 +94,13 @@ def _of_width(job: TrainingJob, most: int) -> TrainingJob:
 
 @dataclass(frozen=True, eq=False)
 class PricingSession:
-    """See the module.
+    """Inputs of a pricing pass.
 
     Attributes:
-        session: What every decision reads.
+        session: Inputs of every decision.
         machines: The nodes as jobs with a utility share them.
-        first: The present slot, counted since the epoch; slot 1 of all that is searched.
-        boundary: Whether this is the first look in the slot.
+        first: The present slot, counted since the epoch; slot 1 of every search.
+        boundary: Whether this is the first pass in the slot.
     """
 
     session: Session
@@ -112,34 +114,42 @@ class PricingSession:
         return self.session.snapshot
 
     @property
-    def reading(self) -> Reading:
-        """When the pass began."""
-        return self.session.reading
-
-    @property
-    def params(self) -> CoreParameters:
+    def parameters(self) -> CoreParameters:
         """All parameters."""
         return self.session.parameters
 
     @property
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return self.session.now
+
+    @property
     def slot_seconds(self) -> float:
         """Length of a slot."""
-        return self.params.slot_time.slot_seconds
+        return self.parameters.slot_time.slot_seconds
 
     @property
     def elapsed(self) -> float:
         """Part of the present slot that is over, 0…1."""
-        begun = slot_plan.begins_at(self.first, self.slot_seconds)
-        return min(1.0, max(0.0, (self.reading.now - begun) / self.slot_seconds))
+        begins_at = slot_plan.begins_at(self.first, self.slot_seconds)
+        return min(1.0, max(0.0, (self.now - begins_at) / self.slot_seconds))
 
-    def wanted(
-        self, name: JobKey, asked: JobRequest, arrival: int, late_seconds: float, done: float
+    def schedule_request(
+        self, name: JobKey, request: JobRequest, *, arrival: int, late_seconds: float, done: float
     ) -> ScheduleRequest | None:
-        """Return a job as it is searched for; None if no machine has what its pods ask for."""
+        """Return the request of a job; None if no machine has what its pods request.
+
+        Args:
+            name: Its name.
+            request: The job.
+            arrival: Slot in which it arrived, counted since the epoch.
+            late_seconds: Time of its arrival after the beginning of that slot.
+            done: Share of the training that is done.
+        """
         machines = self.machines
         job = training_job(
             name,
-            asked,
+            request,
             machines,
             self.slot_seconds,
             arrival=arrival - self.first + 1,
@@ -150,14 +160,14 @@ class PricingSession:
             return None
         return ScheduleRequest(
             job=job,
-            usable=machines.usable(asked.worker),
-            usable_servers=machines.usable(asked.server, server=True),
-            changes=asked.pauses and (asked.shrinks or asked.least == asked.most),
+            usable=machines.usable(request.worker),
+            usable_servers=machines.usable(request.server, server=True),
+            can_change=request.pauses and (request.shrinks or request.least == request.most),
         )
 
 
 def with_slot_length(plan: SlotPlan, slot_seconds: float) -> SlotPlan:
-    """Return the plan in slots of another length: its times stand, where it runs is open again."""
+    """Return the plan in slots of another length: with the same times, but without spans."""
     if plan.slot_seconds == slot_seconds:
         return plan
     ratio = plan.slot_seconds / slot_seconds
@@ -176,14 +186,14 @@ def with_slot_length(plan: SlotPlan, slot_seconds: float) -> SlotPlan:
 
 
 def with_current_nodes(
-    wanted: ScheduleRequest, stands: ObservedJob, machines: Machines
+    request: ScheduleRequest, observed: ObservedJob, machines: Machines
 ) -> ScheduleRequest:
-    """Return a job that runs as it is searched for; as one that does not if it sits elsewhere."""
+    """Return the request of a running job with its machines; without if they are not all priced."""
     rows, server_rows = machines.rows, machines.server_rows
-    if not all(name in rows for name in stands.workers):
-        return wanted
-    if not all(name in server_rows for name in stands.servers):
-        return wanted
-    workers = tuple(rows[name] for name in stands.workers)
-    servers = tuple(server_rows[name] for name in stands.servers)
-    return replace(wanted, here=workers, here_servers=servers if workers else ())
+    if not all(name in rows for name in observed.worker_nodes):
+        return request
+    if not all(name in server_rows for name in observed.server_nodes):
+        return request
+    workers = tuple(rows[name] for name in observed.worker_nodes)
+    servers = tuple(server_rows[name] for name in observed.server_nodes)
+    return replace(request, current=workers, current_servers=servers if workers else ())

@@ -1,8 +1,8 @@
-"""Which worker sits where over the slots, so that nobody has to move from slot to slot.
+"""Machines of the pods of a job over the slots, such that no pod moves from slot to slot.
 
 Pods stay where they are until they leave, and those with the highest index leave first. So a plan
-can be followed only if each worker has one machine for as long as it runs: worker i runs in the
-slots that have more than i workers. Slots in a row with the same workers are looked at together.
+can be carried out only if each worker has one machine for as long as it runs: worker i runs in the
+slots that have more than i workers. Slots in a row with the same workers are assigned together.
 """
 
 import itertools
@@ -24,16 +24,16 @@ _NONE: Final = np.zeros(0, dtype=np.int64)
 
 @dataclass(eq=False)
 class RoleAssignment:
-    """Pods of one kind, and the machines they may use. ``free`` is changed as they sit down.
+    """Pods of one role, and the machines they may use; ``free`` shrinks as machines are assigned.
 
     Attributes:
-        counts: How many run in which slot.
-        demand: What one asks for.
-        free: What is left, (R, T, M); the same array for both kinds if the machines are common.
-        usable: On which machines they may run.
-        prices: What one costs, (T, M).
-        likes: The cheapest allocation; its machines come first where possible.
-        here: Machines of those that run already, by index: they stay in the run that goes on.
+        counts: Pods that run, by slot.
+        demand: Requests of one pod.
+        free: Free amounts, (R, T, M); the same array for both roles if the machines are common.
+        usable: Machines they may run on.
+        prices: Price of one pod, (T, M).
+        preferred: The cheapest machines of each slot, taken first where a pod can stay on them.
+        current: Machines of the pods that run already, by index; they stay while the job goes on.
     """
 
     counts: Counts
@@ -41,12 +41,12 @@ class RoleAssignment:
     free: FloatCube
     usable: BoolVector
     prices: FloatMatrix
-    likes: Allocation
-    here: Sequence[int] = ()
+    preferred: Allocation
+    current: Sequence[int] = ()
     taken: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def allocation(self) -> Allocation:
-        """Return where they sit."""
+        """Return the machines that were assigned."""
         rows = sorted((slot, machine, n) for (slot, machine), n in self.taken.items() if n)
         if not rows:
             return Allocation(_NONE, _NONE, _NONE)
@@ -56,39 +56,39 @@ class RoleAssignment:
         return Allocation(slots, machines, counts)
 
 
-def assign_machines(kinds: Sequence[RoleAssignment], now: int) -> bool:
-    """Place all pods of all kinds; return True if that could be done.
+def assign_machines(roles: Sequence[RoleAssignment], now: int) -> bool:
+    """Assign a machine to every pod of all roles; False if some pod gets none.
 
-    Those that run in slot ``now`` already are placed first, then kind by kind, those that stay
+    Pods that run in slot ``now`` already come first, then the others role by role, those that stay
     longest first.
     """
-    for kind in kinds:
-        for index, machine in enumerate(kind.here):
-            end = _end(kind.counts, now, index)
-            if end and not _take(kind, machine, now, end, 1):
+    for role in roles:
+        for index, machine in enumerate(role.current):
+            end = _end(role.counts, now, index)
+            if end and not _take(role, machine, now, end, 1):
                 return False
-    return all(_newcomers(kind, now) for kind in kinds)
+    return all(_assign_new(role, now) for role in roles)
 
 
-def _newcomers(kind: RoleAssignment, now: int) -> bool:
-    levels = sorted({0, *kind.counts.values()})
+def _assign_new(role: RoleAssignment, now: int) -> bool:
+    levels = sorted({0, *role.counts.values()})
     for low, high in itertools.pairwise(levels):
-        for first, last in _stretches(kind.counts, low):
-            stay = min(max(len(kind.here) - low, 0), high - low) if first == now else 0
-            if not _place(kind, first, last, high - low - stay):
+        for first, last in _stretches(role.counts, low):
+            stay = min(max(len(role.current) - low, 0), high - low) if first == now else 0
+            if not _place(role, first, last, high - low - stay):
                 return False
     return True
 
 
 def _stretches(counts: Counts, low: int) -> list[tuple[int, int]]:
     """Return the slots in a row, first and last, in which more than ``low`` run."""
-    found: list[tuple[int, int]] = []
+    stretches: list[tuple[int, int]] = []
     for slot in sorted(slot for slot, count in counts.items() if count > low):
-        if found and found[-1][1] == slot - 1:
-            found[-1] = (found[-1][0], slot)
+        if stretches and stretches[-1][1] == slot - 1:
+            stretches[-1] = (stretches[-1][0], slot)
         else:
-            found.append((slot, slot))
-    return found
+            stretches.append((slot, slot))
+    return stretches
 
 
 def _end(counts: Counts, now: int, index: int) -> int:
@@ -99,50 +99,50 @@ def _end(counts: Counts, now: int, index: int) -> int:
     return slot - 1 if slot > now else 0
 
 
-def _place(kind: RoleAssignment, first: int, last: int, wanted: int) -> bool:
-    """Place so many pods from slot to slot, each on one machine."""
-    if not wanted:
+def _place(role: RoleAssignment, first: int, last: int, pods: int) -> bool:
+    """Assign one machine to each of so many pods for all of the slots; False if some get none."""
+    if not pods:
         return True
-    room = _rooms(kind, first, last, wanted)
-    cost = kind.prices[first - 1 : last].sum(axis=0)
-    likes = kind.likes.at(first)
-    liked = {m: likes[m] - kind.taken.get((first, m), 0) for m in likes}
-    # first as many as liked, then whoever has room, the cheapest first
-    for machine in sorted(liked, key=lambda m: (cost[m], m)):
-        count = min(wanted, int(room[machine]), max(0, liked[machine]))
+    room = _free_pods(role, first, last, pods)
+    cost = role.prices[first - 1 : last].sum(axis=0)
+    preferred = role.preferred.at(first)
+    still_preferred = {m: preferred[m] - role.taken.get((first, m), 0) for m in preferred}
+    # first the preferred machines, then all others with room, each time the cheapest first
+    for machine in sorted(still_preferred, key=lambda m: (cost[m], m)):
+        count = min(pods, int(room[machine]), max(0, still_preferred[machine]))
         if count:
-            _take(kind, machine, first, last, count)
+            _take(role, machine, first, last, count)
             room[machine] -= count
-            wanted -= count
-    for machine in np.lexsort((np.arange(len(cost)), cost)).tolist() if wanted else ():
-        count = min(wanted, int(room[machine]))
+            pods -= count
+    for machine in np.lexsort((np.arange(len(cost)), cost)).tolist() if pods else ():
+        count = min(pods, int(room[machine]))
         if count:
-            _take(kind, machine, first, last, count)
-            wanted -= count
-        if not wanted:
+            _take(role, machine, first, last, count)
+            pods -= count
+        if not pods:
             break
-    return wanted == 0
+    return pods == 0
 
 
-def _rooms(kind: RoleAssignment, first: int, last: int, most: int) -> NDArray[np.int64]:
+def _free_pods(role: RoleAssignment, first: int, last: int, most: int) -> NDArray[np.int64]:
     """Return how many pods each machine has room for in all of the slots."""
-    room = np.full(kind.free.shape[2], float(most))
-    for r, amount in enumerate(kind.demand):
+    room = np.full(role.free.shape[2], float(most))
+    for r, amount in enumerate(role.demand):
         if amount > 0:
-            least = kind.free[r, first - 1 : last].min(axis=0)
+            least = role.free[r, first - 1 : last].min(axis=0)
             np.minimum(room, least / amount + ROUNDING, out=room)
-    room[~kind.usable] = 0.0
-    found: NDArray[np.int64] = np.floor(np.maximum(room, 0.0)).astype(np.int64)
-    return found
+    room[~role.usable] = 0.0
+    pods: NDArray[np.int64] = np.floor(np.maximum(room, 0.0)).astype(np.int64)
+    return pods
 
 
-def _take(kind: RoleAssignment, machine: int, first: int, last: int, count: int) -> bool:
-    """Take the room; say whether it was there."""
-    left = kind.free[:, first - 1 : last, machine]
-    asked = count * np.asarray(kind.demand)[:, None]
-    if ((asked > 0) & (left + ROUNDING < asked)).any():
+def _take(role: RoleAssignment, machine: int, first: int, last: int, count: int) -> bool:
+    """Take the room on a machine; False if there is not enough."""
+    left = role.free[:, first - 1 : last, machine]
+    demand = count * np.asarray(role.demand)[:, None]
+    if ((demand > 0) & (left + ROUNDING < demand)).any():
         return False
-    left -= asked
+    left -= demand
     for slot in range(first, last + 1):
-        kind.taken[slot, machine] = kind.taken.get((slot, machine), 0) + count
+        role.taken[slot, machine] = role.taken.get((slot, machine), 0) + count
     return True

@@ -1,7 +1,7 @@
-"""The nodes as admission sees them: the share of each that belongs to jobs with a utility.
+"""The machines of admission: the share of each node that belongs to jobs with a utility.
 
-A node's pods are not counted: their number has no price. What DaemonSets and static pods use is
-taken off first, since they never end.
+The resource ``pods`` has no price and is left out. The requests of DaemonSets and static pods are
+subtracted first, since these never end.
 """
 
 import hashlib
@@ -33,9 +33,9 @@ class Machines:
         server_names: Nodes that hold parameter servers, by row; the same ones unless a label tells
             them apart.
         resources: Columns of every matrix.
-        units: What the largest machine has, by column.
+        units: Amounts of the largest machine, by column.
         cluster: Capacities in those units, and the horizon.
-        mark: Another text for other machines.
+        mark: A digest of names and capacities.
     """
 
     node_table: NodeTable
@@ -57,17 +57,17 @@ class Machines:
         return {name: row for row, name in enumerate(self.server_names)}
 
     def demand(self, shape: PodShape) -> tuple[float, ...] | None:
-        """Return what a pod asks for in the units; None if no node has one of its resources."""
-        asked = {name: amount for name, amount in shape.requests if name != PODS}
-        if not asked.keys() <= set(self.resources):
+        """Return a pod's requests in the units; None if no node has one of its resources."""
+        requests = {name: amount for name, amount in shape.requests if name != PODS}
+        if not requests.keys() <= set(self.resources):
             return None
-        amounts = np.array([float(asked.get(name, 0)) for name in self.resources])
+        amounts = np.array([float(requests.get(name, 0)) for name in self.resources])
         return tuple((amounts / self.units).tolist())
 
     def usable(self, shape: PodShape, *, server: bool = False) -> BoolVector:
-        """Return on which rows such a pod may run, by labels, taints and affinity."""
-        found: BoolVector = self.node_table.classes.mask(shape)[self._columns[server]]
-        return found
+        """Return the rows on which such a pod may run, by labels, taints and affinity."""
+        mask: BoolVector = self.node_table.classes.mask(shape)[self._columns[server]]
+        return mask
 
     @cached_property
     def _columns(self) -> tuple[IntVector, IntVector]:
@@ -80,25 +80,25 @@ class Machines:
 
 def read_machines(snapshot: Snapshot, params: SlotTimeParameters) -> Machines | None:
     """Return the machines; None if no node can hold a worker."""
-    room = snapshot.node_table
-    theirs = priced_share(snapshot, params.share)
-    columns = [i for i, name in enumerate(room.resources) if name != PODS]
+    table = snapshot.node_table
+    shares = priced_share(snapshot, params.share)
+    columns = [i for i, name in enumerate(table.resources) if name != PODS]
     label = params.server_label
-    serving = [i for i, node in enumerate(room.nodes) if label and label in node.labels]
-    working = [i for i in range(len(room.nodes)) if i not in set(serving)]
-    common = not serving
-    if not working:
+    server_rows = [i for i, node in enumerate(table.nodes) if label and label in node.labels]
+    worker_rows = [i for i in range(len(table.nodes)) if i not in set(server_rows)]
+    common = not server_rows
+    if not worker_rows:
         return None
-    workers = theirs[np.ix_(working, columns)].astype(np.float64)
-    servers = workers if common else theirs[np.ix_(serving, columns)].astype(np.float64)
+    workers = shares[np.ix_(worker_rows, columns)].astype(np.float64)
+    servers = workers if common else shares[np.ix_(server_rows, columns)].astype(np.float64)
     by = slots.units(workers, servers)
-    names = tuple(room.nodes[i].name for i in working)
-    server_names = names if common else tuple(room.nodes[i].name for i in serving)
+    names = tuple(table.nodes[i].name for i in worker_rows)
+    server_names = names if common else tuple(table.nodes[i].name for i in server_rows)
     return Machines(
-        node_table=room,
+        node_table=table,
         names=names,
         server_names=server_names,
-        resources=tuple(room.resources[i] for i in columns),
+        resources=tuple(table.resources[i] for i in columns),
         units=by,
         cluster=SlotCluster(workers / by, servers / by, params.horizon, common=common),
         mark=_mark(names, server_names, workers, servers),
@@ -111,5 +111,5 @@ def _mark(
     workers: slots.FloatMatrix,
     servers: slots.FloatMatrix,
 ) -> str:
-    said = "\n".join((*names, "", *server_names)).encode()
-    return hashlib.sha256(said + workers.tobytes() + servers.tobytes()).hexdigest()[:16]
+    names_text = "\n".join((*names, "", *server_names)).encode()
+    return hashlib.sha256(names_text + workers.tobytes() + servers.tobytes()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""What people are told of plans: the change of the owner, its Event, and why a job does not run."""
+"""Owner changes and Events for plans and profile runs, and the status of a planned job."""
 
 from dataclasses import dataclass
 from typing import Final, Self
@@ -16,7 +16,7 @@ from shared import labels
 from shared.model import Owner, OwnerReference
 
 PROFILED: Final = "Profiled"
-"""Reason of the Event that says what was measured."""
+"""Reason of the Event with the measured step time."""
 AT_NEXT_SLOT: Final = "it is offered a plan as the next slot begins"
 ELSEWHERE: Final = "it runs on nodes of which plans say nothing"
 NO_ROOM: Final = "what is promised leaves no room for it in all slots that are planned"
@@ -25,9 +25,9 @@ NO_ROOM: Final = "what is promised leaves no room for it in all slots that are p
 def plan_change(
     owner: Owner, plan: SlotPlan, before: SlotPlan | None, session: PricingSession
 ) -> ChangeOwner:
-    """Return what writes the plan on its owner; an Event only where its finish is another one."""
+    """Return the change that writes the plan on its owner; with an Event if the finish changed."""
     new = before is None
-    told = before is None or before.completion != plan.completion
+    is_news = before is None or before.completion != plan.completion
     about = OwnerReference(owner.api_version, owner.kind, owner.name, owner.uid)
     event = EmitEvent(
         owner.namespace,
@@ -42,7 +42,7 @@ def plan_change(
         namespace_of(plan.job, owner),
         "admitted by price" if new else "planned anew",
         annotations={labels.SLOT_PLAN: slot_plan.text(plan)},
-        event=event if told else None,
+        event=event if is_news else None,
     )
 
 
@@ -56,12 +56,12 @@ class ProfileNotice:
 
     @classmethod
     def of(cls, reason: Reason, text: str) -> Self:
-        """Return the notice that a job has the reason."""
+        """Return the notice of a reason."""
         return cls(reason.value, text, reason.severity)
 
 
 def profile_change(owner: Owner, run: Profile, notice: ProfileNotice | None) -> ChangeOwner:
-    """Return what writes a profile run on its owner, with its Event if there is one."""
+    """Return the change that writes a profile run on its owner, with its Event if there is one."""
     event = None if notice is None else _profile_event(owner, notice)
     return ChangeOwner(
         owner,
@@ -81,36 +81,36 @@ def _profile_event(owner: Owner, notice: ProfileNotice) -> EmitEvent:
 
 
 def planned_status(plan: SlotPlan, session: PricingSession, *, runs: bool) -> JobStatus:
-    """Return how a job with a plan stands now."""
+    """Return the present status of a job with a plan."""
     slot = session.first
-    waits = None if plan.workers_at(slot) or runs else Reason.AWAITING_SLOT
+    reason = None if plan.workers_at(slot) or runs else Reason.AWAITING_SLOT
     return JobStatus(
         job=plan.job,
         plan=plan,
         payoff=plan.payoff,
         utility=plan.utility,
         bill=plan.bill,
-        reason=waits,
-        message="" if waits is None else waits.message,
+        reason=reason,
+        message="" if reason is None else reason.message,
         promise=promise(plan, session),
     )
 
 
 def promise(plan: SlotPlan, session: PricingSession) -> Promise:
-    """Return what became of the promise of a job that is not done yet."""
+    """Return whether the promise of a job that is not done yet can be kept."""
     if is_over(plan, session):
         return Promise.BROKEN
     return Promise.KEPT if plan.completion <= plan.promise else Promise.SLIPPED
 
 
 def is_over(plan: SlotPlan, session: PricingSession) -> bool:
-    """Return True if the promised slot is over: by as much as starting takes may a job be late."""
+    """Return True if the promised slot is over; a delay as long as starting takes is allowed."""
     last = session.first - 1 if session.elapsed <= GRACE else session.first
     return last > plan.promise
 
 
 def too_expensive(utility: float, bill: float) -> str:
-    """Return why an offer was turned away."""
+    """Return in words why an offer was rejected."""
     return (
         f"the best plan would be worth {utility:.4g}, and the resources that others may need "
         f"cost {bill:.4g}"

@@ -1,6 +1,7 @@
-"""The state of a job with a plan: nodes of its pods, progress, end."""
+"""Observed state of a job with a utility: nodes of its pods, progress, end."""
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 from extender.core.cluster import job_views
 from extender.core.cluster.jobs import Job, Member, State
@@ -9,10 +10,8 @@ from extender.core.queue.slot_requests import _waiting_since, staying
 from extender.core.records.slot_plan import OwnedPlan
 from shared.model import NodeName
 
-_OVER = frozenset({State.SUCCEEDED, State.FAILED})
-
-
-_GONE = _OVER | {State.LEAVING}
+_OVER: Final = frozenset({State.SUCCEEDED, State.FAILED})
+_GONE: Final = _OVER | {State.LEAVING}
 
 
 @dataclass(frozen=True)
@@ -20,45 +19,44 @@ class ObservedJob:
     """See the module.
 
     Attributes:
-        job: The job; None: it has no pods.
-        workers: Nodes of the workers that run or are on their way, those that stay longest first.
-        servers: Nodes of its other pods.
-        done: Share of the training that is done, as agents report it; None if none does.
-        waiting_since: When the oldest of its pods came, if none of them has a place; seconds since
-            the epoch. What was planned since then was not done.
-        ended: It has ended, well or not.
+        job: The job; None if it has no pods.
+        worker_nodes: Nodes of its workers that run or have a node, those that stay longest first.
+        server_nodes: Nodes of its other pods.
+        done: Share of the training that is done by agents' reports; None without a report.
+        waiting_since: Creation of its oldest pod, if no pod has a node; seconds since the epoch.
+            Work that was planned since then was not done.
+        ended: Whether it has ended, successfully or not.
     """
 
     job: Job | None = None
-    workers: tuple[NodeName, ...] = ()
-    servers: tuple[NodeName, ...] = ()
+    worker_nodes: tuple[NodeName, ...] = ()
+    server_nodes: tuple[NodeName, ...] = ()
     done: float | None = None
     waiting_since: float | None = None
     ended: bool = False
 
 
-def observe_planned(session: Session, planned: OwnedPlan, slot: int) -> ObservedJob:
-    """Return the state of a job in a slot."""
-    plan = planned.plan
+def observe_planned(session: Session, owned: OwnedPlan, slot: int) -> ObservedJob:
+    """Return the state of a job with a plan in a slot."""
+    plan = owned.plan
     if plan.job not in session.snapshot.jobs:
-        # one that was to run in the slot before too has had its pods, and no new ones were made
+        # a job planned for the slot before too has had its pods, and got no new ones
         ran = bool(plan.workers_at(slot) and plan.workers_at(slot - 1))
-        return ObservedJob(ended=ran and not planned.owner.suspended)
+        return ObservedJob(ended=ran and not owned.owner.suspended)
     job = job_views.view(session.snapshot, plan.job)
-    stands = observe(session, job)
     over = all(m.state in _OVER for m in job.members)
-    return replace(stands, ended=over and not planned.owner.suspended)
+    return replace(observe(session, job), ended=over and not owned.owner.suspended)
 
 
 def observe(session: Session, job: Job) -> ObservedJob:
     """Return the state of a job that has pods, with a plan or not; ``ended`` is left open."""
     live = [m for m in job.members if m.state not in _GONE]
     workers = staying(live)
-    known = {m.pod.uid for m in workers}
+    worker_uids = {m.pod.uid for m in workers}
     return ObservedJob(
         job=job,
-        workers=_nodes(workers),
-        servers=_nodes([m for m in live if m.pod.uid not in known]),
+        worker_nodes=_nodes(workers),
+        server_nodes=_nodes([m for m in live if m.pod.uid not in worker_uids]),
         done=_done(session, live),
         waiting_since=_waiting_since(live),
     )

@@ -1,4 +1,4 @@
-"""The outcome of a pricing pass, and the standing of every job with a utility."""
+"""The state and outcome of a pricing pass, and the status of every job with a utility."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from shared.pricing import ProfileEntry
 
 
 class Promise(StrEnum):
-    """What has become of the finish slot that a job was promised."""
+    """Whether a job is done by the slot that it was promised."""
 
     KEPT = "kept"
     """By its plan it is done in time."""
@@ -36,14 +36,14 @@ class JobStatus:
     Attributes:
         job: The job.
         plan: Its plan; None if it is not admitted.
-        payoff: Utility minus bill; of one that is not admitted 0, or what is known of it.
-        utility: What completing is worth by the plan; of one that is not admitted what it would be
-            worth if it began now and nothing delayed it; None where its annotations say nothing.
-        bill: What its resources cost; None where there was no offer.
-        reason: Why it does not run now; None for one that does.
-        message: The same in words; empty for one that runs.
-        promise: What became of the promise; None if it has none.
-        profile: What is measured of its training; None if nothing has to be.
+        payoff: Utility minus bill; for a job that is not admitted that of its best offer, or 0.
+        utility: Utility of completing by the plan; for a job that is not admitted that of beginning
+            now without any delay; None if its annotations do not state it.
+        bill: Price of its resources; None without an offer.
+        reason: Why it does not run now; None if it runs.
+        message: The reason in words; empty if it runs.
+        promise: Whether the promised slot is kept; None without a promise.
+        profile: Measurement of its training; None if it needs none.
     """
 
     job: JobKey
@@ -67,14 +67,14 @@ class EndedJob:
 
 @dataclass(frozen=True, eq=False)
 class PriceLedger:
-    """What is promised over the slots, and how to read it.
+    """Promised amounts and prices over the slots, with the names of rows and columns.
 
     Attributes:
-        state: Only read. Its slot 1 is ``first``.
+        state: Not to be changed. Its slot 1 is ``first``.
         nodes: The machines of the workers, by row.
         server_nodes: The machines of the parameter servers, by row.
         resources: The columns.
-        units: What the largest machine has, by column, in base units.
+        units: Amounts of the largest machine, by column, in base units.
         first: The present slot, counted since the epoch.
     """
 
@@ -87,7 +87,7 @@ class PriceLedger:
 
 
 class Refused(Struct, frozen=True):
-    """An offer that was turned away; ``era`` is that of ``PricingState``."""
+    """An offer that was rejected; ``era`` is that of ``PricingState``."""
 
     era: int
     reason: Reason
@@ -98,12 +98,13 @@ class Refused(Struct, frozen=True):
 
 
 class Pending(Struct, frozen=True):
-    """A plan that we have asked to be written and have not seen; it counts as written.
+    """A plan whose write was not observed yet; it counts as written.
 
     Attributes:
-        plan: The plan; None: it is taken away.
-        resource_version: Of the owner as it was; with another one what the owner says counts.
-        until: Monotonic seconds.
+        plan: The plan; None if it is removed.
+        resource_version: Of the owner before the write; once it changes, the owner's annotation
+            counts.
+        until: When the write is given up, monotonic seconds.
     """
 
     plan: SlotPlan | None
@@ -112,17 +113,17 @@ class Pending(Struct, frozen=True):
 
 
 class PricingState(Struct, frozen=True):
-    """What is remembered from pass to pass; losing it costs offers made again, nothing else.
+    """State from pass to pass; losing it costs repeated offers, nothing else.
 
     Attributes:
-        era: Grows whenever room was freed or came: then jobs that were turned away are asked again.
+        era: Grows when room was freed or added: then rejected jobs get another offer.
         slot: The slot of the last pass.
-        machines: The machines of the last pass, as text.
-        plans: By job, as they were at the end of the last pass.
-        refused: By job.
+        machines: ``Machines.mark`` of the last pass.
+        plans: By job, at the end of the last pass.
+        refused: Rejected offers by job.
         pending: By owner.
         timings: By job that is measured.
-        history: What past jobs teach; also kept in a ConfigMap.
+        history: Past jobs; also kept in a ConfigMap.
     """
 
     era: int = 0
@@ -137,25 +138,25 @@ class PricingState(Struct, frozen=True):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PricingOutcome(Outcome[PricingState, ChangeOwner]):
-    """What one pass decided; a command writes a plan.
+    """The decision of one pass; a command writes a plan.
 
     Attributes:
-        standings: Of every job with a utility.
-        book: For prices; None while no job was ever offered: nothing has a known worth.
+        statuses: Of every job with a utility.
+        price_ledger: Promised amounts and prices; None while no job was ever offered.
         ended: Admitted jobs that ended since the last pass.
         wake_at: When the next slot begins, seconds since the epoch.
     """
 
-    standings: Mapping[JobKey, JobStatus]
-    book: PriceLedger | None
+    statuses: Mapping[JobKey, JobStatus]
+    price_ledger: PriceLedger | None
     ended: tuple[EndedJob, ...]
     wake_at: float
 
     @property
     def unplanned(self) -> Mapping[JobKey, Priced]:
-        """Why jobs have no plan; texts that differ from time to time are not in it."""
+        """Why jobs have no plan, without texts that differ from time to time."""
         return {
-            key: Priced(one.reason, one.reason.settled(one.message))
-            for key, one in self.standings.items()
-            if one.plan is None and one.reason is not None
+            key: Priced(status.reason, status.reason.settled(status.message))
+            for key, status in self.statuses.items()
+            if status.plan is None and status.reason is not None
         }

@@ -1,4 +1,4 @@
-"""Slot plans of owners as reservations of machines over the slots, and back."""
+"""Slot plans of owners as schedules over the machines, and back."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ class UnkeepablePlan:
 
 
 def schedule_of(plan: SlotPlan, machines: Machines, first: int) -> Schedule | UnkeepablePlan:
-    """Return what is left of a plan from slot ``first`` on, which becomes slot 1.
+    """Return the rest of a plan from slot ``first`` on, which becomes slot 1.
 
-    Slots beyond the horizon are left out: they come in sight later, before those of all other jobs.
+    Slots beyond the horizon are left out: they come into it before those of all new jobs.
     """
     spans = [span for span in plan.spans if span.last >= first]
     gone = [
@@ -54,30 +54,30 @@ def spans_of(schedule: Schedule, machines: Machines, first: int) -> tuple[Span, 
     """Return a schedule as spans of slots since the epoch; its slot 1 is ``first``."""
     workers = _by_slot(schedule.workers, machines.names)
     servers = _by_slot(schedule.servers, machines.server_names)
-    found: list[Span] = []
+    joined: list[Span] = []
     for slot in sorted(workers):
         here, serving = workers[slot], servers.get(slot, {})
-        last = found[-1] if found else None
+        last = joined[-1] if joined else None
         at = slot + first - 1
         if last and last.last == at - 1 and (last.workers, last.servers) == (here, serving):
-            found[-1] = Span(last.first, at, here, serving)
+            joined[-1] = Span(last.first, at, here, serving)
         else:
-            found.append(Span(at, at, here, serving))
-    return tuple(found)
+            joined.append(Span(at, at, here, serving))
+    return tuple(joined)
 
 
 def fits(job: TrainingJob, schedule: Schedule, promised: Commitments) -> bool:
-    """Return True if a schedule fits beside what is promised, which is the same afterwards."""
+    """Return True if a schedule fits beside the promised amounts, which do not change."""
     promised.take(job, schedule)  # in place: a copy of all slots for each plan would cost too much
-    kinds = ((promised.workers, schedule.workers), (promised.servers, schedule.servers))
-    held = all(_holds(pool, allocation) for pool, allocation in kinds)
+    sides = ((promised.workers, schedule.workers), (promised.servers, schedule.servers))
+    fit = all(_holds(pool, pods) for pool, pods in sides)
     promised.give_back(job, schedule)
-    return held
+    return fit
 
 
-def _holds(pool: Pool, allocation: Allocation) -> bool:
-    used = pool.used[:, allocation.slots - 1, allocation.machines]
-    return bool((used <= pool.capacity[:, allocation.machines] + ROUNDING).all())
+def _holds(pool: Pool, pods: Allocation) -> bool:
+    used = pool.used[:, pods.slots - 1, pods.machines]
+    return bool((used <= pool.capacity[:, pods.machines] + ROUNDING).all())
 
 
 def _allocation(
@@ -86,27 +86,22 @@ def _allocation(
     first: int,
     horizon: int,
 ) -> Allocation:
-    found = sorted(
+    entries = sorted(
         (slot - first + 1, rows[name], count)
         for begin, end, there in spans
         for slot in range(max(begin, first), min(end, first + horizon - 1) + 1)
         for name, count in there.items()
         if count
     )
-    if not found:
+    if not entries:
         return Allocation(_NONE, _NONE, _NONE)
-    slots, machines, counts = (np.array(c, dtype=np.int64) for c in zip(*found, strict=True))
+    slots, machines, counts = (np.array(c, dtype=np.int64) for c in zip(*entries, strict=True))
     return Allocation(slots, machines, counts)
 
 
-def _by_slot(allocation: Allocation, names: Sequence[NodeName]) -> dict[int, dict[NodeName, int]]:
-    found: dict[int, dict[NodeName, int]] = {}
-    rows = zip(
-        allocation.slots.tolist(),
-        allocation.machines.tolist(),
-        allocation.counts.tolist(),
-        strict=True,
-    )
+def _by_slot(pods: Allocation, names: Sequence[NodeName]) -> dict[int, dict[NodeName, int]]:
+    by_slot: dict[int, dict[NodeName, int]] = {}
+    rows = zip(pods.slots.tolist(), pods.machines.tolist(), pods.counts.tolist(), strict=True)
     for slot, machine, count in rows:
-        found.setdefault(slot, {})[names[machine]] = count
-    return found
+        by_slot.setdefault(slot, {})[names[machine]] = count
+    return by_slot

@@ -1,4 +1,4 @@
-"""Between which prices a resource costs: L if idle, U if full (docs/policies/price_bounds.md).
+"""Lowest and highest prices of resources: L if idle, U if full (docs/policies/price_bounds.md).
 
 The printed bounds need every job in advance and let one outlier decide: L falls by many powers of
 ten, and the prices then stay near 0 until a machine is nearly full. So by default both come from
@@ -18,7 +18,7 @@ from extender.core.pricing.slots import FloatVector, SlotCluster
 from extender.core.pricing.training_job import TrainingJob
 
 FREE: Final = -690.0
-"""ln of the price of what no job asked for, where it has a price of its own: nothing in a sum."""
+"""ln of the price of a resource that no job requests: it adds nothing to a sum."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,16 +72,16 @@ def printed(jobs: Sequence[TrainingJob], cluster: SlotCluster, params: BoundsPar
     """
     least = [
         max(job.utility.of(cluster.horizon - job.arrival), params.floor * job.best_utility)
-        for job in _some(jobs)
+        for job in _not_empty(jobs)
     ]
 
     def low(capacity: FloatVector, demand: Callable[[TrainingJob], tuple[float, ...]]) -> float:
         works = [job.work * sum(demand(job)) for job in jobs]
-        asking = [(value, work) for value, work in zip(least, works, strict=True) if work > 0]
-        if not asking:
+        needing = [(value, work) for value, work in zip(least, works, strict=True) if work > 0]
+        if not needing:
             return FREE
-        per_eta = min(1.0, min(work for _, work in asking) / (cluster.horizon * capacity.sum()))
-        return _log(0.25 * per_eta * min(value / work for value, work in asking))
+        per_eta = min(1.0, min(work for _, work in needing) / (cluster.horizon * capacity.sum()))
+        return _log(0.25 * per_eta * min(value / work for value, work in needing))
 
     low_workers = low(cluster.worker_capacity, _worker)
     low_servers = low(cluster.server_capacity, _server)
@@ -97,7 +97,7 @@ def by_kappa(jobs: Sequence[TrainingJob], kappa: float) -> Bounds:
     Raises:
         ValueError: There are no jobs.
     """
-    highs = _highest(_some(jobs))
+    highs = _highest(_not_empty(jobs))
     workers, servers = (np.maximum(high - math.log(kappa), FREE) for high in highs)
     return _bounds(workers, highs[0], servers, highs[1])
 
@@ -105,10 +105,10 @@ def by_kappa(jobs: Sequence[TrainingJob], kappa: float) -> Bounds:
 def quantile_reserve(past_jobs: Sequence[TrainingJob], params: BoundsParameters) -> Bounds:
     """Return bounds from the value that past jobs put on a unit of a resource in a slot.
 
-    ``L`` is the low quantile of f(dmin-1)/(2·W·Σw): a job below it is turned away by an empty
-    cluster. ``U_r`` is the high quantile of f(dmin-1)/(W·w_r). For servers W·b/B and s. A job that
-    is worth less than ε of its f(0) even if nothing delays it is late whatever a machine costs, so
-    it says nothing of prices and is left out, unless all are like that.
+    ``L`` is the low quantile of f(dmin-1)/(2·W·Σw): a job below it is rejected by an empty
+    cluster. ``U_r`` is the high quantile of f(dmin-1)/(W·w_r). For servers W·b/B and s. A job
+    that is worth less than ε of its f(0) without any delay is late at every price, so it is left
+    out, unless all jobs are like that.
 
     Raises:
         ValueError: There are no jobs.
@@ -116,21 +116,21 @@ def quantile_reserve(past_jobs: Sequence[TrainingJob], params: BoundsParameters)
     Source:
         Ours.
     """
-    jobs = _timely(_some(past_jobs), params.floor)
+    jobs = _timely(_not_empty(past_jobs), params.floor)
 
     def side(demands: NDArray[np.float64], works: FloatVector) -> tuple[FloatVector, FloatVector]:
         values = np.array([job.best_utility for job in jobs])
         sums = works * demands.sum(axis=1)
-        asking = sums > 0
+        needing = sums > 0
         low = FREE
-        if asking.any():
-            densities = values[asking] / (2.0 * sums[asking])
+        if needing.any():
+            densities = values[needing] / (2.0 * sums[needing])
             low = _log(float(np.quantile(densities, params.low_quantile)))
         high = np.full(demands.shape[1], FREE)
         for r in range(demands.shape[1]):
-            asking = works * demands[:, r] > 0
-            if asking.any():
-                per_unit = values[asking] / (works[asking] * demands[asking, r])
+            needing = works * demands[:, r] > 0
+            if needing.any():
+                per_unit = values[needing] / (works[needing] * demands[needing, r])
                 high[r] = _log(float(np.quantile(per_unit, params.high_quantile)))
         return np.full(high.shape, low), high
 
@@ -157,7 +157,7 @@ def _bounds(
 
 
 def _highest(jobs: Sequence[TrainingJob]) -> tuple[FloatVector, FloatVector]:
-    """Return ln U of worker and server machines: the best utility per unit that a job asks for."""
+    """Return ln U of worker and server machines: the best utility per requested unit of a job."""
     workers = np.full(len(jobs[0].worker), FREE)
     servers = np.full(len(jobs[0].server), FREE)
     for job in jobs:
@@ -170,11 +170,11 @@ def _highest(jobs: Sequence[TrainingJob]) -> tuple[FloatVector, FloatVector]:
 
 
 def _timely(jobs: Sequence[TrainingJob], floor: float) -> Sequence[TrainingJob]:
-    found = [job for job in jobs if job.best_utility >= floor * job.utility.of(0.0)]
-    return found or jobs
+    timely = [job for job in jobs if job.best_utility >= floor * job.utility.of(0.0)]
+    return timely or jobs
 
 
-def _some(jobs: Sequence[TrainingJob]) -> Sequence[TrainingJob]:
+def _not_empty(jobs: Sequence[TrainingJob]) -> Sequence[TrainingJob]:
     if not jobs:
         raise ValueError("no jobs: prices need at least one job to learn from")
     return jobs

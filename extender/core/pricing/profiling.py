@@ -1,13 +1,13 @@
-"""Jobs of which nobody knows how long their steps take: let in, timed, and then to be priced.
+"""Profile runs: admit jobs with unknown step time, measure it, then price them.
 
-1. A job that waits and cannot be priced gets a profile run, written on its owner: with that the
-   queue lets it pass like a job without a utility (``gate``).
-2. While its gang runs, what its agents report is timed (``timing``).
-3. When that is enough the result is written beside it, and learned for the next runs of the name.
-   If it is not enough in time, people are told what is missing; timing goes on.
-4. One that is measured, and runs, is offered a plan like those that wait.
+1. A waiting job that cannot be priced gets a profile run, written on its owner: with that the queue
+   starts it like a job without a utility (``slot_gate``).
+2. While its gang runs, its steps are timed from what its agents report (``timing``).
+3. The result is written on the owner, and learned for later runs of the same name. If there is none
+   in time, an Event names what is missing, and timing goes on.
+4. A job that is measured and runs is offered a plan like the waiting ones.
 
-The annotations are the whole state. Nobody is stopped for being profiled, or for being too dear.
+The annotations are the whole state. No job is stopped for being profiled or too expensive.
 """
 
 from collections.abc import Collection, Mapping
@@ -24,7 +24,7 @@ from extender.core.cluster.reasons import Reason
 from extender.core.cluster.worker_gang import worker_roles
 from extender.core.parameters.pricing import SlotTimeParameters
 from extender.core.pricing import notices, observed_job, timing
-from extender.core.pricing.candidates import Candidate, Candidates, steps_of
+from extender.core.pricing.candidates import Candidate, Candidates, step_times
 from extender.core.pricing.history import History
 from extender.core.pricing.inputs import PricingSession
 from extender.core.pricing.notices import ProfileNotice
@@ -40,165 +40,179 @@ from shared.pricing import ProfileEntry
 
 @dataclass
 class ProfileRuns:
-    """What a look finds of profile runs; owned by that look.
+    """What a pass decides about profile runs; changed while the pass runs.
 
     Attributes:
-        commands: What is to be written.
-        runners: Jobs that run without a plan and can be priced.
-        timings: For the next look.
-        measured: Run name → seconds of a mini-batch on one worker, measured just now.
-        standings: Of those that are not measured.
-        entries: What people are told of each run.
+        commands: Writes of the runs.
+        candidates: Jobs that run without a plan and can be priced.
+        timings: For the next pass.
+        measured: Newly measured seconds of a mini-batch on one worker, by run name.
+        statuses: Of jobs that are not measured.
+        entries: For the read API, by job.
     """
 
     commands: list[ChangeOwner] = field(default_factory=list)
-    runners: list[Candidate] = field(default_factory=list)
+    candidates: list[Candidate] = field(default_factory=list)
     timings: dict[JobKey, Timing] = field(default_factory=dict)
     measured: dict[str, float] = field(default_factory=dict)
-    standings: dict[JobKey, JobStatus] = field(default_factory=dict)
+    statuses: dict[JobKey, JobStatus] = field(default_factory=dict)
     entries: dict[JobKey, ProfileEntry] = field(default_factory=dict)
 
 
 def review_profile_runs(
     waiting: Candidates,
-    known: Collection[JobKey],
+    planned: Collection[JobKey],
     history: History,
     timings: Mapping[JobKey, Timing],
-    seen: PricingSession,
+    session: PricingSession,
 ) -> ProfileRuns:
-    """Return what becomes of all profile runs.
+    """Return the changes of all profile runs.
 
     Args:
         waiting: Jobs without a plan that wait.
-        known: Jobs that have a plan.
-        history: For step times that were measured.
-        timings: Of the last look.
-        seen: The cluster and the time.
+        planned: Jobs that have a plan.
+        history: For measured step times.
+        timings: Of the last pass.
+        session: The cluster and the time.
     """
-    found = ProfileRuns()
-    runs = profile.profile_runs(seen.snapshot)
-    for job, owner in waiting.unmeasured:
-        one = runs.get(job.key) or _begun(job, owner, seen, found)
-        _rest(job, one, seen, found)
-    for key, one in runs.items():
-        if key in known:
-            _show(key, one.run, seen, found)
-        elif key in seen.snapshot.jobs:
-            job = job_views.view(seen.snapshot, key)
-            if slot_requests.wants_admission(job) and not job.problem and _runs(job):
-                _review(job, one, history, timings.get(key), seen, found)
-    return found
+    return _Review(session, history, timings).of_all(waiting, planned)
 
 
-def _begun(job: Job, owner: Owner, seen: PricingSession, found: ProfileRuns) -> OwnedProfile:
-    """Let the job in."""
-    run = Profile(job.key, owner.uid)
-    notice = ProfileNotice.of(Reason.PROFILING, _begins(seen))
-    found.commands.append(notices.profile_change(owner, run, notice))
-    return OwnedProfile(owner, run)
+@dataclass
+class _Review:
+    """One pass over all profile runs."""
 
+    session: PricingSession
+    history: History
+    timings: Mapping[JobKey, Timing]
+    runs: ProfileRuns = field(default_factory=ProfileRuns)
 
-def _rest(job: Job, one: OwnedProfile, seen: PricingSession, found: ProfileRuns) -> None:
-    """A job that waits: one whose pods were lost begins anew when they run again."""
-    run = one.run
-    if run.since is not None:
-        run = replace(run, since=None, told=False)
-        found.commands.append(notices.profile_change(one.owner, run, None))
-    found.entries[job.key] = entry(run, None, seen)
-    found.standings[job.key] = _standing(job.key, run, found.entries[job.key])
+    def of_all(self, waiting: Candidates, planned: Collection[JobKey]) -> ProfileRuns:
+        snapshot = self.session.snapshot
+        owned_runs = profile.profile_runs(snapshot)
+        for job, owner in waiting.unmeasured:
+            self._wait(job, owned_runs.get(job.key) or self._begin(job, owner))
+        for key, owned in owned_runs.items():
+            if key in planned:
+                self._show_result(key, owned.run)
+            elif key in snapshot.jobs:
+                job = job_views.view(snapshot, key)
+                if slot_requests.wants_admission(job) and not job.problem and _runs(job):
+                    self._review(job, owned)
+        return self.runs
 
+    def _begin(self, job: Job, owner: Owner) -> OwnedProfile:
+        run = Profile(job.key, owner.uid)
+        text = _begin_text(self.session.parameters.slot_time)
+        self._write(OwnedProfile(owner, run), ProfileNotice.of(Reason.PROFILING, text))
+        return OwnedProfile(owner, run)
 
-def _review(
-    job: Job,
-    one: OwnedProfile,
-    history: History,
-    before: Timing | None,
-    seen: PricingSession,
-    found: ProfileRuns,
-) -> None:
-    """A job that runs: offer it if it can be priced; time it until a result of its own is written.
+    def _wait(self, job: Job, owned: OwnedProfile) -> None:
+        """Show a job that waits; a run whose pods were lost begins again when they run."""
+        run = owned.run
+        if run.since is not None:
+            run = replace(run, since=None, reported=False)
+            self._write(OwnedProfile(owned.owner, run), None)
+        self._show(job.key, run, entry(run, None, self.session))
 
-    Of another run of its name, or of a result whose write was refused, the price may be known
-    before. As a slot begins such a job may get a plan, which is a write of its owner too.
-    """
-    steps = steps_of(job, one, history)
-    _show(job.key, one.run, seen, found)
-    try:
-        said = slot_requests.is_measured(job)
-        offered = said or running_jobs.run_name(job.key) in steps
-        if offered:
-            found.runners.append(_runner(job, one, steps, seen))
-        if said or one.run.batch_seconds is not None:
+    def _review(self, job: Job, owned: OwnedProfile) -> None:
+        """Offer a running job if it can be priced; time it until its own result is written.
+
+        The price may be known before from another run of its name, or from a result whose write was
+        refused. As a slot begins such a job may get a plan, which writes its owner too.
+        """
+        run, session = owned.run, self.session
+        steps = step_times(job, owned, self.history)
+        self._show_result(job.key, run)
+        try:
+            stated = slot_requests.is_measured(job)
+            offered = stated or running_jobs.run_name(job.key) in steps
+            if offered:
+                self.runs.candidates.append(self._candidate(job, owned, steps))
+            if stated or run.batch_seconds is not None:
+                return
+            batches = slot_requests.batches(job)
+        except InputError as error:
+            self.runs.statuses[job.key] = JobStatus(
+                job.key, reason=Reason.MISCONFIGURED, message=str(error)
+            )
             return
-        batches = slot_requests.batches(job)
-    except InputError as error:
-        found.standings[job.key] = JobStatus(
-            job.key, reason=Reason.MISCONFIGURED, message=str(error)
-        )
-        return
-    timed = _timed(job, before, seen)
-    if timed is not None:
-        found.timings[job.key] = timed
-    if offered and seen.boundary:
-        lacks = timing.lacking(timed, seen.params.slot_time)
-        found.entries[job.key] = entry(one.run, timed, seen, lacks)
-    else:
-        _judge(job, one, timed, batches, seen, found)
+        timed = self._time(job)
+        if offered and session.boundary:
+            missing = timing.missing_for_result(timed, session.parameters.slot_time)
+            self.runs.entries[job.key] = entry(run, timed, session, missing)
+        else:
+            self._conclude(job, owned, timed, batches)
 
+    def _candidate(self, job: Job, owned: OwnedProfile, steps: Mapping[str, float]) -> Candidate:
+        request = slot_requests.job_request(self.session.snapshot, job, steps)
+        observed = observed_job.observe(self.session.session, job)
+        return Candidate(job, owned.owner, request, observed)
 
-def _show(key: JobKey, run: Profile, seen: PricingSession, found: ProfileRuns) -> None:
-    """Say what was measured; of what was not there is nothing to say here."""
-    if run.batch_seconds is not None:
-        found.entries[key] = entry(run, None, seen)
+    def _time(self, job: Job) -> Timing | None:
+        """Add the last reported step to the job's timing."""
+        before = self.timings.get(job.key)
+        progress_of_pod = reports.last_progress(self.session.session, job)
+        if progress_of_pod is None:
+            timed = before
+        else:
+            uid, progress = progress_of_pod
+            bound = job.having(State.BOUND)
+            roles = worker_roles(m.role for m in bound)
+            reading = StepReading(
+                pod=uid,
+                attempt=progress.attempt,
+                workers=sum(m.role in roles for m in bound),
+                step=progress.step or 0,
+                at=progress.updated_at,
+                total=progress.total_steps,
+            )
+            timed = timing.updated(before, reading, self.session.parameters.slot_time)
+        if timed is not None:
+            self.runs.timings[job.key] = timed
+        return timed
 
+    def _conclude(self, job: Job, owned: OwnedProfile, timed: Timing | None, batches: int) -> None:
+        """Write the result, or once that there is none in time."""
+        now, params = self.session.now, self.session.parameters.slot_time
+        run = owned.run if owned.run.since is not None else replace(owned.run, since=now)
+        notice: ProfileNotice | None = None
+        missing, seconds = timing.result(timed, batches, params)
+        if seconds is not None and timed is not None:
+            run = replace(
+                run,
+                batch_seconds=seconds,
+                step_seconds=timed.seconds,
+                steps=timed.steps,
+                spread=timed.spread or 0.0,
+            )
+            notice = ProfileNotice(notices.PROFILED, _result_text(run), Severity.NORMAL)
+            self.runs.measured[running_jobs.run_name(job.key)] = seconds
+        elif missing is not None and not run.reported and _is_overdue(run, now, params):
+            run = replace(run, reported=True)
+            text = _inconclusive_text(missing, params.profile_seconds)
+            notice = ProfileNotice.of(Reason.PROFILE_INCONCLUSIVE, text)
+        if run != owned.run:
+            self._write(OwnedProfile(owned.owner, run), notice)
+        self._show(job.key, run, entry(run, timed, self.session, missing))
 
-def _runner(
-    job: Job, one: OwnedProfile, steps: Mapping[str, float], seen: PricingSession
-) -> Candidate:
-    asked = slot_requests.job_request(seen.snapshot, job, steps)
-    stands = observed_job.observe(seen.session, job)
-    return Candidate(job, one.owner, asked, stands)
+    def _write(self, owned: OwnedProfile, notice: ProfileNotice | None) -> None:
+        self.runs.commands.append(notices.profile_change(owned.owner, owned.run, notice))
 
+    def _show(self, key: JobKey, run: Profile, shown: ProfileEntry) -> None:
+        self.runs.entries[key] = shown
+        self.runs.statuses[key] = _status(key, run, shown)
 
-def _judge(
-    job: Job,
-    one: OwnedProfile,
-    timed: Timing | None,
-    batches: int,
-    seen: PricingSession,
-    found: ProfileRuns,
-) -> None:
-    """Write what has come of it."""
-    now, params = seen.reading.now, seen.params.slot_time
-    before = one.run
-    run = before if before.since is not None else replace(before, since=now)
-    notice: ProfileNotice | None = None
-    lacks, seconds = timing.result(timed, batches, params)
-    if seconds is not None and timed is not None:
-        run = replace(
-            run,
-            batch_seconds=seconds,
-            step_seconds=timed.seconds,
-            steps=timed.steps,
-            spread=timed.spread or 0.0,
-        )
-        notice = ProfileNotice(notices.PROFILED, _measured(run), Severity.NORMAL)
-        found.measured[running_jobs.run_name(job.key)] = seconds
-    elif lacks is not None and not run.told and _over(run, now, params):
-        run = replace(run, told=True)
-        text = _in_vain(lacks, params.profile_seconds)
-        notice = ProfileNotice.of(Reason.PROFILE_INCONCLUSIVE, text)
-    if run != before:
-        found.commands.append(notices.profile_change(one.owner, run, notice))
-    found.entries[job.key] = entry(run, timed, seen, lacks)
-    found.standings[job.key] = _standing(job.key, run, found.entries[job.key])
+    def _show_result(self, key: JobKey, run: Profile) -> None:
+        if run.batch_seconds is not None:
+            self.runs.entries[key] = entry(run, None, self.session)
 
 
 def entry(
-    run: Profile, timed: Timing | None, seen: PricingSession, lacks: str | None = None
+    run: Profile, timed: Timing | None, session: PricingSession, missing: str | None = None
 ) -> ProfileEntry:
-    """Return what people are told of a run; ``lacks``: what it lacks although it is timed."""
-    params, since = seen.params.slot_time, run.since
+    """Return the entry of a run in the read API; ``missing``: what its result lacks."""
+    params, since = session.parameters.slot_time, run.since
     measured = run.batch_seconds is not None
     waits = since is None or measured
     return ProfileEntry(
@@ -209,19 +223,19 @@ def entry(
         step_seconds=run.step_seconds if measured or timed is None else timed.seconds,
         spread=run.spread if measured else timed.spread if timed else None,
         wanted_spread=params.profile_spread,
-        lacks="" if measured else lacks or "" if since is not None else _WAITS,
+        lacks="" if measured else missing or "" if since is not None else _WAITS,
     )
 
 
 _WAITS = "it does not run yet"
 
 
-def _standing(key: JobKey, run: Profile, said: ProfileEntry) -> JobStatus:
+def _status(key: JobKey, run: Profile, shown: ProfileEntry) -> JobStatus:
     if run.batch_seconds is not None:
         reason = Reason.AWAITING_PRICE
         return JobStatus(key, reason=reason, message=f"{reason.message}: {notices.AT_NEXT_SLOT}")
-    reason = Reason.PROFILE_INCONCLUSIVE if run.told else Reason.PROFILING
-    return JobStatus(key, reason=reason, message=f"{reason.message}; missing: {said.lacks}")
+    reason = Reason.PROFILE_INCONCLUSIVE if run.reported else Reason.PROFILING
+    return JobStatus(key, reason=reason, message=f"{reason.message}; missing: {shown.lacks}")
 
 
 def _runs(job: Job) -> bool:
@@ -229,30 +243,18 @@ def _runs(job: Job) -> bool:
     return size is not None and len(job.having(State.BOUND)) >= max(1, size)
 
 
-def _timed(job: Job, before: Timing | None, seen: PricingSession) -> Timing | None:
-    said = reports.last_progress(seen.session, job)
-    if said is None:
-        return before
-    uid, progress = said
-    bound = job.having(State.BOUND)
-    roles = worker_roles(m.role for m in bound)
-    workers = sum(m.role in roles for m in bound)
-    step = progress.step or 0
-    now = StepReading(
-        uid, progress.attempt, workers, step, progress.updated_at, progress.total_steps
-    )
-    return timing.followed(before, now, seen.params.slot_time)
+def _is_overdue(run: Profile, now: float, params: SlotTimeParameters) -> bool:
+    return now - (run.since or now) >= params.profile_seconds
 
 
-def _begins(seen: PricingSession) -> str:
-    params = seen.params.slot_time
+def _begin_text(params: SlotTimeParameters) -> str:
     return (
         f"{Reason.PROFILING.message}: at least {params.profile_steps} steps, for up to "
         f"{params.profile_seconds / 60:g} min"
     )
 
 
-def _measured(run: Profile) -> str:
+def _result_text(run: Profile) -> str:
     return (
         f"a step takes {run.step_seconds or 0.0:.4g} s ({run.steps} steps, spread "
         f"{run.spread:.2g}), so a mini-batch takes one worker {run.batch_seconds or 0.0:.4g} s; "
@@ -260,10 +262,6 @@ def _measured(run: Profile) -> str:
     )
 
 
-def _over(run: Profile, now: float, params: SlotTimeParameters) -> bool:
-    return now - (run.since or now) >= params.profile_seconds
-
-
-def _in_vain(lacks: str, seconds: float) -> str:
+def _inconclusive_text(missing: str, seconds: float) -> str:
     reason = Reason.PROFILE_INCONCLUSIVE
-    return f"{reason.message}, after {seconds / 60:g} min; missing: {lacks}"
+    return f"{reason.message}, after {seconds / 60:g} min; missing: {missing}"

@@ -1,6 +1,6 @@
 """Admitted jobs keep their plans or get other ones: no admitted job is dropped.
 
-Plans on nodes that are gone or became smaller are reviewed in every pass; at the beginning of a
+Plans on nodes that are gone or became smaller are replaced in every pass; at the beginning of a
 slot also those of jobs that are slower or faster than described, or run elsewhere than planned.
 Running jobs choose first. If one of them finds no room, all jobs that do not run yet give up their
 plans and choose after it. A job that then finds no room has an empty plan, stays admitted, and is
@@ -27,7 +27,7 @@ from extender.core.records.slot_plan import OwnedPlan, SlotPlan
 from shared.model import JobKey
 
 SLACK: Final = 0.1
-"""Part of a slot by which the measured work may miss the plan before it is planned anew."""
+"""Part of a slot by which the measured work may miss the plan before the job is planned again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,63 +35,69 @@ class PlanReview:
     """See the module.
 
     Attributes:
-        planned: The plan, and its owner.
-        facts: How the job stands.
-        wanted: The job with what is left of it; None: its annotation is of no use here.
-        schedule: What the plan says from the present slot on.
+        owned: The plan, and its owner.
+        observed: Observed state of the job.
+        request: The job with the rest of its work; None if no machine has what its pods request.
+        schedule: The plan from the present slot on.
         left: Worker-slots that are left of the training.
     """
 
-    planned: OwnedPlan
-    facts: ObservedJob
-    wanted: ScheduleRequest | None
+    owned: OwnedPlan
+    observed: ObservedJob
+    request: ScheduleRequest | None
     schedule: Schedule | UnkeepablePlan
     left: float
 
     @property
     def key(self) -> JobKey:
         """The job's."""
-        return self.planned.plan.job
+        return self.owned.plan.job
 
     @property
     def runs(self) -> bool:
         """Whether pods of it are on nodes."""
-        return bool(self.wanted is not None and self.wanted.here)
+        return bool(self.request is not None and self.request.current)
 
 
-def plan_review(one: OwnedPlan, facts: ObservedJob, seen: PricingSession) -> PlanReview:
-    """Return the case of a plan."""
-    plan = inputs.with_slot_length(one.plan, seen.slot_seconds)
-    schedule = plan_schedule.schedule_of(plan, seen.machines, seen.first)
-    wanted = seen.wanted(plan.job, plan.asked, plan.arrival, plan.late_seconds, plan.done)
-    if wanted is None:
-        return PlanReview(OwnedPlan(one.owner, plan), facts, None, UnkeepablePlan(), 0.0)
-    whole = wanted.job.whole_work
-    left = _left(one.plan, whole, facts, seen)
-    if left <= 0.0:  # its plan is over and it is not: one slot more, and another look
-        left = float(max(plan.workers_at(plan.completion), plan.asked.least))
-    job = replace(wanted.job, done=1.0 - left / whole)
-    wanted = inputs.with_current_nodes(replace(wanted, job=job), facts, seen.machines)
-    return PlanReview(OwnedPlan(one.owner, plan), facts, wanted, schedule, left)
+def plan_review(owned: OwnedPlan, observed: ObservedJob, session: PricingSession) -> PlanReview:
+    """Return the review of a plan."""
+    plan = inputs.with_slot_length(owned.plan, session.slot_seconds)
+    schedule = plan_schedule.schedule_of(plan, session.machines, session.first)
+    request = session.schedule_request(
+        plan.job,
+        plan.request,
+        arrival=plan.arrival,
+        late_seconds=plan.late_seconds,
+        done=plan.done,
+    )
+    if request is None:
+        return PlanReview(OwnedPlan(owned.owner, plan), observed, None, UnkeepablePlan(), 0.0)
+    whole = request.job.whole_work
+    left = _left(owned.plan, whole, observed, session)
+    if left <= 0.0:  # the plan is over but the job is not: one more slot
+        left = float(max(plan.workers_at(plan.completion), plan.request.least))
+    job = replace(request.job, done=1.0 - left / whole)
+    request = inputs.with_current_nodes(replace(request, job=job), observed, session.machines)
+    return PlanReview(OwnedPlan(owned.owner, plan), observed, request, schedule, left)
 
 
-def _left(plan: SlotPlan, whole: float, facts: ObservedJob, seen: PricingSession) -> float:
-    """Return the worker-slots that are left: measured, else as the plan has it."""
-    if facts.done is not None:
-        return whole * (1.0 - facts.done)
+def _left(plan: SlotPlan, whole: float, observed: ObservedJob, session: PricingSession) -> float:
+    """Return the worker-slots that are left: as measured, else by the plan."""
+    if observed.done is not None:
+        return whole * (1.0 - observed.done)
     if not plan.spans:
         return whole * (1.0 - plan.done)
     missed = 0.0
-    if facts.waiting_since is not None:
-        slot = slot_plan.slot_at(facts.waiting_since, plan.slot_seconds)
+    if observed.waiting_since is not None:
+        slot = slot_plan.slot_at(observed.waiting_since, plan.slot_seconds)
         since = slot_plan.begins_at(max(plan.since, slot), plan.slot_seconds)
-        missed = work_between(plan, since, seen.reading.now) / seen.slot_seconds
-    return work_ahead(plan, seen) + missed
+        missed = work_between(plan, since, session.now) / session.slot_seconds
+    return work_ahead(plan, session) + missed
 
 
-def work_ahead(plan: SlotPlan, seen: PricingSession) -> float:
-    """Return the worker-slots that the plan still has, the rest of the present slot counted."""
-    return work_between(plan, seen.reading.now, float("inf")) / seen.slot_seconds
+def work_ahead(plan: SlotPlan, session: PricingSession) -> float:
+    """Return the worker-slots left in the plan, with the rest of the present slot."""
+    return work_between(plan, session.now, float("inf")) / session.slot_seconds
 
 
 def work_between(plan: SlotPlan, since: float, until: float) -> float:
@@ -104,17 +110,17 @@ def work_between(plan: SlotPlan, since: float, until: float) -> float:
     return total
 
 
-def is_behind(one: PlanReview, seen: PricingSession) -> bool:
-    """Return True if more is left than the plan has slots for."""
-    plan = one.planned.plan
+def is_behind(reviewed: PlanReview, session: PricingSession) -> bool:
+    """Return True if more work is left than the plan has slots for."""
+    plan = reviewed.owned.plan
     most = max((sum(span.workers.values()) for span in plan.spans), default=0)
-    return one.left > work_ahead(plan, seen) + SLACK * most
+    return reviewed.left > work_ahead(plan, session) + SLACK * most
 
 
-def trimmed(one: PlanReview, seen: PricingSession) -> SlotPlan:
-    """Return the plan without the last slots, if the job needs them no more."""
-    plan, first = one.planned.plan, seen.first
-    surplus = work_ahead(plan, seen) - one.left
+def trimmed(reviewed: PlanReview, session: PricingSession) -> SlotPlan:
+    """Return the plan without the last slots that the job does not need any more."""
+    plan, first = reviewed.owned.plan, session.first
+    surplus = work_ahead(plan, session) - reviewed.left
     spans = list(plan.spans)
     while spans and spans[-1].last > first:
         span = spans[-1]
@@ -136,136 +142,148 @@ _ANY: float = float("-inf")
 
 @dataclass
 class Revision:
-    """Plans after a pass, and what they take of the machines. Owned by one pass.
+    """Plans after a pass, and the amounts that they promise; changed while the pass runs.
 
     Attributes:
-        state: What is promised.
+        state: Promised amounts.
         plans: By job, changed or not.
     """
 
     state: SlotState
     plans: dict[JobKey, SlotPlan] = field(default_factory=dict)
 
-    def keep(self, one: PlanReview, plan: SlotPlan, schedule: Schedule) -> None:
+    def keep(self, reviewed: PlanReview, plan: SlotPlan, schedule: Schedule) -> None:
         """Enter a plan as it is."""
-        assert one.wanted is not None  # noqa: S101 - a case without a job has no schedule
-        self.state.promised.take(one.wanted.job, schedule)
-        self.state.admitted[one.key] = (one.wanted.job, schedule)
-        self.plans[one.key] = plan
+        assert reviewed.request is not None  # noqa: S101 - there is no schedule without a request
+        self.state.promised.take(reviewed.request.job, schedule)
+        self.state.admitted[reviewed.key] = (reviewed.request.job, schedule)
+        self.plans[reviewed.key] = plan
 
 
-def revise_plans(cases: Sequence[PlanReview], bounds: Bounds, seen: PricingSession) -> Revision:
-    """Return all plans, those that had to be made anew among them.
+def revise_plans(
+    reviews: Sequence[PlanReview], bounds: Bounds, session: PricingSession
+) -> Revision:
+    """Return all plans, replaced where they cannot be kept.
 
     Args:
-        cases: Jobs with a plan that have not ended, in order of arrival.
-        bounds: Between which prices machines cost.
-        seen: The cluster and the time.
+        reviews: Jobs with a plan that have not ended, in order of arrival.
+        bounds: Lowest and highest prices of the machines.
+        session: The cluster and the time.
     """
-    found = Revision(admission.empty_state(seen.machines.cluster, bounds))
-    moved: list[PlanReview] = []
+    revision = Revision(admission.empty_state(session.machines.cluster, bounds))
+    replanned: list[PlanReview] = []
     kept: list[PlanReview] = []
-    anew = seen.boundary and seen.params.admission.replanning is not Replanning.NEVER
-    for one in sorted(cases, key=lambda one: not one.runs):
-        (moved if anew or not _keeps(one, found, seen) else kept).append(one)
-    if anew:
-        moved.sort(key=_density)
-    stuck = [one for one in moved if not _planned_anew(one, found, seen)]
+    replan_all = (
+        session.boundary and session.parameters.admission.replanning is not Replanning.NEVER
+    )
+    for reviewed in sorted(reviews, key=lambda review: not review.runs):
+        (replanned if replan_all or not _keep(reviewed, revision, session) else kept).append(
+            reviewed
+        )
+    if replan_all:
+        replanned.sort(key=_density)
+    stuck = [reviewed for reviewed in replanned if not _replan(reviewed, revision, session)]
     if stuck:
-        late = [one for one in (*kept, *moved) if not one.runs and one not in stuck]
-        found = _without(late, cases, found)
-        for one in (*stuck, *late):
-            if not _planned_anew(one, found, seen):
-                found.plans[one.key] = _empty(one, seen)
-    return found
+        late = [
+            reviewed
+            for reviewed in (*kept, *replanned)
+            if not reviewed.runs and reviewed not in stuck
+        ]
+        revision = _without(late, reviews, revision)
+        for reviewed in (*stuck, *late):
+            if not _replan(reviewed, revision, session):
+                revision.plans[reviewed.key] = _empty(reviewed, session)
+    return revision
 
 
-def _keeps(one: PlanReview, found: Revision, seen: PricingSession) -> bool:
-    """Keep the plan if it still holds; say whether it does."""
-    wanted, schedule, plan = one.wanted, one.schedule, one.planned.plan
-    if wanted is None or not isinstance(schedule, Schedule):
+def _keep(reviewed: PlanReview, revision: Revision, session: PricingSession) -> bool:
+    """Keep the plan if it still holds; False if it must be replaced."""
+    request, schedule, plan = reviewed.request, reviewed.schedule, reviewed.owned.plan
+    if request is None or not isinstance(schedule, Schedule):
         return False
-    if not plan_schedule.fits(wanted.job, schedule, found.state.promised):
+    if not plan_schedule.fits(request.job, schedule, revision.state.promised):
         return False
-    if not plan.spans or plan.completion < seen.first or not schedule.workers.total:
+    if not plan.spans or plan.completion < session.first or not schedule.workers.total:
         return False
-    if seen.boundary:
-        if is_behind(one, seen) or not _sits(one, schedule):
+    if session.boundary:
+        if is_behind(reviewed, session) or not _runs_as_planned(reviewed, schedule):
             return False
-        shorter = trimmed(one, seen)
+        shorter = trimmed(reviewed, session)
         if shorter is not plan:
-            again = plan_schedule.schedule_of(shorter, seen.machines, seen.first)
-            if isinstance(again, Schedule):
-                schedule, plan = again, _worth(shorter, one, seen)
-    found.keep(one, plan, schedule)
+            remaining = plan_schedule.schedule_of(shorter, session.machines, session.first)
+            if isinstance(remaining, Schedule):
+                schedule, plan = remaining, _with_utility(shorter, reviewed, session)
+    revision.keep(reviewed, plan, schedule)
     return True
 
 
-def _sits(one: PlanReview, schedule: Schedule) -> bool:
-    """Return True if those who stay are where the plan has them."""
-    wanted = one.wanted
-    assert wanted is not None  # noqa: S101 - asked only of those that have a schedule
+def _runs_as_planned(reviewed: PlanReview, schedule: Schedule) -> bool:
+    """Return True if the workers that stay are on the nodes of the plan."""
+    request = reviewed.request
+    assert request is not None  # noqa: S101 - called only for a review with a schedule
     there = schedule.workers.at(1)
-    staying = wanted.here[: sum(there.values())]
+    staying = request.current[: sum(there.values())]
     return all(staying.count(row) <= there.get(row, 0) for row in set(staying))
 
 
-def _planned_anew(one: PlanReview, found: Revision, seen: PricingSession) -> bool:
-    """Give the job the best plan for what is left of it, whatever it costs; say whether."""
-    if one.wanted is None:
+def _replan(reviewed: PlanReview, revision: Revision, session: PricingSession) -> bool:
+    """Replace the plan by the best one for the rest of the job at any price; False without room."""
+    if reviewed.request is None:
         return False
     schedule = stable_schedule.best_stable_schedule(
-        one.wanted,
-        found.state,
-        seen.params.admission,
-        elapsed=seen.elapsed,
+        reviewed.request,
+        revision.state,
+        session.parameters.admission,
+        elapsed=session.elapsed,
         least_payoff=_ANY,
     )
     if schedule is None:
         return False
     plan = changed(
-        one.planned.plan,
-        completion=schedule.completion_slot + seen.first - 1,
+        reviewed.owned.plan,
+        completion=schedule.completion_slot + session.first - 1,
         utility=schedule.utility,
         bill=schedule.bill,
-        spans=plan_schedule.spans_of(schedule, seen.machines, seen.first),
-        done=one.wanted.job.done,
-        since=seen.first,
+        spans=plan_schedule.spans_of(schedule, session.machines, session.first),
+        done=reviewed.request.job.done,
+        since=session.first,
     )
-    same = plan.spans == tuple(s for s in one.planned.plan.spans if s.last >= seen.first)
-    found.keep(one, one.planned.plan if same else plan, schedule)
+    same = plan.spans == tuple(s for s in reviewed.owned.plan.spans if s.last >= session.first)
+    revision.keep(reviewed, reviewed.owned.plan if same else plan, schedule)
     return True
 
 
-def _without(late: Sequence[PlanReview], cases: Sequence[PlanReview], found: Revision) -> Revision:
+def _without(
+    late: Sequence[PlanReview], reviews: Sequence[PlanReview], revision: Revision
+) -> Revision:
     """Return the plans without those of jobs that do not run yet."""
-    shut = {one.key for one in late}
-    again = Revision(admission.empty_state(found.state.cluster, found.state.bounds))
-    for one in cases:
-        entered = found.state.admitted.get(one.key)
-        if entered is not None and one.key not in shut:
-            again.keep(one, found.plans[one.key], entered[1])
-    return again
+    dropped = {reviewed.key for reviewed in late}
+    remaining = Revision(admission.empty_state(revision.state.cluster, revision.state.bounds))
+    for reviewed in reviews:
+        entered = revision.state.admitted.get(reviewed.key)
+        if entered is not None and reviewed.key not in dropped:
+            remaining.keep(reviewed, revision.plans[reviewed.key], entered[1])
+    return remaining
 
 
-def _empty(one: PlanReview, seen: PricingSession) -> SlotPlan:
+def _empty(reviewed: PlanReview, session: PricingSession) -> SlotPlan:
     """Return the plan of a job for which there is no room until the horizon."""
-    after = seen.first + seen.params.slot_time.horizon
-    plan = one.planned.plan
+    after = session.first + session.parameters.slot_time.horizon
+    plan = reviewed.owned.plan
     if not plan.spans:
         return changed(plan, completion=after)
-    done = plan.done if one.wanted is None else one.wanted.job.done
+    done = plan.done if reviewed.request is None else reviewed.request.job.done
     return changed(plan, spans=(), completion=after, utility=0.0, bill=0.0, done=done)
 
 
-def _worth(plan: SlotPlan, one: PlanReview, seen: PricingSession) -> SlotPlan:
-    """Return a plan that ends earlier, with what that is worth."""
-    assert one.wanted is not None  # noqa: S101 - asked only of those that have a schedule
-    job = one.wanted.job
-    return changed(plan, utility=job.utility.of(plan.completion - seen.first + 1 - job.arrival))
+def _with_utility(plan: SlotPlan, reviewed: PlanReview, session: PricingSession) -> SlotPlan:
+    """Return a plan that ends earlier, with the utility of that."""
+    assert reviewed.request is not None  # noqa: S101 - called only for a review with a schedule
+    job = reviewed.request.job
+    return changed(plan, utility=job.utility.of(plan.completion - session.first + 1 - job.arrival))
 
 
-def _density(one: PlanReview) -> tuple[bool, float, str]:
-    if one.wanted is None:
-        return (False, 0.0, one.key)
-    return (not one.runs, -admission.density(one.wanted.job, 1), one.key)
+def _density(reviewed: PlanReview) -> tuple[bool, float, str]:
+    if reviewed.request is None:
+        return (False, 0.0, reviewed.key)
+    return (not reviewed.runs, -admission.density(reviewed.request.job, 1), reviewed.key)

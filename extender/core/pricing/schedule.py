@@ -43,7 +43,7 @@ class Steps:
 def by_worker_slots(job: TrainingJob, most_units: int, most_idle_share: float) -> Steps:
     """Return steps of ``unit`` worker-slots: the smallest that keeps to both limits.
 
-    Work that is no multiple of the unit is rounded up here and trimmed from the schedule found.
+    Work that is no multiple of the unit is rounded up here and trimmed from the schedule.
 
     Args:
         job: The job.
@@ -100,8 +100,8 @@ def best_schedule(
     Args:
         job: The job; demands in the units of the cluster.
         cluster: The machines.
-        promised: What of them is promised.
-        bounds: Between which prices they cost.
+        promised: Promised amounts of them.
+        bounds: Lowest and highest prices.
         params: How exactly to search.
         start: First slot that may be used, if it is after the arrival.
         least_payoff: The payoff must be above this.
@@ -122,7 +122,7 @@ def best_schedule(
         return tables[-1].costs
 
     first = max(job.arrival, start)
-    found = slot_search.steps_by_slot(
+    steps_by_slot = slot_search.steps_by_slot(
         job,
         steps.target,
         _idle_costs(job, bounds, steps),
@@ -131,11 +131,11 @@ def best_schedule(
         horizon=cluster.horizon,
         least_payoff=least_payoff,
     )
-    return None if found is None else _schedule(job, steps, tables, found)
+    return None if steps_by_slot is None else _schedule(job, steps, tables, steps_by_slot)
 
 
 def steps_of(job: TrainingJob, params: SlotParameters) -> Steps:
-    """Return in which steps the job's schedule is searched."""
+    """Return the steps in which the job's schedule is searched."""
     if params.granularity is Granularity.CHUNKS:
         return by_chunks(job)
     return by_worker_slots(job, params.most_units, params.most_idle_share)
@@ -143,7 +143,7 @@ def steps_of(job: TrainingJob, params: SlotParameters) -> Steps:
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """What slots in a row offer, and what 0, 1, 2, … steps cost in each, (S, steps)."""
+    """Offers of slots in a row, and the cost of 0, 1, 2, … steps in each, (S, steps)."""
 
     workers: Offers
     servers: Offers
@@ -155,10 +155,10 @@ def _table(
 ) -> _Table:
     low, high = bounds.log_low_workers, bounds.log_high_workers
     most = int(steps.workers[-1])
-    workers = slot_offers.offers_of(promised.workers, rows, job.worker, low, high, most)
+    workers = slot_offers.offers_of(promised.workers, rows, job.worker, low, high, most=most)
     low, high = bounds.log_low_servers, bounds.log_high_servers
     most = int(steps.servers[-1])
-    servers = slot_offers.offers_of(promised.servers, rows, job.server, low, high, most)
+    servers = slot_offers.offers_of(promised.servers, rows, job.server, low, high, most=most)
     costs = workers.costs[:, steps.workers] + servers.costs[:, steps.servers]
     costs[:, (steps.workers > 0) & (steps.workers < job.least_workers)] = np.inf
     return _Table(workers, servers, costs)
@@ -171,10 +171,10 @@ def _idle_costs(job: TrainingJob, bounds: Bounds, steps: Steps) -> FloatVector:
     return costs
 
 
-def _schedule(job: TrainingJob, steps: Steps, tables: list[_Table], found: list[int]) -> Schedule:
+def _schedule(job: TrainingJob, steps: Steps, tables: list[_Table], by_slot: list[int]) -> Schedule:
     """Return the schedule with so many steps in each slot."""
     first = tables[0].workers.first
-    counts = steps.workers[found]
+    counts = steps.workers[by_slot]
     worker_costs = np.concatenate([table.workers.costs for table in tables])[: len(counts)]
     server_costs = np.concatenate([table.servers.costs for table in tables])[: len(counts)]
     if steps.unit > 1:

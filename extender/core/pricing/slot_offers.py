@@ -1,4 +1,4 @@
-"""What each slot offers a job: its machines by rising price, and how many workers each takes."""
+"""Offers of the slots to a job: machines by rising price, and how many pods each has room for."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -20,8 +20,8 @@ class Offers:
     Attributes:
         first: The slot of row 0.
         order: Machines of each slot by rising price, equal ones by their row, (S, M).
-        counts: How many each takes in that order, up to ``most`` in a slot, (S, M).
-        costs: What the first 0, 1, …, ``most`` cost together, (S, most + 1); +inf beyond room.
+        counts: Pods that each has room for in that order, up to ``most`` in a slot, (S, M).
+        costs: Price of the first 0, 1, …, ``most`` pods together, (S, most + 1); +inf beyond room.
     """
 
     first: int
@@ -29,11 +29,11 @@ class Offers:
     counts: IntMatrix
     costs: FloatMatrix
 
-    def allocation(self, row: int, wanted: int) -> tuple[IntVector, IntVector]:
-        """Return machines and counts of the ``wanted`` cheapest in the slot of ``row``."""
+    def cheapest(self, row: int, pods: int) -> tuple[IntVector, IntVector]:
+        """Return machines and counts of the ``pods`` cheapest in the slot of ``row``."""
         counts = self.counts[row]
         before = counts.cumsum() - counts
-        taken = np.clip(wanted - before, 0, counts)
+        taken = np.clip(pods - before, 0, counts)
         used = taken > 0
         return self.order[row][used], taken[used]
 
@@ -54,7 +54,7 @@ def prices(
 def unit_prices(
     pool: Pool, rows: slice, demand: tuple[float, ...], lows: FloatVector, highs: FloatVector
 ) -> FloatMatrix:
-    """Return what one pod costs on every machine in the slots of ``rows``, (S, M).
+    """Return the price of one pod on every machine in the slots of ``rows``, (S, M).
 
     Added up resource by resource, so that equal machines cost the same to the last bit.
     """
@@ -66,11 +66,11 @@ def unit_prices(
     return price
 
 
-def rooms(pool: Pool, rows: slice, demand: tuple[float, ...], most: int) -> FloatMatrix:
+def free_pods(pool: Pool, rows: slice, demand: tuple[float, ...], most: int) -> FloatMatrix:
     """Return how many pods each machine can take in the slots of ``rows``, (S, M), ≤ ``most``.
 
     Source:
-        Bao, Peng, Wu, Li, INFOCOM 2018, (30), (31); resources not asked for do not count.
+        Bao, Peng, Wu, Li, INFOCOM 2018, (30), (31); resources that are not requested do not count.
     """
     room = np.full(pool.used[0, rows].shape, float(most))
     for r, amount in enumerate(demand):
@@ -88,11 +88,12 @@ def offers_of(
     demand: tuple[float, ...],
     lows: FloatVector,
     highs: FloatVector,
+    *,
     most: int,
 ) -> Offers:
-    """Return what the slots of ``rows`` offer to up to ``most`` pods of ``demand`` a slot."""
+    """Return the offers of the slots of ``rows`` to up to ``most`` pods of ``demand`` a slot."""
     price = unit_prices(pool, rows, demand, lows, highs)
-    return arranged(rows.start + 1, price, rooms(pool, rows, demand, most), most)
+    return arranged(rows.start + 1, price, free_pods(pool, rows, demand, most), most)
 
 
 def arranged(first: int, price: FloatMatrix, room: FloatMatrix, most: int) -> Offers:
@@ -101,7 +102,7 @@ def arranged(first: int, price: FloatMatrix, room: FloatMatrix, most: int) -> Of
     order = price.argsort(axis=1, kind="stable")
     at = order + np.arange(0, slots * machines, max(1, machines))[:slots, None]
     upto = np.minimum(room.take(at).cumsum(axis=1), most)
-    # A pod costs its machine's price: first nothing, in the end infinity where none fits.
+    # Each pod costs its machine's price: first nothing, in the end a pod without room.
     each = np.empty((slots, machines + 2))
     each[:, 0], each[:, 1:-1], each[:, -1] = 0.0, price.take(at), np.inf
     times = np.ones(each.shape, dtype=np.int64)
@@ -111,14 +112,14 @@ def arranged(first: int, price: FloatMatrix, room: FloatMatrix, most: int) -> Of
     return Offers(first, order, times[:, 1:-1], marginal.cumsum(axis=1))
 
 
-def cheapest_allocation(offers: list[Offers], wanted: IntVector) -> Allocation:
-    """Return the cheapest allocation of ``wanted`` pods in each slot from the first offer's on."""
+def cheapest_allocation(offers: list[Offers], counts: IntVector) -> Allocation:
+    """Return the cheapest machines for ``counts`` pods in each slot from the first offer's on."""
     slots, machines, each = [_NONE], [_NONE], [_NONE]
-    left = iter(wanted.tolist())
+    left = iter(counts.tolist())
     for offer in offers:
         for row, count in zip(range(len(offer.costs)), left, strict=False):
             if count:
-                there, taken = offer.allocation(row, count)
+                there, taken = offer.cheapest(row, count)
                 slots.append(np.full(len(there), offer.first + row, dtype=np.int64))
                 machines.append(there)
                 each.append(taken)

@@ -36,7 +36,7 @@ class Forward:
         self._target = target
         self._most = most
         self._reach = 0
-        # In front of best[0] stand +inf: fewer than no steps cannot be done.
+        # In front of best[0] lies +inf: fewer than no steps cannot be done.
         self._best = np.full(most + target + 1, np.inf)
         self._best[most] = 0.0
         step = self._best.itemsize
@@ -57,7 +57,7 @@ class Forward:
         self._slots.append((before, costs[: most + 1]))
         if most:
             end = min(self._target, self._reach + most)
-            # Row d of what was there earlier holds, at c, the cost of c - d steps.
+            # Row d of the earlier costs holds, at c, the cost of c - d steps.
             totals = self._totals[: most + 1, : end + 1]
             np.add(self._earlier[: most + 1, : end + 1], costs[: most + 1, None], out=totals)
             totals.min(axis=0, out=self._best[self._most : self._most + end + 1])
@@ -83,7 +83,7 @@ class Forward:
 
 
 def least_cost(costs: FloatVector, target: int) -> float:
-    """Return what ``target`` steps cost in as many slots as one likes, d of them ``costs[d]``."""
+    """Return the cost of ``target`` steps in any number of slots, d of them at ``costs[d]``."""
     best = np.full(target + 1, np.inf)
     best[0] = 0.0
     for steps in range(1, target + 1):
@@ -93,7 +93,7 @@ def least_cost(costs: FloatVector, target: int) -> float:
 
 
 _FIRST_BLOCK: Final = 16
-"""Slots whose offers are looked at first, at least."""
+"""Slots in the first block at least."""
 
 
 def steps_by_slot(
@@ -108,15 +108,15 @@ def steps_by_slot(
 ) -> list[int] | None:
     """Return how many steps each slot from ``first`` to the best end does; None if none pays.
 
-    No slot is looked at in which even the bill of an empty cluster would leave no more than the
-    best payoff so far: utilities never rise, so no later slot could either.
+    The search ends at the slot in which even the bill of an empty cluster would leave no more than
+    the best payoff so far: utilities never rise, so no later slot could pay more.
 
     Args:
         job: The job.
         target: Steps in all.
-        idle_costs: What 0, 1, 2, … steps cost in a slot in which nothing is promised.
+        idle_costs: Cost of 0, 1, 2, … steps in a slot in which nothing is promised.
         costs: Rows of slots → the same for each of them, (S, steps), +inf beyond a slot's room.
-            Asked for rows that follow each other, so that a search that ends early asks for few.
+            Called for rows that follow each other, so that a search that ends early needs few.
         first: First slot that may be used.
         horizon: T.
         least_payoff: The payoff must be above this.
@@ -132,10 +132,10 @@ def steps_by_slot(
     programme = Forward(target, most)
     best, end = least_payoff, 0
     for block, rows in enumerate(_blocks(first, last, job.least_slots)):
-        if block == 1:  # The search is long: the exact bill is worth its time now.
+        if block == 1:  # a long search: computing the exact bill pays now
             least_bill = least_cost(idle_costs, target)
         table = costs(rows)
-        # Up to the last step there is room for; fewer may be impossible for a job of many workers.
+        # up to the last step with room; fewer may be impossible for a job of many workers
         rooms = (table.shape[1] - np.isfinite(table)[:, ::-1].argmax(axis=1)).tolist()
         for slot, (row, room) in enumerate(zip(table, rooms, strict=True), rows.start + 1):
             utility = job.utility.of(slot - job.arrival)

@@ -1,7 +1,7 @@
 """Machines over time slots: their capacity, committed amounts, and schedules on them.
 
 Amounts are divided by the largest machine's, resource by resource, so that prices add like with
-like: ``units`` returns the divisors, for machines and jobs alike (docs/policies/schedule.md).
+like: ``units`` returns the divisors of machines and jobs alike (docs/policies/schedule.md).
 """
 
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ class Allocation:
     Attributes:
         slots: Slot of the entry, from 1; never falls.
         machines: Row of the machine in its pool; no machine twice in a slot.
-        counts: How many there, at least 1.
+        counts: Pods there, at least 1.
     """
 
     slots: IntVector
@@ -56,8 +56,8 @@ class Allocation:
         """Return the entries of this slot and later ones."""
         return self._only(self.slots >= slot)
 
-    def _only(self, wanted: NDArray[np.bool_]) -> "Allocation":
-        return Allocation(self.slots[wanted], self.machines[wanted], self.counts[wanted])
+    def _only(self, mask: NDArray[np.bool_]) -> "Allocation":
+        return Allocation(self.slots[mask], self.machines[mask], self.counts[mask])
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class Schedule:
     Attributes:
         payoff: Utility minus bill, the right side of (20).
         utility: f(completion - arrival).
-        bill: What its resources cost at the prices of the moment, over all slots.
+        bill: Price of its resources over all slots, at the prices of the moment.
         completion_slot: Last slot with a worker.
         workers: y, on worker machines.
         servers: z, on server machines; on worker machines where ``colocated``.
@@ -99,8 +99,8 @@ class SlotCluster:
         horizon: T, the last slot; slots count from 1.
         network: Column of the network's bandwidth, which a job on one machine does not use; None:
             there is no such column.
-        common: The machines of both kinds are the same ones, row by row: what workers take,
-            servers lack.
+        common: Whether both kinds of machines are the same ones, row by row, so that workers and
+            servers compete.
     """
 
     worker_capacity: FloatMatrix
@@ -111,7 +111,7 @@ class SlotCluster:
 
 
 def units(worker_capacity: FloatMatrix, server_capacity: FloatMatrix) -> FloatVector:
-    """Return what the largest machine of either pool has, by resource; 1 where none has any."""
+    """Return the amounts of the largest machine of either pool; 1 where no machine has any."""
     largest = np.maximum(worker_capacity.max(axis=0), server_capacity.max(axis=0))
     return np.where(largest > 0, largest, 1.0)
 
@@ -136,11 +136,11 @@ def in_units(job: TrainingJob, by: FloatVector) -> TrainingJob:
 
 
 class Pool:
-    """Machines of one kind over the slots. Whoever made the ``Promised`` around it owns it.
+    """Machines of one kind over the slots; changed only by the ``Commitments`` that hold it.
 
     Attributes:
         capacity: (R, M).
-        used: What is promised, (R, T, M): the machines of one slot lie together.
+        used: Promised amounts, (R, T, M): the machines of one slot lie together.
     """
 
     def __init__(self, capacity: FloatMatrix, horizon: int) -> None:
@@ -149,21 +149,21 @@ class Pool:
         resources, machines = self.capacity.shape
         self.used: FloatCube = np.zeros((resources, horizon, machines))
 
-    def take(self, allocation: Allocation, demand: tuple[float, ...], sign: float = 1.0) -> None:
+    def take(self, pods: Allocation, demand: tuple[float, ...], sign: float = 1.0) -> None:
         """Promise ``demand`` for each pod of the allocation; ``sign`` -1 gives it back."""
         for resource, amount in enumerate(demand):
             if amount:
                 used = self.used[resource]
-                used[allocation.slots - 1, allocation.machines] += sign * amount * allocation.counts
+                used[pods.slots - 1, pods.machines] += sign * amount * pods.counts
                 if sign < 0:
                     np.maximum(used, 0.0, out=used)
 
 
 class Commitments:
-    """g and v: what of every machine is promised in every slot.
+    """g and v: the promised amounts of every machine in every slot.
 
-    Owned by the one who made it: ``take`` and ``give_back`` change it in place, because a copy of
-    all slots at each admission would cost more than the decision. ``copy`` for a second one.
+    ``take`` and ``give_back`` change them in place, because a copy of all slots at each admission
+    would cost more than the decision; so there is one owner, and ``copy`` for a second.
     """
 
     def __init__(self, cluster: SlotCluster) -> None:
@@ -177,20 +177,20 @@ class Commitments:
 
     @property
     def g(self) -> FloatCube:
-        """What is promised of the worker machines, (T, H, R); a view."""
+        """Promised amounts of the worker machines, (T, H, R); a view."""
         return self.workers.used.transpose(1, 2, 0)
 
     @property
     def v(self) -> FloatCube:
-        """What is promised of the server machines, (T, K, R); a view."""
+        """Promised amounts of the server machines, (T, K, R); a view."""
         return self.servers.used.transpose(1, 2, 0)
 
     def take(self, job: TrainingJob, schedule: Schedule) -> None:
-        """Promise the job what its schedule uses: lines 7 and 9 of Algorithm 1."""
+        """Promise the amounts of the job's schedule: lines 7 and 9 of Algorithm 1."""
         self._add(job, schedule, 1.0)
 
     def give_back(self, job: TrainingJob, schedule: Schedule) -> None:
-        """Free what the schedule uses."""
+        """Free the amounts of the job's schedule."""
         self._add(job, schedule, -1.0)
 
     def copy(self) -> "Commitments":

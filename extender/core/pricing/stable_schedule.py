@@ -1,11 +1,12 @@
-"""The best schedule that can be followed: nobody moves from slot to slot, no node is taken twice.
+"""The best schedule that can be carried out: no pod moves from slot to slot.
 
-The paper's schedule (``admission``) may put a job on other machines in every slot. First each
-worker gets a machine on which it stays (``machine_assignment``). If that cannot be done, the job is
-offered only what every machine has left in all slots of a stretch: there everybody can stay. At
-last it is offered the same number of workers in slots in a row, wherever machines are free.
+The paper's schedule (``admission``) may use other machines in every slot. First the machines are
+assigned so that each worker stays where it is (``machine_assignment``). If that is not possible,
+the job is offered only what every machine has free in all slots of a stretch, where all workers can
+stay. At last it is offered the same number of workers in slots in a row (``rigid_schedules``).
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -20,12 +21,12 @@ from extender.core.pricing.slots import Allocation, Commitments, FloatCube, Pool
 from extender.core.pricing.training_job import ROUNDING, TrainingJob
 
 GRACE: Final = 0.05
-"""Part of a slot that may have passed before what begins in it has lost something: starting takes
-that long anyway."""
+"""Part of a slot that may be over without a loss for what begins in it: starting takes that long
+anyway."""
 _MOST_TRIES: Final = 32
-_MOST_WIDTHS: Final = 16
+_MOST_WORKER_COUNTS: Final = 16
 _NOWHERE: Final = np.zeros(0, dtype=np.int64)
-_NO_ALLOCATION: Final = Allocation(_NOWHERE, _NOWHERE, _NOWHERE)
+_NOTHING: Final = Allocation(_NOWHERE, _NOWHERE, _NOWHERE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,153 +35,197 @@ class ScheduleRequest:
 
     Attributes:
         job: The job, in the units of the machines.
-        usable: Rows on which its workers may run.
-        usable_servers: Rows on which its parameter servers may run.
-        changes: Whether its workers may leave and come back from slot to slot.
-        here: Rows of the workers that run, by index.
-        here_servers: Rows of the servers that run.
+        usable: Machines on which its workers may run.
+        usable_servers: Machines on which its parameter servers may run.
+        can_change: Whether its workers may leave and come back from slot to slot.
+        current: Machines of the workers that run, by index.
+        current_servers: Machines of the servers that run.
     """
 
     job: TrainingJob
     usable: BoolVector
     usable_servers: BoolVector
-    changes: bool
-    here: tuple[int, ...] = ()
-    here_servers: tuple[int, ...] = ()
+    can_change: bool
+    current: tuple[int, ...] = ()
+    current_servers: tuple[int, ...] = ()
 
 
 def best_stable_schedule(
-    wanted: ScheduleRequest,
+    request: ScheduleRequest,
     state: SlotState,
     params: AdmissionParameters,
     *,
     elapsed: float = 0.0,
     least_payoff: float = 0.0,
 ) -> Schedule | None:
-    """Return the schedule with the largest payoff that was found; None if none can be followed.
+    """Return the schedule with the largest payoff; None if the search finds none.
 
     Slot 1 is the present one.
 
     Args:
-        wanted: The job.
-        state: What is promised; only read.
+        request: The job.
+        state: Promised amounts; not changed.
         params: How jobs are admitted.
         elapsed: Part of the present slot that is over: what runs in it does so much less.
         least_payoff: The payoff must be above this.
     """
-    one = wanted
+    open_state = _without_unusable(request, state)
+    search = _Search(request, state, open_state, params, least_payoff)
+    attempt = search
     for _ in range(3):
-        found = _best(one, state, params, 1, least_payoff)
-        lost = elapsed * _workers_at(found, 1) if elapsed > GRACE else 0.0
-        missing = wanted.job.whole_work * (1.0 - wanted.job.done) + lost
-        if found is None or found.workers.total + ROUNDING >= missing:
-            return found
-        done = wanted.job.done - lost / wanted.job.whole_work
-        one = replace(wanted, job=replace(wanted.job, done=done))
-    return None if wanted.here else _best(wanted, state, params, 2, least_payoff)
+        schedule = attempt.best(1)
+        lost = elapsed * _workers_at(schedule, 1) if elapsed > GRACE else 0.0
+        missing = request.job.whole_work * (1.0 - request.job.done) + lost
+        if schedule is None or schedule.workers.total + ROUNDING >= missing:
+            return schedule
+        done = request.job.done - lost / request.job.whole_work
+        longer = replace(request, job=replace(request.job, done=done))
+        attempt = replace(search, request=longer)
+    return None if request.current else search.best(2)
 
 
 def _workers_at(schedule: Schedule | None, slot: int) -> int:
     return 0 if schedule is None else sum(schedule.workers.at(slot).values())
 
 
-def _best(
-    wanted: ScheduleRequest,
-    state: SlotState,
-    params: AdmissionParameters,
-    start: int,
-    least_payoff: float,
-) -> Schedule | None:
-    open_state = _without_unusable(wanted, state)
-    if not wanted.changes:
-        return _unchanging(wanted, state, open_state, start, least_payoff)
-    found = admission.offer(
-        wanted.job, open_state, params, start=start, least_payoff=least_payoff
-    ).schedule
-    if found is None:
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """The search for one job.
+
+    Attributes:
+        request: The job.
+        state: Promised amounts.
+        open_state: The same, with machines that the job may not use full.
+        params: How jobs are admitted.
+        least_payoff: The payoff must be above this.
+    """
+
+    request: ScheduleRequest
+    state: SlotState
+    open_state: SlotState
+    params: AdmissionParameters
+    least_payoff: float
+
+    def best(self, start: int) -> Schedule | None:
+        """Return the best schedule from slot ``start`` on."""
+        if not self.request.can_change:
+            return self.rigid(start)
+        schedule = self._offer(self.request.job, self.open_state, start)
+        if schedule is None:
+            return None
+        counts = schedule.workers.by_slot()
+        return (
+            self._assigned(counts, (schedule.workers, schedule.servers))
+            or self._in_stretches(schedule)
+            or self.rigid(start)
+            or self._after_pause()
+        )
+
+    def _offer(self, job: TrainingJob, state: SlotState, start: int) -> Schedule | None:
+        return admission.offer(
+            job, state, self.params, start=start, least_payoff=self.least_payoff
+        ).schedule
+
+    def rigid(self, start: int) -> Schedule | None:
+        """Return the best schedule with the same workers in slots in a row."""
+        request, job = self.request, self.request.job
+        starts = (max(start, job.arrival), self.state.cluster.horizon)
+        worker_counts = _worker_counts(job)
+        if request.current:
+            starts = (1, 1)
+            worker_counts = [min(max(len(request.current), job.least_workers), job.chunks)]
+        schedules = rigid_schedules.by_payoff(
+            job, self.open_state, worker_counts, starts, self.least_payoff
+        )
+        for rigid in itertools.islice(schedules, _MOST_TRIES):
+            if schedule := self._assigned(rigid.counts, (rigid.cheapest, _NOTHING)):
+                return schedule
         return None
-    counts = found.workers.by_slot()
-    settled = _settled(wanted, state, counts, (found.workers, found.servers), least_payoff)
-    return (
-        settled
-        or _level(wanted, state, open_state, params, found, least_payoff)
-        or _unchanging(wanted, state, open_state, start, least_payoff)
-        or _elsewhere(wanted, state, open_state, least_payoff)
-    )
 
+    def _after_pause(self) -> Schedule | None:
+        """Return the best schedule of a running job that pauses first and may return anywhere."""
+        if not self.request.current:
+            return None
+        paused = replace(self.request, current=(), current_servers=())
+        return replace(self, request=paused).rigid(2)
 
-def _unchanging(
-    wanted: ScheduleRequest,
-    state: SlotState,
-    open_state: SlotState,
-    start: int,
-    least_payoff: float,
-) -> Schedule | None:
-    job, horizon = wanted.job, state.cluster.horizon
-    starts, widths = (max(start, job.arrival), horizon), _widths(job)
-    if wanted.here:
-        starts, widths = (1, 1), [min(max(len(wanted.here), job.least_workers), job.chunks)]
-    tries = rigid_schedules.by_payoff(job, open_state, widths, starts, least_payoff)
-    for _, one in zip(range(_MOST_TRIES), tries, strict=False):
-        likes = (one.likes, _NO_ALLOCATION)
-        if settled := _settled(wanted, state, one.counts, likes, least_payoff):
-            return settled
-    return None
-
-
-def _elsewhere(
-    wanted: ScheduleRequest, state: SlotState, open_state: SlotState, least_payoff: float
-) -> Schedule | None:
-    """Search for a job that runs as if it paused first: then it may come back anywhere."""
-    if not wanted.here:
+    def _in_stretches(self, unassigned: Schedule) -> Schedule | None:
+        """Return a schedule in slots in which every machine offers the same all the time."""
+        first = int(unassigned.workers.slots[0])
+        for last in _last_slots(first, unassigned.completion_slot, self.state.cluster.horizon):
+            level = _level_state(self.open_state, first, last)
+            servers, job = _NOTHING, self.request.job
+            if self.state.cluster.common and job.fixed_servers:
+                assigned = self._fixed_servers(level, first, last)
+                if assigned is None:
+                    continue
+                servers = assigned
+                level.promised.workers.take(servers, job.server)
+                job = replace(job, fixed_servers=0)
+            offered = self._offer(job, level, first)
+            if offered is None:
+                continue
+            counts = offered.workers.by_slot()
+            if schedule := self._assigned(counts, (offered.workers, servers)):
+                return schedule
         return None
-    paused = replace(wanted, here=(), here_servers=())
-    return _unchanging(paused, state, open_state, 2, least_payoff)
+
+    def _fixed_servers(self, state: SlotState, first: int, last: int) -> Allocation | None:
+        counts = dict.fromkeys(range(first, last + 1), self.request.job.fixed_servers or 0)
+        free = _free(state.promised.servers)
+        servers = _servers(self.request, state, counts, _NOTHING, free)
+        if not machine_assignment.assign_machines([servers], 1):
+            return None
+        return servers.allocation()
+
+    def _assigned(
+        self, counts: Counts, preferred: tuple[Allocation, Allocation]
+    ) -> Schedule | None:
+        """Return the schedule with so many workers in each slot at its true bill.
+
+        None if some pod gets no machine, or if it does not pay.
+
+        Args:
+            counts: Workers by slot.
+            preferred: Machines of the workers and of the servers that are taken first.
+        """
+        request, state, job = self.request, self.state, self.request.job
+        served = {slot: job.servers_for(count) for slot, count in counts.items()}
+        free = _free(state.promised.workers)
+        free_for_servers = free if state.cluster.common else _free(state.promised.servers)
+        servers = _servers(request, state, served, preferred[1], free_for_servers)
+        workers = _workers(request, state, counts, preferred[0], free)
+        if not machine_assignment.assign_machines([servers, workers], 1):
+            return None
+        bill = sum(_bill(role) for role in (workers, servers))
+        end = max(slot for slot, count in counts.items() if count)
+        utility = job.utility.of(end - job.arrival)
+        if utility - bill <= self.least_payoff:
+            return None
+        return Schedule(
+            payoff=utility - bill,
+            utility=utility,
+            bill=bill,
+            completion_slot=end,
+            workers=workers.allocation(),
+            servers=servers.allocation(),
+        )
 
 
-def _widths(job: TrainingJob) -> list[int]:
+def _worker_counts(job: TrainingJob) -> list[int]:
     """Return numbers of workers between the least and the most, not too many."""
-    step = max(1, -(-(job.chunks - job.least_workers) // _MOST_WIDTHS))
+    step = max(1, -(-(job.chunks - job.least_workers) // _MOST_WORKER_COUNTS))
     return sorted({*range(job.least_workers, job.chunks + 1, step), job.chunks})
 
 
-def _level(
-    wanted: ScheduleRequest,
-    state: SlotState,
-    open_state: SlotState,
-    params: AdmissionParameters,
-    found: Schedule,
-    least_payoff: float,
-) -> Schedule | None:
-    """Search in stretches of slots in which every machine offers the same all the time."""
-    first = int(found.workers.slots[0])
-    for last in _lasts(first, found.completion_slot, state.cluster.horizon):
-        flat = _flat(open_state, first, last)
-        likes, job = _NO_ALLOCATION, wanted.job
-        if state.cluster.common and job.fixed_servers:
-            reserved = _servers(wanted, flat, first, last)
-            if reserved is None:
-                continue
-            likes = reserved
-            flat.promised.workers.take(likes, job.server)
-            job = replace(job, fixed_servers=0)
-        again = admission.offer(job, flat, params, start=first, least_payoff=least_payoff).schedule
-        if again is None:
-            continue
-        counts = again.workers.by_slot()
-        if settled := _settled(wanted, state, counts, (again.workers, likes), least_payoff):
-            return settled
-    return None
-
-
-def _lasts(first: int, last: int, horizon: int) -> Iterator[int]:
+def _last_slots(first: int, last: int, horizon: int) -> Iterator[int]:
     yield from sorted({last, min(horizon, 2 * last - first + 1), horizon})
 
 
-def _flat(state: SlotState, first: int, last: int) -> SlotState:
-    """Return a state in which a machine has in all of the slots what it has in the worst of them.
+def _level_state(state: SlotState, first: int, last: int) -> SlotState:
+    """Return a state in which a machine has the same free in all slots: the least of any of them.
 
-    Outside of them nothing is left.
+    Outside of the slots nothing is free.
     """
     promised = state.promised.copy()
     for pool in {id(pool): pool for pool in (promised.workers, promised.servers)}.values():
@@ -190,64 +235,49 @@ def _flat(state: SlotState, first: int, last: int) -> SlotState:
     return SlotState(state.cluster, state.bounds, promised)
 
 
-def _servers(wanted: ScheduleRequest, state: SlotState, first: int, last: int) -> Allocation | None:
-    counts = dict.fromkeys(range(first, last + 1), wanted.job.fixed_servers or 0)
-    kind = _kind(wanted, state, counts, _NO_ALLOCATION, _free(state.promised.servers), servers=True)
-    return kind.allocation() if machine_assignment.assign_machines([kind], 1) else None
+def _bill(role: RoleAssignment) -> float:
+    return float(sum(role.prices[slot - 1, m] * n for (slot, m), n in role.taken.items()))
 
 
-def _settled(
-    wanted: ScheduleRequest,
+def _workers(
+    request: ScheduleRequest,
     state: SlotState,
     counts: Counts,
-    likes: tuple[Allocation, Allocation],
-    least_payoff: float,
-) -> Schedule | None:
-    """Return the schedule with so many workers in each slot, all placed, at its true bill."""
-    job, promised = wanted.job, state.promised
-    served = {slot: job.servers_for(count) for slot, count in counts.items()}
-    free = _free(promised.workers)
-    also = free if state.cluster.common else _free(promised.servers)
-    servers = _kind(wanted, state, served, likes[1], also, servers=True)
-    workers = _kind(wanted, state, counts, likes[0], free, servers=False)
-    if not machine_assignment.assign_machines([servers, workers], 1):
-        return None
-    bill = sum(_bill(kind) for kind in (workers, servers))
-    end = max(slot for slot, count in counts.items() if count)
-    utility = job.utility.of(end - job.arrival)
-    if utility - bill <= least_payoff:
-        return None
-    allocation = workers.allocation(), servers.allocation()
-    return Schedule(utility - bill, utility, bill, end, *allocation)
-
-
-def _bill(kind: RoleAssignment) -> float:
-    return float(sum(kind.prices[slot - 1, m] * n for (slot, m), n in kind.taken.items()))
-
-
-def _kind(
-    wanted: ScheduleRequest,
-    state: SlotState,
-    counts: Counts,
-    likes: Allocation,
+    preferred: Allocation,
     free: FloatCube,
-    *,
-    servers: bool,
 ) -> RoleAssignment:
-    job, bounds, promised = wanted.job, state.bounds, state.promised
-    pool = promised.servers if servers else promised.workers
-    low = bounds.log_low_servers if servers else bounds.log_low_workers
-    high = bounds.log_high_servers if servers else bounds.log_high_workers
-    demand = job.server if servers else job.worker
-    everything = slice(0, state.cluster.horizon)
+    pool, demand = state.promised.workers, request.job.worker
+    low, high = state.bounds.log_low_workers, state.bounds.log_high_workers
+    every_slot = slice(0, state.cluster.horizon)
     return RoleAssignment(
         counts=counts,
         demand=demand,
         free=free,
-        usable=wanted.usable_servers if servers else wanted.usable,
-        prices=slot_offers.unit_prices(pool, everything, demand, low, high),
-        likes=likes,
-        here=wanted.here_servers if servers else wanted.here,
+        usable=request.usable,
+        prices=slot_offers.unit_prices(pool, every_slot, demand, low, high),
+        preferred=preferred,
+        current=request.current,
+    )
+
+
+def _servers(
+    request: ScheduleRequest,
+    state: SlotState,
+    counts: Counts,
+    preferred: Allocation,
+    free: FloatCube,
+) -> RoleAssignment:
+    pool, demand = state.promised.servers, request.job.server
+    low, high = state.bounds.log_low_servers, state.bounds.log_high_servers
+    every_slot = slice(0, state.cluster.horizon)
+    return RoleAssignment(
+        counts=counts,
+        demand=demand,
+        free=free,
+        usable=request.usable_servers,
+        prices=slot_offers.unit_prices(pool, every_slot, demand, low, high),
+        preferred=preferred,
+        current=request.current_servers,
     )
 
 
@@ -255,22 +285,22 @@ def _free(pool: Pool) -> FloatCube:
     return pool.capacity[:, None, :] - pool.used
 
 
-def _without_unusable(wanted: ScheduleRequest, state: SlotState) -> SlotState:
+def _without_unusable(request: ScheduleRequest, state: SlotState) -> SlotState:
     """Return the state in which machines that the job may not use are full.
 
-    Its servers may perhaps use others than its workers: so common machines come apart here.
+    Workers and servers may be allowed on different machines, so common pools are separated.
     """
-    if wanted.usable.all() and wanted.usable_servers.all():
+    if request.usable.all() and request.usable_servers.all():
         return state
     promised = Commitments(replace(state.cluster, common=False))
     promised.workers.used[:] = state.promised.workers.used
     promised.servers.used[:] = state.promised.servers.used
-    _fill(promised.workers, wanted.usable, wanted.here)
-    _fill(promised.servers, wanted.usable_servers, wanted.here_servers)
+    _fill(promised.workers, request.usable, request.current)
+    _fill(promised.servers, request.usable_servers, request.current_servers)
     return SlotState(promised.cluster, state.bounds, promised)
 
 
-def _fill(pool: Pool, usable: BoolVector, here: Sequence[int]) -> None:
-    shut = ~usable
-    shut[list(here)] = False
-    pool.used[:, :, shut] = pool.capacity[:, None, shut]
+def _fill(pool: Pool, usable: BoolVector, current: Sequence[int]) -> None:
+    closed = ~usable
+    closed[list(current)] = False
+    pool.used[:, :, closed] = pool.capacity[:, None, closed]

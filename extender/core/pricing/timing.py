@@ -1,7 +1,7 @@
 """Seconds of a step of a running job, measured from agents' reports.
 
 An interval runs from one reported step to a later one of the same pod, attempt and number of
-workers. All before the second reported step is warm-up. Losing the value costs the time until as
+workers. All before the second reported step is warm-up. Losing the state costs the time until as
 much is measured again.
 """
 
@@ -27,11 +27,11 @@ class StepReading(Struct, frozen=True):
     """The last step that an agent reported.
 
     Attributes:
-        pod: The pod that it is of.
+        pod: The pod.
         attempt: Of its training run.
-        workers: How many the job has.
+        workers: Workers of the job.
         step: The step.
-        at: When it was read, seconds since the epoch on the agent's clock.
+        at: Time of the agent's reading, seconds since the epoch on its clock.
         total: Steps of the whole run; None if not reported.
     """
 
@@ -48,7 +48,7 @@ class Timing(Struct, frozen=True):
 
     Attributes:
         last: Where the present interval began.
-        warm: It began after a step that was seen as it came.
+        warm: Whether it began with a step whose arrival was observed.
         intervals: Steps and seconds of each that has ended, the newest last.
     """
 
@@ -70,39 +70,39 @@ class Timing(Struct, frozen=True):
     def spread(self) -> float | None:
         """Standard error of that mean, as a part of it; None with fewer than two intervals.
 
-        Evaluations and checkpoints belong to the mean: they will come again. So it is the mean
-        that must be known well, not single steps that must be alike.
+        Evaluations and checkpoints belong to the mean, since they will come again: the mean must
+        be accurate, but single steps may differ.
 
         Source:
             W. G. Cochran, Sampling Techniques, 3rd ed. 1977, section 6.3: ratio estimates.
         """
         count, mean = len(self.intervals), self.seconds
-        if count < 2 or mean is None:  # noqa: PLR2004 - one alone says nothing of spread
+        if count < 2 or mean is None:  # noqa: PLR2004 - one has no spread
             return None
         squares = sum((s - mean * steps) ** 2 for steps, s in self.intervals)
         return math.sqrt(count / (count - 1) * squares) / (mean * self.steps)
 
 
-def followed(before: Timing | None, seen: StepReading, params: SlotTimeParameters) -> Timing:
-    """Return the timing with what was seen now.
+def updated(before: Timing | None, reading: StepReading, params: SlotTimeParameters) -> Timing:
+    """Return the timing with a new reading.
 
-    Intervals are long enough that those that are kept can hold all steps that are wanted.
+    Intervals are so long that the kept ones hold all steps that a result needs.
     """
-    if before is None or not _same_run(before.last, seen):
-        return Timing(seen)
-    if seen.step <= before.last.step or seen.at <= before.last.at:
+    if before is None or not _same_run(before.last, reading):
+        return Timing(reading)
+    if reading.step <= before.last.step or reading.at <= before.last.at:
         return before
     if not before.warm:
-        return Timing(seen, warm=True)
-    steps, seconds = seen.step - before.last.step, seen.at - before.last.at
+        return Timing(reading, warm=True)
+    steps, seconds = reading.step - before.last.step, reading.at - before.last.at
     if seconds < LEAST_SECONDS or steps * MOST_INTERVALS < params.profile_steps:
         return before
     intervals = (*before.intervals, (steps, seconds))[-MOST_INTERVALS:]
-    return replace(before, last=seen, intervals=intervals)
+    return replace(before, last=reading, intervals=intervals)
 
 
-def lacking(timing: Timing | None, params: SlotTimeParameters) -> str | None:
-    """Return what is missing before the time of a step counts as measured; None: nothing is."""
+def missing_for_result(timing: Timing | None, params: SlotTimeParameters) -> str | None:
+    """Return in words what a result still lacks; None if the time of a step is measured."""
     if timing is None:
         return "a step in the training's metrics: no agent has read one (shuntyard.io/metrics)"
     if not timing.last.total:
@@ -120,22 +120,21 @@ def lacking(timing: Timing | None, params: SlotTimeParameters) -> str | None:
 def result(
     timing: Timing | None, batches: int, params: SlotTimeParameters
 ) -> tuple[str | None, float | None]:
-    """Return what is missing, or else the seconds of a mini-batch."""
-    lacks = lacking(timing, params)
-    if lacks is not None or timing is None:
-        return lacks, None
-    found = batch_seconds(timing, batches)
-    if found is None or not training_spec.is_batch(found):
+    """Return what is missing in words, or else the seconds of a mini-batch."""
+    missing = missing_for_result(timing, params)
+    if missing is not None or timing is None:
+        return missing, None
+    seconds = batch_seconds(timing, batches)
+    if seconds is None or not training_spec.is_batch(seconds):
         total = timing.last.total
         return f"steps that fit the {batches} mini-batches of the training: of {total} steps", None
-    return None, found
+    return None, seconds
 
 
 def batch_seconds(timing: Timing, batches: int) -> float | None:
     """Return the seconds of a mini-batch on one worker, with push and pull; None if unknown.
 
-    A step is what the training's metrics call so. All steps together are all mini-batches, so that
-    it does not matter what that is.
+    A step is whatever the training's metrics count: all steps together are all mini-batches.
 
     Args:
         timing: Of the job.

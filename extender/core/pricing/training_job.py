@@ -1,4 +1,4 @@
-"""A training job as OASiS sees it: its work in worker-slots, its demands, its utility.
+"""A training job in the terms of OASiS: its work in worker-slots, its demands, its utility.
 
 Slots are inclusive and counted from 1: a job that arrives in slot a may run in a, and completing in
 the slot of its arrival has taken 0.
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from extender.core.cluster.utility import Utility
 
 ROUNDING = 1e-9
-"""A whole number of slots that is missed by so little is that number."""
+"""A number of slots this close to a whole number counts as that number."""
 
 
 @dataclass(frozen=True)
@@ -24,17 +24,17 @@ class TrainingJob:
         chunks: N, also the most workers at a time (a chunk is trained by one worker).
         batches: M, mini-batches of a chunk.
         batch_slots: σ = τ + 2e/b, slots one worker takes for a mini-batch with push and pull.
-        worker: w, what one worker asks for, in the columns of the pool and, for the prices to add
+        worker: w, requests of one worker, in the columns of the pool and, for the prices to add
             like with like, in its units (``extender.core.pricing.slots``).
-        server: s, what one parameter server asks for.
+        server: s, requests of one parameter server.
         worker_bandwidth: b, in the unit of ``server_bandwidth``.
         server_bandwidth: B.
         utility: f, of slots from arrival to completion.
         exchange_slots: 2e/b, the part of ``batch_slots`` that a faster network would shorten.
-        done: Share of the training that is done, at most 1; ``work`` is what is left. Below 0
+        done: Share of the training that is done, at most 1; ``work`` is the rest. Below 0
             where work is lost on the way.
         least_workers: Workers of a slot in which it runs at all; with fewer it rests.
-        fixed_servers: Servers it has in each slot in which it runs; None: as many as b and B ask.
+        fixed_servers: Servers it has in each slot in which it runs; None: as many as b and B need.
 
     Source:
         Bao, Peng, Wu, Li, INFOCOM 2018, table of notation; the last three are ours.
@@ -63,22 +63,22 @@ class TrainingJob:
 
     @property
     def work(self) -> int:
-        """W = ⌈E·N·M·σ⌉ worker-slots, of what is left."""
+        """W = ⌈E·N·M·σ⌉ worker-slots of the work that is left."""
         return max(1, math.ceil(self.whole_work * (1.0 - self.done) - ROUNDING))
 
     @property
     def least_slots(self) -> int:
-        """⌈E·M·σ⌉ = ⌈W/N⌉: how long what is left takes with N workers all the time."""
+        """⌈E·M·σ⌉ = ⌈W/N⌉: slots that the rest takes with N workers all the time."""
         return -(-self.work // self.chunks)
 
     @property
     def best_utility(self) -> float:
-        """What it is worth if it is never delayed: f of the least slots minus one."""
+        """Its utility without any delay: f of the least slots minus one."""
         return self.utility.of(self.least_slots - 1)
 
     @property
     def can_be_served(self) -> bool:
-        """Whether one server a worker is enough: (6) and (7) together ask for b ≤ B."""
+        """Whether one server a worker is enough: (6) and (7) together require b ≤ B."""
         if self.fixed_servers is not None:
             return True
         return self.worker_bandwidth <= self.server_bandwidth * (1.0 + ROUNDING)

@@ -58,7 +58,7 @@ class PassAttempts(Attempts):
         moved = self.moved.get(job.key, NO_REPLACEMENTS)
         held = migrations.with_held(job, moved.held)
         if moved.targets:
-            part = Part(held, migrations.without_reservations(table, moved.kept), moved.targets)
+            part = Part(held, migrations.without_reservations(table, moved.reserved), moved.targets)
             result = self._plan(part, value, planner.MIGRATION)
         else:
             within = self.shares.within(held)

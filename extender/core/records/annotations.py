@@ -1,10 +1,10 @@
 """Annotations that we write: one line of JSON on an owner, and the reservation on a pod.
 
-Controllers copy annotations to what they make, as a Deployment's to its ReplicaSets, and people
-copy manifests. So each record names its owner; on any other owner it is ignored. Nor can an owner
-say anything about a job of another namespace.
+Controllers copy annotations to the objects that they create (a Deployment to its ReplicaSets), and
+users copy manifests. So each record names its owner, and is ignored on any other. A record about a
+job of another namespace is an error.
 
-A reservation is always written with all its annotations, so that nothing old or foreign stays.
+A reservation is always written with all its annotations, so that no old or foreign one stays.
 """
 
 from collections.abc import Mapping
@@ -19,16 +19,16 @@ from shared.model import JobKey, Owner, Uid
 
 
 class OwnerRecord(Protocol):
-    """A word that says whose it is; empty: of the owner that carries it."""
+    """A record that names its owner."""
 
     @property
     def owner(self) -> Uid:
-        """Uid of the owner."""
+        """Uid of the owner; empty: the owner that carries it."""
         ...
 
     @property
     def job(self) -> JobKey:
-        """The job that it is about; empty: not said."""
+        """The job that it is about; empty: not named."""
         ...
 
 
@@ -39,25 +39,25 @@ _EXPECTED = "one line of JSON that we wrote"
 
 
 def read(owner: Owner, key: str, decoder: "msgspec.json.Decoder[RecordT]") -> RecordT | None:
-    """Return what an annotation says; None if the owner has none, or a copy of another's.
+    """Return the record in an annotation; None if the owner has none, or a copy of another's.
 
     Raises:
-        InputError: Something else has written there.
+        InputError: The annotation is not a record of ours.
     """
     text = owner.annotations.get(key)
     if text is None:
         return None
     try:
-        word = decoder.decode(text)
-    except (msgspec.MsgspecError, RecursionError):  # nested without end: whoever wrote it
+        record = decoder.decode(text)
+    except (msgspec.MsgspecError, RecursionError):  # any user may write deeply nested JSON
         raise InputError(f"annotation {key}", text, _EXPECTED) from None
-    if word.job and word.job.partition("/")[0] != owner.namespace:
-        raise InputError(f"job of annotation {key}", word.job, f"of namespace {owner.namespace}")
-    return word if word.owner in {"", owner.uid} else None
+    if record.job and record.job.partition("/")[0] != owner.namespace:
+        raise InputError(f"job of annotation {key}", record.job, f"of namespace {owner.namespace}")
+    return record if record.owner in {"", owner.uid} else None
 
 
 def release_annotations(command: ReleasePod) -> Mapping[str, str | None]:
-    """Return what a release writes; None takes an annotation away."""
+    """Return the annotations that a release writes; None removes one."""
     return {
         **_reservation(command.node, command.plan, command.plan_size, direct=command.direct),
         labels.DECISION: command.decision,
@@ -65,7 +65,7 @@ def release_annotations(command: ReleasePod) -> Mapping[str, str | None]:
 
 
 def rewrite_annotations(command: RewriteReservation) -> Mapping[str, str | None]:
-    """Return what names another node; a promised reservation becomes a written one thereby."""
+    """Return the annotations of a reservation that names another node."""
     return _reservation(command.node, command.plan, command.plan_size, direct=command.direct)
 
 

@@ -27,9 +27,9 @@ class ElasticOwner:
     """See the module.
 
     Attributes:
-        owner: The owner that says the number.
-        count: The number, and where it stands.
-        workers: Live workers in the order in which the owner removes them, the first goes first.
+        owner: The owner whose spec has the number of workers.
+        count: The number, and its field.
+        workers: Live workers in the order in which the owner removes them.
     """
 
     owner: Owner
@@ -38,30 +38,30 @@ class ElasticOwner:
 
 
 def elastic_owner(snapshot: Snapshot, job: Job) -> ElasticOwner | None:
-    """Return how the job is scaled; None if nobody who is known can, or several could.
+    """Return the owner that scales the job; None if no supported owner does, or several could.
 
-    Nor by an owner other than that whose annotations the job's wishes were read from.
+    Also None if it is not the owner whose annotations make the job's spec.
 
-    A job can consist of several owners, its parameter servers of one and its workers of another:
-    then it is the one whose pods are called workers.
+    A job can have several owners, one of its parameter servers and one of its workers: then it is
+    the owner of the pods with a worker role.
     """
     live = [m for m in job.members if m.state not in _GONE]
-    made = _by_owner(snapshot, live)
+    by_owner = _by_owner(snapshot, live)
     roles = worker_roles(m.role for m in live)
-    of_workers = [one for one in made if any(m.role in roles for m in one[2])]
-    candidates = of_workers or made
+    of_workers = [entry for entry in by_owner if any(m.role in roles for m in entry[2])]
+    candidates = of_workers or by_owner
     if len(candidates) != 1:
         return None
     ((owner, count, members),) = candidates
     if owner.uid != job.scaled_by:
-        return None  # its word was not read
+        return None  # its annotations were not read
     workers = [m for m in members if count.role in {"", m.role}]
     order = in_removal_order(workers)
     return None if order is None else ElasticOwner(owner, count, order)
 
 
 def in_removal_order(workers: Sequence[Member]) -> tuple[Member, ...] | None:
-    """Return workers of one owner, those first that it removes first; None: nobody knows."""
+    """Return workers of one owner in its removal order; None if the order is unknown."""
     kind = registry.resizable(workers[0].pod) if workers else None
     if kind is None:
         return None
@@ -72,22 +72,21 @@ def in_removal_order(workers: Sequence[Member]) -> tuple[Member, ...] | None:
 def _by_owner(
     snapshot: Snapshot, members: Iterable[Member]
 ) -> list[tuple[Owner, WorkerCount, list[Member]]]:
-    found: dict[Uid, tuple[Owner, WorkerCount, list[Member]]] = {}
+    entries: dict[Uid, tuple[Owner, WorkerCount, list[Member]]] = {}
     for member in members:
-        one = counted(above(snapshot, member.pod))
-        if one is not None:
-            found.setdefault(one[0].uid, (*one, []))[2].append(member)
-    return list(found.values())
+        owner_and_count = counted(above(snapshot, member.pod))
+        if owner_and_count is not None:
+            owner, _ = owner_and_count
+            entries.setdefault(owner.uid, (*owner_and_count, []))[2].append(member)
+    return list(entries.values())
 
 
 _ALL: Final = "all"
-
-
 _RANGED: Final[Slot[Kept[str, tuple[JobKey, ...]]]] = Slot(Kept)
 
 
 def jobs_with_range(snapshot: Snapshot) -> tuple[JobKey, ...]:
-    """Return the jobs of whose owners one states a range, in order of key.
+    """Return the jobs with an owner that states a range, in order of key.
 
     A pod without a controller is its own owner.
     """
@@ -95,18 +94,18 @@ def jobs_with_range(snapshot: Snapshot) -> tuple[JobKey, ...]:
     kept = snapshot.cache.of(_RANGED)
     held = kept.get(_ALL, source)
     if held is None:
-        held = _found(snapshot)
+        held = _read_jobs(snapshot)
         kept.put(_ALL, source, held)
     return held
 
 
-def _found(snapshot: Snapshot) -> tuple[JobKey, ...]:
-    owners = {owner.uid for owner in snapshot.owners if _states(owner)}
-    found = (key for key, pods in snapshot.jobs.items() if _is_ranged(snapshot, pods, owners))
-    return tuple(sorted(found))
+def _read_jobs(snapshot: Snapshot) -> tuple[JobKey, ...]:
+    owners = {owner.uid for owner in snapshot.owners if _has_range(owner)}
+    keys = (key for key, pods in snapshot.jobs.items() if _is_ranged(snapshot, pods, owners))
+    return tuple(sorted(keys))
 
 
-def _states(owner: Owner) -> bool:
+def _has_range(owner: Owner) -> bool:
     stated = owner.stated(labels.WORKERS) is not None
     return stated or any(count.elastic for count in owner.counts)
 
@@ -122,25 +121,21 @@ def _is_ranged(snapshot: Snapshot, pods: Sequence[Pod], owners: Collection[Uid])
 
 
 ENDED: Final = frozenset({State.SUCCEEDED, State.FAILED})
-
-
 _WITHOUT_NODE: Final = frozenset(
     {State.GATED, State.HELD, State.LOOSE, State.DIRECT, State.IN_TREE}
 )
-
-
 _PLACED: Final = frozenset({State.BOUND, State.SUCCEEDED})
 
 
 @dataclass(frozen=True)
 class OwnerWorkers:
-    """See the module.
+    """The workers of one owner.
 
     Attributes:
-        live: Workers that are not on their way out; the first to leave in front.
-        there: Pods of workers that have not ended, those on their way out counted.
-        placed: Workers that run, or have done their part.
-        pods: Pods of any role of this owner that have not ended.
+        live: Workers that are not being deleted, in removal order.
+        there: Number of workers' pods that have not ended, those being deleted included.
+        placed: Number of workers that run or have succeeded.
+        pods: Number of pods of any role of this owner that have not ended.
     """
 
     live: tuple[Member, ...] = ()
@@ -148,12 +143,12 @@ class OwnerWorkers:
     placed: int = 0
     pods: int = 0
 
-    def leaving(self, to: int, told: int) -> tuple[Member, ...]:
-        """Return the workers that may leave when the owner has ``to`` workers instead of ``told``.
+    def leaving(self, to: int, requested: int) -> tuple[Member, ...]:
+        """Return the workers that may leave when the number is ``to`` instead of ``requested``.
 
-        Where one is just being replaced, it may be one that stays: then one more of these leaves.
+        If a worker is just being replaced, it may be one that stays: then one more of these leaves.
         """
-        return self.live[: max(0, max(len(self.live), told) - to)]
+        return self.live[: max(0, max(len(self.live), requested) - to)]
 
     def surplus(self, to: int) -> tuple[Member, ...]:
         """Return the surplus workers: the only ones named to an owner that removes named pods."""
@@ -161,13 +156,13 @@ class OwnerWorkers:
 
     @property
     def least_kept(self) -> int:
-        """The smallest number at which no worker leaves that has a node or is on its way."""
+        """The smallest number at which no worker with a node leaves."""
         placed = self.live[self.waiting :]
         return max([len(placed), *(1 + m.index for m in placed if m.index is not None)])
 
     @property
     def waiting(self) -> int:
-        """How many of the first to leave have no node yet, nor are on their way to one."""
+        """How many of the first to leave have no node yet."""
         placed = (i for i, member in enumerate(self.live) if member.state not in _WITHOUT_NODE)
         return next(placed, len(self.live))
 
@@ -180,7 +175,7 @@ def owner_workers(snapshot: Snapshot, job: Job | None, owner: Owner) -> OwnerWor
     if job is None:
         return NO_WORKERS
     over = above_each(snapshot, [m.pod for m in job.members])
-    mine = [m for m, one in zip(job.members, over, strict=True) if is_of(one, owner)]
+    mine = [m for m, owners in zip(job.members, over, strict=True) if is_of(owners, owner)]
     count = worker_count(owner)
     workers = [m for m in mine if count is None or count.role in {"", m.role}]
     live = [m for m in workers if m.state not in ENDED and m.state is not State.LEAVING]
@@ -194,43 +189,42 @@ def owner_workers(snapshot: Snapshot, job: Job | None, owner: Owner) -> OwnerWor
 
 
 CLAIM_SECONDS: Final = 30.0
-"""After the last worker has left, its room stays the starter's so long: a cycle must find it."""
-
-
+"""How long the room of the last worker stays reserved for the starter: until a queue pass."""
 _LEAVING: Final = frozenset({Phase.ASKED, Phase.SHRINKING})
 
 
 def starters(snapshot: Snapshot, now: float) -> tuple[JobKey, ...]:
-    """Return the jobs for which others make room, the one it was begun for first in front.
+    """Return the jobs for which others make room, in the order of the changes' begin.
 
     ``now`` is in seconds since the epoch.
     """
-    known = rescale.rescale_records(snapshot).by_owner.values()
-    found = [noted.rescale for noted in known if _holds(noted.rescale, now)]
-    ordered = sorted(found, key=lambda one: (one.at, one.starts or ""))
-    return tuple(dict.fromkeys(one.starts for one in ordered if one.starts))
+    records = rescale.rescale_records(snapshot).by_owner.values()
+    reserving = [owned.rescale for owned in records if _reserves(owned.rescale, now)]
+    ordered = sorted(reserving, key=lambda change: (change.at, change.starts or ""))
+    return tuple(dict.fromkeys(change.starts for change in ordered if change.starts))
 
 
 def leaving_pods(snapshot: Snapshot) -> frozenset[Uid]:
     """Return the pods that leave because the number of their job's workers becomes smaller."""
-    known = rescale.rescale_records(snapshot).by_owner.values()
-    going = [one for one in known if one.rescale.phase in _LEAVING]
-    return frozenset(uid for noted in going for uid in _surplus(snapshot, noted))
+    records = rescale.rescale_records(snapshot).by_owner.values()
+    shrinking = [owned for owned in records if owned.rescale.phase in _LEAVING]
+    return frozenset(uid for owned in shrinking for uid in _surplus(snapshot, owned))
 
 
-def _holds(one: Rescale, now: float) -> bool:
-    """Return True if the room is the starter's: it is being freed, or was a moment ago."""
-    if one.starts is None:
+def _reserves(change: Rescale, now: float) -> bool:
+    """Return True if room is reserved for the starter: it is being freed, or was a moment ago."""
+    if change.starts is None:
         return False
-    return one.open or (one.phase is Phase.DONE and now - one.since < CLAIM_SECONDS)
+    return change.open or (change.phase is Phase.DONE and now - change.since < CLAIM_SECONDS)
 
 
-def _surplus(snapshot: Snapshot, noted: OwnedRescale) -> list[Uid]:
-    key, to = noted.rescale.job, noted.rescale.to
+def _surplus(snapshot: Snapshot, owned: OwnedRescale) -> list[Uid]:
+    key, to = owned.rescale.job, owned.rescale.to
     pods = snapshot.jobs.get(key, ())
     if not pods or to == 0:
         return [pod.uid for pod in pods]
-    found = elastic_owner(snapshot, job_views.view(snapshot, key))
-    if found is None or found.owner.uid != noted.owner.uid:
+    scaling = elastic_owner(snapshot, job_views.view(snapshot, key))
+    if scaling is None or scaling.owner.uid != owned.owner.uid:
         return []
-    return [member.pod.uid for member in found.workers[: max(0, len(found.workers) - to)]]
+    workers = scaling.workers
+    return [member.pod.uid for member in workers[: max(0, len(workers) - to)]]

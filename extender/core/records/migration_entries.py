@@ -1,4 +1,4 @@
-"""The ledger of migrations for people: how long each phase took, and what the move cost."""
+"""Migrations for the read API: how long each phase took, and what the move cost."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -69,21 +69,21 @@ def _transitions(migration: Migration, now: float) -> Iterable[Transition]:
 
 
 def downtime_seconds(migration: Migration, now: float) -> float | None:
-    """From the eviction to the end of a completed migration, or until now of an open one.
+    """Return the seconds from the eviction to the completion, or until now of an open migration.
 
-    One that failed has no end that we saw: its pod's owner goes on by itself.
+    None before the eviction, and for a failed migration: its pod's owner continues without us.
     """
     entered = dict(migration.transitions)
-    begun = entered.get(MigrationPhase.EVICTING)
+    began = entered.get(MigrationPhase.EVICTING)
     ended = now if migration.open else entered.get(MigrationPhase.COMPLETED)
-    return None if begun is None or ended is None else max(0.0, ended - begun)
+    return None if began is None or ended is None else max(0.0, ended - began)
 
 
 def lost_steps(members: Iterable[MigrationMember]) -> int | None:
-    """The most steps that any member began again before its checkpoint."""
-    known = [
+    """Return the most steps that any member trained again from before its checkpoint."""
+    lost = [
         max(0, member.acked_step - member.resumed_step)
         for member in members
         if member.acked_step is not None and member.resumed_step is not None
     ]
-    return max(known, default=None)
+    return max(lost, default=None)

@@ -1,4 +1,4 @@
-"""The pods of open migrations: old ones, their replacements, and the room that is kept for these.
+"""The pods of open migrations: old pods, their replacements, and the reservations for these.
 
 **Rule.** The replacement of a member is the pod that
 
@@ -8,12 +8,12 @@
 * has the same index in the same job (Indexed Job, and other kinds that count their pods);
 * without any index: is gated and no older than the Migration, the first by age and name.
 
-**Invariant.** From the phase TargetReserved on, each member's reservation on the target counts as
-taken until the replacement has a reservation or binding of its own, or the migration ends.
+**Invariant.** From the phase TargetReserved on, each member has a reservation on its target until
+the replacement has a reservation or binding of its own, or the migration ends.
 
 **Waiting.** A gated replacement is not placed while the object of the old pod exists, and not
-before the Migration names it; then it goes to the target. A migration that failed because an old
-pod does not end keeps its replacement waiting too: two copies never run, whatever the deadline.
+before the Migration names it; then it goes to the target. The replacement of a migration that
+failed because an old pod does not end waits too: two copies never run, whatever the deadline.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -45,19 +45,19 @@ SECOND: float = 1.0
 
 
 def old_pod(snapshot: Snapshot, migration: Migration, member: MigrationMember) -> Pod | None:
-    """Return the pod that moves, for as long as its object is there."""
+    """Return the pod that moves; None once its object is gone."""
     pod = snapshot.pods.get(PodKey(f"{migration.namespace}/{member.pod}"))
     return pod if pod is not None and pod.uid == member.uid else None
 
 
 def has_left(snapshot: Snapshot, migration: Migration, member: MigrationMember) -> bool:
-    """Return True if nothing of the old pod can run: its object is gone, or it ended undeleted."""
+    """Return True if the old pod cannot run: its object is gone, or it ended without a deletion."""
     pod = old_pod(snapshot, migration, member)
     return pod is None or (pod.finished and not pod.deleting)
 
 
 def is_leaving(snapshot: Snapshot, migration: Migration, member: MigrationMember) -> bool:
-    """Return True if the old pod is on its way out, or out."""
+    """Return True if the old pod is being deleted, has ended or is gone."""
     pod = old_pod(snapshot, migration, member)
     return pod is None or pod.deleting or pod.finished
 
@@ -65,7 +65,7 @@ def is_leaving(snapshot: Snapshot, migration: Migration, member: MigrationMember
 def recorded_replacement(
     snapshot: Snapshot, migration: Migration, member: MigrationMember
 ) -> Pod | None:
-    """Return the recorded replacement of a member, if it is still there."""
+    """Return the recorded replacement of a member; None if its object is gone."""
     if not member.replacement_uid:
         return None
     pod = snapshot.pods.get(PodKey(f"{migration.namespace}/{member.replacement}"))
@@ -73,11 +73,10 @@ def recorded_replacement(
 
 
 def node_of(snapshot: Snapshot, pod: Pod) -> NodeName | None:
-    """Return the node a pod is bound to or has a reservation on."""
+    """Return the node that a pod is bound to or has a reservation on."""
     reservation = snapshot.reservations.get(pod.uid)
-    return (
-        snapshot.bound.get(pod.uid) or pod.node_name or (reservation.node if reservation else None)
-    )
+    reserved_node = None if reservation is None else reservation.node
+    return snapshot.bound.get(pod.uid) or pod.node_name or reserved_node
 
 
 def current_replacements(snapshot: Snapshot, migration: Migration) -> Mapping[Uid, Pod]:
@@ -104,11 +103,11 @@ def current_replacements(snapshot: Snapshot, migration: Migration) -> Mapping[Ui
 def _find(
     snapshot: Snapshot, migration: Migration, member: MigrationMember, taken: Collection[Uid]
 ) -> Pod | None:
-    namesake = snapshot.pods.get(PodKey(f"{migration.namespace}/{member.pod}"))
+    same_name = snapshot.pods.get(PodKey(f"{migration.namespace}/{member.pod}"))
     pods = snapshot.jobs.get(migration.job, ())
     others = [p for p in pods if _may_replace(p, taken) and _is_of_owner(p, migration)]
-    if namesake in others:
-        return namesake
+    if same_name in others:
+        return same_name
     if member.index is not None:
         return next((p for p in others if _index(snapshot, p) == member.index), None)
     since = migration.created_at - SECOND
@@ -121,11 +120,11 @@ def _index(snapshot: Snapshot, pod: Pod) -> int | None:
 
 
 def _is_of_owner(pod: Pod, migration: Migration) -> bool:
-    """By name: an owner that is itself made anew (a JobSet's Job) has another uid."""
-    owner, theirs = migration.owner, pod.controller
-    if owner is None or theirs is None:
-        return owner is theirs
-    return (owner.kind, owner.name) == (theirs.kind, theirs.name)
+    """Compare by name: an owner that is itself created again (a JobSet's Job) has another uid."""
+    owner, controller = migration.owner, pod.controller
+    if owner is None or controller is None:
+        return owner is controller
+    return (owner.kind, owner.name) == (controller.kind, controller.name)
 
 
 def _may_replace(pod: Pod, taken: Collection[Uid]) -> bool:
@@ -133,10 +132,8 @@ def _may_replace(pod: Pod, taken: Collection[Uid]) -> bool:
 
 
 TargetReservation = tuple[NodeName, PodShape]
-"""A place that is kept: the node, and what is to fit there."""
-
-
-KEEPING: Final = frozenset(
+"""A reservation on the target of a migration: the node, and the shape of the pod."""
+RESERVING: Final = frozenset(
     {
         MigrationPhase.TARGET_RESERVED,
         MigrationPhase.CHECKPOINT_REQUESTED,
@@ -145,9 +142,7 @@ KEEPING: Final = frozenset(
         MigrationPhase.RECREATING,
     }
 )
-"""Phases in which targets are kept."""
-
-
+"""Phases with reservations on the targets."""
 REPLACING: Final = frozenset(
     {MigrationPhase.EVICTING, MigrationPhase.RECREATING, MigrationPhase.RESUMING}
 )
@@ -157,29 +152,29 @@ REPLACING: Final = frozenset(
 def reservations(
     migration: Migration, arrived: Iterable[Mapping[Uid, object]]
 ) -> tuple[TargetReservation, ...]:
-    """Return the places a migration keeps.
+    """Return the reservations of a migration.
 
     Args:
         migration: Any.
-        arrived: Mappings by uid of the pods that have a reservation or a node.
+        arrived: Mappings by uid of the pods that have a reservation or a node of their own.
     """
-    if migration.phase not in KEEPING:
+    if migration.phase not in RESERVING:
         return ()
-    known = tuple(arrived)
+    mappings = tuple(arrived)
     return tuple(
         (member.target, member.shape)
         for member in migration.members
-        if not any(Uid(member.replacement_uid) in pods for pods in known)
+        if not any(Uid(member.replacement_uid) in pods for pods in mappings)
     )
 
 
 def with_reservations(room: NodeTable, places: Iterable[TargetReservation]) -> NodeTable:
-    """Return the room with these places taken; one on a node that is not there takes nothing."""
+    """Return the node table with these places taken; a place on an unknown node takes nothing."""
     return _changed(room, tuple(places), sign=1)
 
 
 def without_reservations(room: NodeTable, places: Iterable[TargetReservation]) -> NodeTable:
-    """Return the room with these places given back."""
+    """Return the node table with these places free again."""
     return _changed(room, tuple(places), sign=-1)
 
 
@@ -207,22 +202,22 @@ class Replacements:
     """The gated pods that replace members of migrations.
 
     Attributes:
-        held: They wait for an old pod or for their migration.
-        targets: Where those go that wait no more.
-        kept: What their migrations keep for them in the room.
+        held: Pods that wait for an old pod or for their migration.
+        targets: Nodes of the pods that do not wait any more.
+        reserved: Reservations of their migrations.
     """
 
     held: frozenset[Uid] = frozenset()
     targets: Mapping[Uid, NodeName] = field(default_factory=dict)
-    kept: tuple[TargetReservation, ...] = ()
+    reserved: tuple[TargetReservation, ...] = ()
 
 
 NO_REPLACEMENTS: Final = Replacements()
-"""A job that no migration concerns."""
+"""Of a job without migrations."""
 
 
 def with_held(job: Job, held: Collection[Uid]) -> Job:
-    """Return the job with these gated members held back, as by a gate of somebody else."""
+    """Return the job with these gated members held, as by a gate of another controller."""
     if not held:
         return job
     members = tuple(
@@ -233,13 +228,13 @@ def with_held(job: Job, held: Collection[Uid]) -> Job:
 
 
 def replacements_by_job(snapshot: Snapshot) -> Mapping[JobKey, Replacements]:
-    """Return who waits and who goes where, by job of the new pods."""
+    """Return the gated replacements by job of the new pods."""
     by_job: dict[JobKey, Replacements] = {}
     for _, migration in sorted(snapshot.migrations.items()):
         if _concerns(snapshot, migration):
-            one = _of(snapshot, migration)
             key = _job_of_new(snapshot, migration)
-            by_job[key] = _joined(by_job.get(key, Replacements()), one)
+            replaced = _replacements(snapshot, migration)
+            by_job[key] = _joined(by_job.get(key, Replacements()), replaced)
     return by_job
 
 
@@ -249,7 +244,7 @@ def _concerns(snapshot: Snapshot, migration: Migration) -> bool:
     return migration.phase is MigrationPhase.FAILED and not _all_left(snapshot, migration)
 
 
-def _of(snapshot: Snapshot, migration: Migration) -> Replacements:
+def _replacements(snapshot: Snapshot, migration: Migration) -> Replacements:
     held: set[Uid] = set()
     targets: dict[Uid, NodeName] = {}
     new = current_replacements(snapshot, migration)
@@ -279,7 +274,7 @@ def _all_left(snapshot: Snapshot, migration: Migration) -> bool:
 
 
 def _job_of_new(snapshot: Snapshot, migration: Migration) -> JobKey:
-    """A bare pod's replacement has a name, and so perhaps a job, of its own."""
+    """Return the job of the new pods: a bare pod's replacement may be another job by its name."""
     if migration.mover is not Mover.RECREATE:
         return migration.job
     new = current_replacements(snapshot, migration)
@@ -287,11 +282,11 @@ def _job_of_new(snapshot: Snapshot, migration: Migration) -> JobKey:
     return keys[0] if keys else migration.job
 
 
-def _joined(one: Replacements, other: Replacements) -> Replacements:
-    """A pod that any migration holds is held."""
-    held = one.held | other.held
-    targets = {u: n for u, n in {**one.targets, **other.targets}.items() if u not in held}
-    return Replacements(held, targets, (*one.kept, *other.kept))
+def _joined(first: Replacements, second: Replacements) -> Replacements:
+    """Join the replacements of two migrations; a pod that either holds is held."""
+    held = first.held | second.held
+    targets = {u: n for u, n in {**first.targets, **second.targets}.items() if u not in held}
+    return Replacements(held, targets, (*first.reserved, *second.reserved))
 
 
 def moving_pods(snapshot: Snapshot) -> frozenset[Uid]:

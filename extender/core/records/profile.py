@@ -1,7 +1,7 @@
 """A profile run, as the annotation ``shuntyard.io/profile`` of the job's owner.
 
-A job that does not say how long its steps take is let in among the jobs without a utility once its
-owner carries this; what is measured is written there too, so that a new life goes on from it.
+A job that does not state how long its steps take runs like the jobs without a utility once its
+owner has this annotation. The result is written there too, so that a restart keeps it.
 """
 
 from collections.abc import Mapping
@@ -23,12 +23,12 @@ class Profile(Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         job: The job.
-        owner: Who carries it; what is copied to another object says nothing.
-        since: When its gang was seen to run, seconds since the epoch; None while it waits.
-        told: Its owner was told that it could not be measured in time.
-        batch_seconds: What was measured: a mini-batch on one worker, with push and pull; None while
-            it is not.
-        step_seconds: A step of its metrics, as it was measured.
+        owner: Uid of the owner; a copy on another object is ignored.
+        since: When its gang was observed to run, seconds since the epoch; None while it waits.
+        reported: Whether an Event reported that there was no result in time.
+        batch_seconds: Measured seconds of a mini-batch on one worker, with push and pull; None
+            before the result.
+        step_seconds: Measured seconds of a step of its metrics.
         steps: Steps that were timed.
         spread: Standard error of the mean, as a part of it.
     """
@@ -36,7 +36,7 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     job: JobKey
     owner: Uid = Uid("")
     since: float | None = None
-    told: bool = False
+    reported: bool = msgspec.field(name="told", default=False)
     batch_seconds: float | None = None
     step_seconds: float | None = None
     steps: int = 0
@@ -48,55 +48,55 @@ _DECODER = msgspec.json.Decoder(Profile)
 
 @dataclass(frozen=True)
 class OwnedProfile:
-    """An owner, and the profile run that it carries."""
+    """A profile run with the owner that carries it."""
 
     owner: Owner
     run: Profile
 
 
 def read(owner: Owner) -> Profile | None:
-    """Return what the owner's annotation says; None if it has none.
+    """Return the profile run in the owner's annotation; None if it has none.
 
     Raises:
-        InputError: Something else has written there.
+        InputError: The annotation is not a profile run of ours.
     """
-    found = annotations.read(owner, labels.PROFILE, _DECODER)
-    if found is None:
+    run = annotations.read(owner, labels.PROFILE, _DECODER)
+    if run is None:
         return None
-    seconds = found.batch_seconds
+    seconds = run.batch_seconds
     if seconds is not None and not training_spec.is_batch(seconds):
         field = f"batch_seconds of annotation {labels.PROFILE}"
         raise InputError(field, str(seconds), training_spec.BATCH_EXPECTED)
-    return found
+    return run
 
 
 def text(run: Profile) -> str:
-    """Return the annotation."""
+    """Return the text of the annotation."""
     return msgspec.json.encode(run).decode()
 
 
 def profile_runs(snapshot: Snapshot) -> Mapping[JobKey, OwnedProfile]:
-    """Return the profile runs by job, in order of the owners' age; what cannot be read is none."""
-    found: dict[JobKey, OwnedProfile] = {}
-    noted = snapshot.owners.annotated(labels.PROFILE)
-    for owner in sorted(noted, key=lambda one: (one.created_at, one.key)):
+    """Return the profile runs by job, in order of the owners' age, without unreadable ones."""
+    runs: dict[JobKey, OwnedProfile] = {}
+    annotated = snapshot.owners.annotated(labels.PROFILE)
+    for owner in sorted(annotated, key=lambda owner: (owner.created_at, owner.key)):
         try:
             run = read(owner)
         except InputError:
             continue
         if run is not None and _counts(snapshot, owner, run):
-            found.setdefault(run.job, OwnedProfile(owner, run))
-    return found
+            runs.setdefault(run.job, OwnedProfile(owner, run))
+    return runs
 
 
 def _counts(snapshot: Snapshot, owner: Owner, run: Profile) -> bool:
-    """Return True if a run is on a deciding owner of the job, which has pods while it runs."""
+    """Return True if a run is on a deciding owner of the job; always for a job without pods."""
     if run.job not in snapshot.jobs:
         return True
-    return any(one.uid == owner.uid for one in job_views.view(snapshot, run.job).deciding_owners)
+    return any(over.uid == owner.uid for over in job_views.view(snapshot, run.job).deciding_owners)
 
 
 def unmeasured(snapshot: Snapshot) -> frozenset[JobKey]:
     """Return the jobs whose profile run has no result yet."""
     runs = profile_runs(snapshot).items()
-    return frozenset(job for job, one in runs if one.run.batch_seconds is None)
+    return frozenset(job for job, owned in runs if owned.run.batch_seconds is None)

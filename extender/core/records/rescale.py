@@ -33,22 +33,22 @@ class Cause(StrEnum):
     SAVES_TIME = "SavesTime"
     """Workers come: of all jobs this one gains most from the room."""
     ROOM_LEFT = "RoomLeft"
-    """Workers come: there is room, and nobody waits who could use it now."""
+    """Workers come: there is room that no waiting job could use now."""
     SLOT = "Slot"
-    """The job's slot plan says so for the time slot that begins."""
+    """The job's slot plan has that number in the time slot that begins."""
     WITHDRAWN = "Withdrawn"
-    """Workers that were asked for found no room in time, and are given back."""
+    """Requested workers that found no room in time are given back."""
 
 
 class Proposal(Struct, frozen=True):
-    """What should be done to one job.
+    """A change that one job should get.
 
     Attributes:
         job: The job.
-        to: Workers it should have; 0 suspends it.
+        to: Number of workers; 0 suspends the job.
         cause: Why.
         starts: The job that gets the room; None if none does.
-        saved_seconds: Training time that is saved by it; None if not known.
+        saved_seconds: Training time that it saves; None if unknown.
     """
 
     job: JobKey
@@ -59,17 +59,17 @@ class Proposal(Struct, frozen=True):
 
 
 class Phase(StrEnum):
-    """How far a change is."""
+    """Phase of a change."""
 
     ASKED = "Asked"
-    """The trainers are asked for a checkpoint; the number stands as it was."""
+    """The trainers are asked for a checkpoint; the number is unchanged."""
     SHRINKING = "Shrinking"
     """The smaller number is written; surplus workers leave."""
     GROWING = "Growing"
     """The larger number is written; new workers are awaited."""
     DONE = "Done"
     ABORTED = "Aborted"
-    """Nothing was changed; ``why`` says what was in the way."""
+    """Nothing was changed; ``why`` is the reason."""
 
 
 OPEN = frozenset({Phase.ASKED, Phase.SHRINKING, Phase.GROWING})
@@ -80,7 +80,7 @@ class Rescale(Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         id: Its name; also that of the checkpoint request.
-        phase: How far it is.
+        phase: The present phase.
         cause: Why it was begun.
         before: Workers before it.
         to: Workers after it; 0: suspended.
@@ -90,14 +90,14 @@ class Rescale(Struct, frozen=True, omit_defaults=True):
         asked: Pods whose trainers are asked for a checkpoint.
         ask_until: By when they must have answered.
         hold_until: Until when they take no step after that.
-        why: What was in the way, a token; empty if nothing.
-        recent: When earlier changes of this job were begun, the newest last: for the cap.
-        job: The job whose workers change: when it pauses it has no pods that say so.
+        why: Reason of an abort or of an incomplete change, a token; empty without one.
+        recent: Begin of earlier changes of this job, the newest last: for the cap.
+        job: The job whose workers change, as it has no pods to read it from while it pauses.
         group: How many jobs make room for the same start together, all of them or none.
-        aborted: How many changes in a row came to nothing, this one counted.
-        saved_seconds: Training time that it should save; None if not known.
-        most: Workers that the job may have; 0: not said.
-        owner: Whose number it is; what is copied to another object says nothing.
+        aborted: How many changes in a row were aborted, this one counted.
+        saved_seconds: Training time that it should save; None if unknown.
+        most: Workers that the job may have; 0: unlimited or unknown.
+        owner: Uid of the owner; a copy on another object is ignored.
     """
 
     id: str
@@ -122,7 +122,7 @@ class Rescale(Struct, frozen=True, omit_defaults=True):
 
     @property
     def open(self) -> bool:
-        """Whether it is under way."""
+        """Whether it is in progress."""
         return self.phase in OPEN
 
 
@@ -130,28 +130,26 @@ _DECODER = msgspec.json.Decoder(Rescale)
 
 
 def read(owner: Owner) -> Rescale | None:
-    """Return what the owner's annotation says; None if it has none.
+    """Return the change in the owner's annotation; None if it has none.
 
     Raises:
-        InputError: Something else has written there.
+        InputError: The annotation is not a change of ours.
     """
     return annotations.read(owner, labels.RESCALE, _DECODER)
 
 
 def text(rescale: Rescale) -> str:
-    """Return the annotation."""
+    """Return the text of the annotation."""
     return msgspec.json.encode(rescale).decode()
 
 
 _ALL: Final = "all"
-
-
 _BY_JOB: Final = "by job"
 
 
 @dataclass(frozen=True)
 class OwnedRescale:
-    """An owner, and what its annotation says."""
+    """A change with the owner that carries it."""
 
     owner: Owner
     rescale: Rescale
@@ -163,9 +161,9 @@ class RescaleRecords:
 
     Attributes:
         by_owner: In order of the owners' uids.
-        by_job: The same by job, of owners that have pods in it; of two owners of one job the one
-            that is open, else the newer. Of a job without pods whoever names it.
-        unreadable: What is wrong with an owner's annotation, by the owner's uid.
+        by_job: By job, of owners that have pods in it, or of any owner if the job has no pods; of
+            two owners of one job the one with an open change, else with the newer one.
+        unreadable: Error of an owner's annotation, by the owner's uid.
     """
 
     by_owner: Mapping[Uid, OwnedRescale]
@@ -174,20 +172,20 @@ class RescaleRecords:
 
     @property
     def busy(self) -> frozenset[JobKey]:
-        """Jobs whose change is under way."""
-        return frozenset(key for key, noted in self.by_job.items() if noted.rescale.open)
+        """Jobs whose change is open."""
+        return frozenset(key for key, owned in self.by_job.items() if owned.rescale.open)
 
     @property
     def open(self) -> tuple[OwnedRescale, ...]:
-        """Changes under way."""
-        return tuple(noted for noted in self.by_owner.values() if noted.rescale.open)
+        """Open changes."""
+        return tuple(owned for owned in self.by_owner.values() if owned.rescale.open)
 
-    def beside(self, one: Rescale) -> tuple[Rescale, ...]:
-        """Return the changes that make room for the same start together with it, it included."""
-        if one.starts is None:
-            return (one,)
-        found = (noted.rescale for noted in self.by_owner.values())
-        return tuple(r for r in found if (r.starts, r.at) == (one.starts, one.at))
+    def of_same_start(self, rescale: Rescale) -> tuple[Rescale, ...]:
+        """Return the changes that make room for the same start, this one included."""
+        if rescale.starts is None:
+            return (rescale,)
+        changes = (owned.rescale for owned in self.by_owner.values())
+        return tuple(c for c in changes if (c.starts, c.at) == (rescale.starts, rescale.at))
 
 
 _RECORDS: Final[Slot[Kept[str, RescaleRecords]]] = Slot(Kept)
@@ -201,7 +199,7 @@ def rescale_records(snapshot: Snapshot) -> RescaleRecords:
     if held is None:
         held = _read(snapshot)
         kept.put(_ALL, source, held)
-    return _of_their_jobs(snapshot, held) if held.by_owner else held
+    return _with_jobs(snapshot, held) if held.by_owner else held
 
 
 def _read(snapshot: Snapshot) -> RescaleRecords:
@@ -218,8 +216,8 @@ def _read(snapshot: Snapshot) -> RescaleRecords:
     return RescaleRecords(by_owner, {}, unreadable)
 
 
-def _of_their_jobs(snapshot: Snapshot, read: RescaleRecords) -> RescaleRecords:
-    """Add which record is about which job: an owner says nothing of a job that has no pod of it."""
+def _with_jobs(snapshot: Snapshot, read: RescaleRecords) -> RescaleRecords:
+    """Add the records by job: of jobs with pods of the owner, and of jobs without pods."""
     source = (read, snapshot.jobs)
     kept = snapshot.cache.of(_RECORDS)
     held = kept.get(_BY_JOB, source)
@@ -231,25 +229,25 @@ def _of_their_jobs(snapshot: Snapshot, read: RescaleRecords) -> RescaleRecords:
     return held
 
 
-def has_pods(snapshot: Snapshot, noted: OwnedRescale) -> bool:
-    """Return True if an owner has pods in the job that its record names, or the job has none."""
-    pods = snapshot.jobs.get(noted.rescale.job, ())
-    return not pods or any(is_of(over, noted.owner) for over in above_each(snapshot, pods))
+def has_pods(snapshot: Snapshot, owned: OwnedRescale) -> bool:
+    """Return True if the owner has pods in the job of its record, or the job has no pods."""
+    pods = snapshot.jobs.get(owned.rescale.job, ())
+    return not pods or any(is_of(over, owned.owner) for over in above_each(snapshot, pods))
 
 
 def is_of(over: Owners, owner: Owner) -> bool:
-    """Return True if an owner is among those over a pod."""
-    return any(one.uid == owner.uid for one in over.owners)
+    """Return True if an owner is among the owners of a pod."""
+    return any(each.uid == owner.uid for each in over.owners)
 
 
-def is_paused(noted: OwnedRescale) -> bool:
-    """Return True if the job has no workers because its slot plan says so."""
-    one = noted.rescale
-    return one.phase is Phase.DONE and one.to == 0 and has_no_workers(noted.owner)
+def is_paused(owned: OwnedRescale) -> bool:
+    """Return True if the job has no workers by its slot plan."""
+    rescale = owned.rescale
+    return rescale.phase is Phase.DONE and rescale.to == 0 and has_no_workers(owned.owner)
 
 
 def has_no_workers(owner: Owner) -> bool:
-    """Return True if an owner is told to have no worker at all."""
+    """Return True if the spec of an owner has no worker at all."""
     return owner.suspended or (bool(owner.counts) and all(c.count == 0 for c in owner.counts))
 
 
@@ -258,5 +256,5 @@ def is_changing(snapshot: Snapshot, pod: Pod) -> bool:
     by_owner = rescale_records(snapshot).by_owner
     if not by_owner:
         return False
-    noted = (by_owner.get(owner.uid) for owner in above(snapshot, pod).owners)
-    return any(one is not None and one.rescale.open for one in noted)
+    changes = (by_owner.get(owner.uid) for owner in above(snapshot, pod).owners)
+    return any(owned is not None and owned.rescale.open for owned in changes)

@@ -20,28 +20,28 @@ _VERSION: Final = "v1"
 
 
 class Fault(StrEnum):
-    """Why something that carries our keys is not ours."""
+    """Why the signature of a record is not valid."""
 
     UNSIGNED = "Unsigned"
-    """It has no signature: an older version wrote it, or somebody else."""
+    """There is no signature: an older version or another client wrote the record."""
     UNREADABLE = "UnreadableSignature"
     UNKNOWN_KEY = "UnknownKey"
-    """Signed with a key that we do not have (any more)."""
+    """Signed with a key that we do not have, or not any more."""
     WRONG = "WrongSignature"
     """It was changed, or the signature is another object's."""
     OLDER = "OlderSignature"
-    """We have seen a newer one of the same object."""
+    """A newer signature of the same object was observed."""
 
 
 @dataclass(frozen=True)
 class Key:
-    """One key; its id follows from it, and says nothing about it."""
+    """One key; its id is derived from it and does not reveal it."""
 
     secret: bytes
 
     @property
     def id(self) -> str:
-        """What signatures name it by."""
+        """Its name in signatures."""
         return hashlib.sha256(b"shuntyard key id" + self.secret).hexdigest()[:_ID_CHARACTERS]
 
 
@@ -66,7 +66,7 @@ class Signature:
 
 @dataclass(frozen=True)
 class KeyRing:
-    """The keys that count.
+    """The valid keys.
 
     Attributes:
         cluster: Uid of the namespace ``kube-system``: what was signed in another cluster is wrong.
@@ -82,31 +82,32 @@ class KeyRing:
 
     def sign(self, statement: tuple[str, ...], generation: int) -> Signature:
         """Sign a statement with the current key."""
-        signs = next(iter(self._by_id))
-        return Signature(signs, generation, self._digest(signs, statement, generation))
+        key_id = next(iter(self._by_id))
+        return Signature(key_id, generation, self._digest(key_id, statement, generation))
 
     def fault(self, statement: tuple[str, ...], text: str | None) -> Fault | int:
         """Return what is wrong with the signature of a statement, or its generation."""
         if text is None:
             return Fault.UNSIGNED
-        found = parse(text)
-        if found is None:
+        signature = parse(text)
+        if signature is None:
             return Fault.UNREADABLE
-        if found.key_id not in self._by_id:
+        if signature.key_id not in self._by_id:
             return Fault.UNKNOWN_KEY
-        expected = self._digest(found.key_id, statement, found.generation)
-        return found.generation if hmac.compare_digest(expected, found.digest) else Fault.WRONG
+        expected = self._digest(signature.key_id, statement, signature.generation)
+        same = hmac.compare_digest(expected, signature.digest)
+        return signature.generation if same else Fault.WRONG
 
     def _digest(self, key_id: str, statement: tuple[str, ...], generation: int) -> str:
         """HMAC-SHA256 (RFC 2104) over length-prefixed fields: no field can reach into the next."""
         fields = (self.cluster, *statement, str(generation), key_id)
         encoded = (field.encode(errors="surrogatepass") for field in fields)
-        message = b"".join(b"%d:%s," % (len(one), one) for one in encoded)
+        message = b"".join(b"%d:%s," % (len(part), part) for part in encoded)
         return hmac.digest(self._by_id[key_id], message, "sha256").hex()
 
 
 def parse(text: str) -> Signature | None:
-    """Return the signature that an annotation says; None: it says none."""
+    """Return the signature in the text of an annotation; None if it is malformed."""
     parts = text.split(":")
     if len(parts) != 4 or parts[0] != _VERSION:  # noqa: PLR2004 - as in Signature
         return None
@@ -119,7 +120,7 @@ _RESERVATION: Final = (labels.NODE, labels.PLAN, labels.PLAN_SIZE)
 
 
 class Signed(StrEnum):
-    """What is signed."""
+    """Kinds of signed records."""
 
     RESERVATION = "seat"
     RESCALE = "rescale"
@@ -129,19 +130,19 @@ class Signed(StrEnum):
 
 
 def reservation(namespace: str, uid: str, notes: Mapping[str, str | None]) -> tuple[str, ...]:
-    """Return the signed statement of a pod's reservation: pod, node, plan and whether it is pinned.
+    """Return the statement of a pod's reservation: pod, node, plan, and whether it is pinned.
 
-    The decision behind it is for people and not covered.
+    The decision's number is information for users and not covered.
     """
-    said = (notes.get(key) or "" for key in (*_RESERVATION, labels.DIRECT))
-    return ("seat", namespace, uid, *said)
+    values = (notes.get(key) or "" for key in (*_RESERVATION, labels.DIRECT))
+    return ("seat", namespace, uid, *values)
 
 
 def record(namespace: str, uid: str, key: str, text: str) -> tuple[str, ...]:
-    """Return what is said by a record of ours on an owner."""
+    """Return the statement of a record of ours on an owner."""
     return ("record", namespace, uid, key, text)
 
 
 def migration(namespace: str, name: str, digest: str) -> tuple[str, ...]:
-    """Return what is said by the spec of a Migration; it has no uid when it is signed."""
+    """Return the statement of a Migration's spec; it has no uid yet when it is signed."""
     return ("migration", namespace, name, digest)

@@ -1,8 +1,8 @@
 """Slot plans of admitted jobs: the annotation ``shuntyard.io/slot-plan`` of the owner.
 
-The plans are the whole state of admission. A plan holds all that planning anew needs, as a
+The plans are the whole state of admission. A plan holds all inputs of replanning, as a
 suspended job has no pods to read it from. Slots are numbered since the epoch, so that all replicas
-count alike.
+use the same numbers.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ from shared.parameters import bounds
 
 
 class Span(Struct, frozen=True, array_like=True):
-    """Slots in a row in which the same is planned; node → pods there.
+    """Slots in a row with the same pods on each node.
 
     Attributes:
         first: The first slot, counted since the epoch.
@@ -42,16 +42,16 @@ class Span(Struct, frozen=True, array_like=True):
 
 
 class JobRequest(Struct, frozen=True, omit_defaults=True, dict=True):
-    """What a job is, as it was understood when it was admitted.
+    """What a job requests, as of its admission.
 
     Attributes:
-        utility: As annotation ``shuntyard.io/utility`` says it.
-        training: As annotation ``shuntyard.io/training`` says it, with what was measured filled in.
-        worker: What a worker asks of a node; of each resource the most that one asks for.
+        utility: Text of annotation ``shuntyard.io/utility``.
+        training: Text of annotation ``shuntyard.io/training``, completed by measured values.
+        worker: Requests of a worker; of each resource the most that any worker requests.
         server: The same of its other pods.
-        least: Workers it needs to run at all.
-        most: Workers it can use.
-        servers: Other pods it has whenever it runs: parameter servers, a launcher.
+        least: Least workers with which it runs.
+        most: Most workers it can use.
+        servers: Number of its other pods: parameter servers, a launcher.
         shrinks: Whether workers may leave while others go on.
         pauses: Whether it may be suspended between two slots.
     """
@@ -67,7 +67,7 @@ class JobRequest(Struct, frozen=True, omit_defaults=True, dict=True):
     pauses: bool = False
 
     @cached_property
-    def worth(self) -> UtilityCurve:
+    def utility_curve(self) -> UtilityCurve:
         """The utility as a value.
 
         Raises:
@@ -76,7 +76,7 @@ class JobRequest(Struct, frozen=True, omit_defaults=True, dict=True):
         return training_spec.utility_of(self.utility)
 
     @cached_property
-    def work(self) -> Training:
+    def parsed_training(self) -> Training:
         """The training as a value.
 
         Raises:
@@ -86,27 +86,27 @@ class JobRequest(Struct, frozen=True, omit_defaults=True, dict=True):
 
 
 class SlotPlan(Struct, frozen=True, omit_defaults=True):
-    """What an admitted job was promised; slots are counted since the epoch.
+    """The plan of an admitted job; slots are counted since the epoch.
 
     Attributes:
         job: The job.
-        asked: What it is.
-        slot_seconds: Length of the slots it was made for.
+        request: What it requests.
+        slot_seconds: Length of the slots of the plan.
         arrival: Slot in which the job came.
         late_seconds: How long after the beginning of that slot.
-        promise: Slot by whose end it was to be done, when it was admitted. Never changed.
-        completion: The same by the present plan.
-        utility: What completing then is worth.
-        bill: What its resources cost.
-        spans: When it runs where, in order; pauses lie between them. Those that are over are left
-            out when it is planned anew.
+        promise: Slot of completion by the first plan. Never changed.
+        completion: Slot of completion by the present plan.
+        utility: Utility of completing then.
+        bill: Price of its resources.
+        spans: Slots and nodes, in order; pauses lie between them. Spans that are over are left out
+            when it is planned again.
         done: Share of the training that was done when the plan was last changed, 0…1.
         since: Slot from which the spans count.
-        owner: Who carries it; what is copied to another object says nothing.
+        owner: Uid of the owner; a copy on another object is ignored.
     """
 
     job: JobKey
-    asked: JobRequest
+    request: JobRequest = msgspec.field(name="asked")
     slot_seconds: float
     arrival: int
     promise: int
@@ -125,7 +125,7 @@ class SlotPlan(Struct, frozen=True, omit_defaults=True):
         return self.utility - self.bill
 
     def at(self, slot: int) -> Span | None:
-        """Return what is planned for a slot; None: nothing runs."""
+        """Return the span of a slot; None if nothing runs."""
         return next((span for span in self.spans if span.first <= slot <= span.last), None)
 
     def workers_at(self, slot: int) -> int:
@@ -136,7 +136,7 @@ class SlotPlan(Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True)
 class OwnedPlan:
-    """An owner, and the plan that it carries."""
+    """A plan with the owner that carries it."""
 
     owner: Owner
     plan: SlotPlan
@@ -145,32 +145,32 @@ class OwnedPlan:
 def plans_by_job(snapshot: Snapshot) -> Mapping[JobKey, OwnedPlan]:
     """Return the plans by job, those of suspended jobs too, in order of arrival.
 
-    What cannot be read is not there, nor what another owner carries than one of the job's own; of
-    two that carry one the older counts.
+    Plans that cannot be read are left out, and plans on an owner that is not one of the job's. Of
+    two owners with a plan the older counts.
     """
-    found: dict[JobKey, OwnedPlan] = {}
-    noted = snapshot.owners.annotated(labels.SLOT_PLAN)
-    for owner in sorted(noted, key=lambda one: (one.created_at, one.key)):
+    plans: dict[JobKey, OwnedPlan] = {}
+    annotated = snapshot.owners.annotated(labels.SLOT_PLAN)
+    for owner in sorted(annotated, key=lambda owner: (owner.created_at, owner.key)):
         try:
             plan = read(owner)
         except InputError:
             continue
         if plan is not None and _counts(snapshot, owner, plan):
-            found.setdefault(plan.job, OwnedPlan(owner, plan))
-    return found
+            plans.setdefault(plan.job, OwnedPlan(owner, plan))
+    return plans
 
 
 def _counts(snapshot: Snapshot, owner: Owner, plan: SlotPlan) -> bool:
     """Return True if a plan is on a deciding owner of the job.
 
-    Of a job without pods it must be on the owner that we paused, or on one over it.
+    The plan of a job without pods must be on the owner that we paused, or on one above it.
     """
     if plan.job in snapshot.jobs:
-        heard = job_views.view(snapshot, plan.job).deciding_owners
+        owners = job_views.view(snapshot, plan.job).deciding_owners
     else:
         paused = rescale.rescale_records(snapshot).by_job.get(plan.job)
-        heard = from_owner(snapshot, paused.owner) if paused is not None else (owner,)
-    return any(one.uid == owner.uid for one in heard)
+        owners = from_owner(snapshot, paused.owner) if paused is not None else (owner,)
+    return any(over.uid == owner.uid for over in owners)
 
 
 _BOUNDS: Final = bounds(SlotTimeParameters)
@@ -190,7 +190,7 @@ MOST_PODS: Final = 1_000_000
 """Of a job: no cluster has more."""
 
 
-MOST_WORTH: Final = 1e300
+MOST_UTILITY: Final = 1e300
 
 
 LAST_SLOT: Final = 10**11
@@ -201,48 +201,52 @@ _DECODER = msgspec.json.Decoder(SlotPlan)
 
 
 def read(owner: Owner) -> SlotPlan | None:
-    """Return what the owner's annotation says; None if it has none.
+    """Return the plan in the owner's annotation; None if it has none.
 
     Raises:
-        InputError: Something else has written there.
+        InputError: The annotation is not a plan of ours.
     """
-    found = annotations.read(owner, labels.SLOT_PLAN, _DECODER)
-    if found is not None:
-        _check(found)
-    return found
+    plan = annotations.read(owner, labels.SLOT_PLAN, _DECODER)
+    if plan is not None:
+        _check(plan)
+    return plan
 
 
 def _check(plan: SlotPlan) -> None:
-    """See that the plan can be looked at: whoever may annotate the owner can write one.
+    """Check the values of a plan, which any user who may patch the owner can write.
 
     Raises:
-        InputError: It says what no plan of ours does.
+        InputError: A value is out of its range.
     """
     low, high = _BOUNDS["slot_seconds"]
-    asked, spans, numbers = plan.asked, plan.spans, (plan.utility, plan.bill, plan.late_seconds)
+    request, spans, numbers = plan.request, plan.spans, (plan.utility, plan.bill, plan.late_seconds)
     slots = [plan.arrival, plan.promise, plan.completion, plan.since]
     slots += [slot for span in spans for slot in (span.first, span.last)]
-    for name, right, expected in (
-        ("asked.utility", bool(asked.worth), "a utility"),
-        ("asked.training", asked.work.complete, "complete"),
-        ("asked", 1 <= asked.least <= asked.most <= MOST_PODS, "least and most workers from 1"),
-        ("asked.servers", 0 <= asked.servers <= MOST_PODS, "a number of pods"),
+    for name, valid, expected in (
+        ("asked.utility", bool(request.utility_curve), "a utility"),
+        ("asked.training", request.parsed_training.complete, "complete"),
+        ("asked", 1 <= request.least <= request.most <= MOST_PODS, "least and most workers from 1"),
+        ("asked.servers", 0 <= request.servers <= MOST_PODS, "a number of pods"),
         ("slot_seconds", low <= plan.slot_seconds <= high, f"from {low:g} to {high:g}"),
         ("done", 0.0 <= plan.done <= 1.0, "from 0 to 1"),
-        ("utility", all(abs(one) <= MOST_WORTH for one in numbers), "a number of that size"),
-        ("spans", all(map(_is_right, spans)), "slots of our horizon, with pods on each node"),
+        (
+            "utility",
+            all(abs(number) <= MOST_UTILITY for number in numbers),
+            "a number of that size",
+        ),
+        ("spans", all(map(_is_valid, spans)), "slots of our horizon, with pods on each node"),
         ("arrival", all(0 <= slot <= LAST_SLOT for slot in slots), "slots since the epoch"),
     ):
-        if not right:
+        if not valid:
             raise InputError(f"{name} of annotation {labels.SLOT_PLAN}", text(plan), expected)
 
 
-def _is_right(span: Span) -> bool:
+def _is_valid(span: Span) -> bool:
     pods = (*span.workers.values(), *span.servers.values())
     slots = span.last - span.first
     return 0 <= slots < _BOUNDS["horizon"][1] and all(0 <= n <= MOST_PODS for n in pods)
 
 
 def text(plan: SlotPlan) -> str:
-    """Return the annotation."""
+    """Return the text of the annotation."""
     return msgspec.json.encode(plan).decode()

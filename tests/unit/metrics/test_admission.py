@@ -27,7 +27,7 @@ from tests.unit.core.policies.slot_worlds import make_bounds, make_cluster, make
 JOB, OTHER = JobKey("a/job/x"), JobKey("a/job/y")
 PLAN = SlotPlan(
     job=JOB,
-    asked=JobRequest("steps:1h=10", "epochs=1", make_shape()),
+    request=JobRequest("steps:1h=10", "epochs=1", make_shape()),
     slot_seconds=600.0,
     arrival=1,
     promise=4,
@@ -40,7 +40,7 @@ TAKEN = JobStatus(JOB, PLAN, payoff=8.0, utility=10.0, bill=2.0, promise=Promise
 WAITS = JobStatus(JOB, reason=Reason.GANG_DOES_NOT_FIT)
 EMPTY = PricingState()
 REFUSED = Refused(era=0, reason=Reason.GANG_DOES_NOT_FIT, message="")
-NOTHING = PricingOutcome(state=EMPTY, standings={}, book=None, ended=(), wake_at=0.0)
+NOTHING = PricingOutcome(state=EMPTY, statuses={}, price_ledger=None, ended=(), wake_at=0.0)
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def offers(metrics: ExtenderMetrics) -> list[float | None]:
 
 
 def test_a_job_is_admitted_once_with_its_payoff(metrics: ExtenderMetrics) -> None:
-    outcome = replace(NOTHING, standings={JOB: TAKEN})
+    outcome = replace(NOTHING, statuses={JOB: TAKEN})
     metrics.admission.observe(outcome, EMPTY, ())
     assert offers(metrics) == [1, 0, 0]
     assert value(metrics, "admission_payoff_total") == 8.0
@@ -70,7 +70,7 @@ def test_a_job_is_admitted_once_with_its_payoff(metrics: ExtenderMetrics) -> Non
 
 def test_a_job_is_turned_away_once_until_it_is_forgotten(metrics: ExtenderMetrics) -> None:
     state = PricingState(refused={JOB: REFUSED})
-    outcome = replace(NOTHING, state=state, standings={JOB: WAITS})
+    outcome = replace(NOTHING, state=state, statuses={JOB: WAITS})
     metrics.admission.observe(outcome, EMPTY, ())
     metrics.admission.observe(outcome, state, ())
     assert offers(metrics) == [0, 1, 0]
@@ -78,7 +78,7 @@ def test_a_job_is_turned_away_once_until_it_is_forgotten(metrics: ExtenderMetric
 
 def test_a_job_that_loses_its_place_is_lost_and_not_turned_away(metrics: ExtenderMetrics) -> None:
     state = PricingState(refused={JOB: REFUSED})
-    outcome = replace(NOTHING, state=state, standings={JOB: WAITS})
+    outcome = replace(NOTHING, state=state, statuses={JOB: WAITS})
     metrics.admission.observe(outcome, PricingState(plans={JOB: PLAN}), (JOB,))
     assert offers(metrics) == [0, 0, 1]
 
@@ -86,7 +86,7 @@ def test_a_job_that_loses_its_place_is_lost_and_not_turned_away(metrics: Extende
 def test_promises_are_counted_as_they_stand_and_when_they_end(metrics: ExtenderMetrics) -> None:
     late = replace(TAKEN, job=OTHER, plan=changed(PLAN, job=OTHER), promise=Promise.SLIPPED)
     ended = (EndedJob(PLAN, Promise.BROKEN),)
-    outcome = replace(NOTHING, standings={JOB: TAKEN, OTHER: late}, ended=ended)
+    outcome = replace(NOTHING, statuses={JOB: TAKEN, OTHER: late}, ended=ended)
     metrics.admission.observe(outcome, EMPTY, ())
     standing = [value(metrics, "promised_jobs", promise=p.value) for p in Promise]
     done = [value(metrics, "promises_total", promise=p.value) for p in Promise]
@@ -102,7 +102,7 @@ def test_prices_are_those_of_the_present_slot_and_what_is_promised_of_all(
     state.accept(job, admission.offer(job, state, AdmissionParameters()))
     taken = float(state.promised.g[0].sum())
     book = PriceLedger(state, ("a", "b"), ("a", "b"), ("cpu",), (1.0,), 1)
-    metrics.admission.observe(replace(NOTHING, book=book), EMPTY, ())
+    metrics.admission.observe(replace(NOTHING, price_ledger=book), EMPTY, ())
     assert value(metrics, "promised_ratio", resource="cpu") == taken / 16
     assert value(metrics, "slot_price_ratio", resource="cpu", of="mean") == taken / 8
     most = float(state.promised.g[0].max()) / 4
@@ -128,13 +128,15 @@ def test_gpus_of_every_maker_are_one_resource(metrics: ExtenderMetrics) -> None:
     state.accept(job, admission.offer(job, state, AdmissionParameters()))
     names = ("nvidia.com/gpu", "amd.com/gpu")
     metrics.admission.observe(
-        replace(NOTHING, book=PriceLedger(state, ("a",), ("a",), names, (1.0, 1.0), 1)), EMPTY, ()
+        replace(NOTHING, price_ledger=PriceLedger(state, ("a",), ("a",), names, (1.0, 1.0), 1)),
+        EMPTY,
+        (),
     )
     assert value(metrics, "slot_price_ratio", resource="gpu", of="most") == 0.5
 
 
 def test_a_replica_that_does_not_act_says_nothing_of_the_present(metrics: ExtenderMetrics) -> None:
-    metrics.admission.observe(replace(NOTHING, standings={JOB: TAKEN}), EMPTY, ())
+    metrics.admission.observe(replace(NOTHING, statuses={JOB: TAKEN}), EMPTY, ())
     metrics.admission.stand_by()
     assert value(metrics, "promised_jobs", promise="kept") == 0
     assert value(metrics, "admission_jobs", reason="none") == 0

@@ -277,9 +277,9 @@ def plan(owner: Owner, job: str) -> str:
     slot = int(NOW.now // priced.SLOT)
     return slot_plan.text(
         slot_plan.SlotPlan(
-            job=JobKey(job), asked=asked, slot_seconds=priced.SLOT, arrival=slot, promise=slot + 5,
-            completion=slot + 5, utility=1.0, bill=0.0, owner=owner.uid, since=slot,
-            spans=(slot_plan.Span(slot, slot + 5, {NodeName("a"): 5}),),
+            job=JobKey(job), request=asked, slot_seconds=priced.SLOT, arrival=slot,
+            promise=slot + 5, completion=slot + 5, utility=1.0, bill=0.0, owner=owner.uid,
+            since=slot, spans=(slot_plan.Span(slot, slot + 5, {NodeName("a"): 5}),),
         )
     )  # fmt: skip
 

@@ -103,7 +103,7 @@ def test_a_plan_that_is_none_of_ours_is_none_and_ends_no_look(change: dict[str, 
     yard.write(owner, {labels.SLOT_PLAN: text})
     yard.memory = PricingState()
     yard.look()
-    assert yard.plans()["j"].asked.training == plan["asked"]["training"]  # ours again
+    assert yard.plans()["j"].request.training == plan["asked"]["training"]  # ours again
 
 
 def test_nobody_says_anything_about_jobs_of_another_namespace() -> None:

@@ -30,7 +30,7 @@ JOB = JobKey("default/job/late")
 PLANNED_JOB = JobKey("default/job/big")
 PLAN = SlotPlan(
     job=PLANNED_JOB,
-    asked=JobRequest(
+    request=JobRequest(
         "steps:1h=10",
         "epochs=1,chunks=1,batches=1,step=1s",
         make_shape(),
@@ -81,7 +81,7 @@ def explained(
     params: CoreParameters = PARAMS,
 ) -> api.ExplainResponse:
     """Return the explanation of the job after a pricing pass."""
-    standing = outcome.standings[JOB]
+    standing = outcome.statuses[JOB]
     plain = api.ExplainResponse(
         generated_at=NOW.now,
         namespace="default",
@@ -90,5 +90,5 @@ def explained(
         reason=standing.reason.value if standing.reason else "",
     )
     session = explain.isolated(Session(snapshot, NOW, params), None)
-    ledgers = Ledgers(outcome.standings, outcome.book, history)
+    ledgers = Ledgers(outcome.statuses, outcome.price_ledger, history)
     return explain.with_ledgers(plain, session, ledgers)

@@ -39,8 +39,8 @@ def crowded() -> Case:
 
 def test_the_second_job_is_not_admitted(crowded: Case) -> None:
     _, outcome, _ = crowded
-    assert outcome.standings[JobKey("default/job/first")].plan is not None
-    assert outcome.standings[JOB].reason is Reason.PAYOFF_TOO_LOW
+    assert outcome.statuses[JobKey("default/job/first")].plan is not None
+    assert outcome.statuses[JOB].reason is Reason.PAYOFF_TOO_LOW
 
 
 def test_the_offered_later_deadline_admits_the_job(crowded: Case) -> None:
@@ -53,7 +53,7 @@ def test_the_offered_later_deadline_admits_the_job(crowded: Case) -> None:
     assert (step.before, "2 slots (20 min) later" in change.says) == ("steps:20m=100", True)
     first = job("first", "sigmoid:1000,0,10h", steps=1600)
     again = snapshot_of(NODE, first, job("late", step.after, created_at=1.0))
-    assert priced(again, history).standings[JOB].plan is not None
+    assert priced(again, history).statuses[JOB].plan is not None
 
 
 def test_the_price_has_a_part_for_each_resource_and_slot_and_adds_up(crowded: Case) -> None:
@@ -64,7 +64,7 @@ def test_the_price_has_a_part_for_each_resource_and_slot_and_adds_up(crowded: Ca
     assert {part.resource for part in answer.price} == {"cpu", "memory"}
     assert {part.at for part in answer.price} == {NOW.now + 2 * SLOT, NOW.now + 3 * SLOT}
     assert {part.pods for part in answer.price} == {4}
-    assert outcome.standings[JOB].bill == pytest.approx(sum(costs))
+    assert outcome.statuses[JOB].bill == pytest.approx(sum(costs))
 
 
 def test_the_offered_larger_utility_admits_the_job_and_half_of_it_does_not() -> None:
@@ -74,10 +74,10 @@ def test_the_offered_larger_utility_admits_the_job_and_half_of_it_does_not() -> 
     answer = explained(snapshot, priced(snapshot, history), history)
     (step,) = next(c for c in answer.changes if "times as much" in c.says).steps
     again = snapshot_of(NODE, job("late", step.after))
-    assert priced(again, history).standings[JOB].plan is not None
+    assert priced(again, history).statuses[JOB].plan is not None
     worth = float(step.after.removeprefix("sigmoid:").partition(",")[0])
     less = snapshot_of(NODE, job("late", f"sigmoid:{worth / 2:g},0,10h"))
-    assert priced(less, history).standings[JOB].plan is None
+    assert priced(less, history).statuses[JOB].plan is None
 
 
 def test_without_free_slots_the_change_names_the_first_slot_with_enough_room() -> None:
@@ -86,7 +86,7 @@ def test_without_free_slots_the_change_names_the_first_slot_with_enough_room() -
     late = job("late", "sigmoid:100,0,10h", created_at=1.0)
     snapshot = snapshot_of(NODE, first, late)
     outcome = priced(snapshot, params=params)
-    assert outcome.standings[JOB].plan is None
+    assert outcome.statuses[JOB].plan is None
     answer = explained(snapshot, outcome, History(jobs=outcome.state.history.jobs), params)
     assert answer.price == ()
     assert answer.changes == ()  # one free slot is not enough, and two are beyond the horizon
@@ -109,7 +109,7 @@ def test_a_job_that_waits_for_its_slot_gets_the_time_when_that_begins() -> None:
     late = job("late", "sigmoid:100,0,10h", created_at=1.0)
     snapshot = snapshot_of(NODE, first, late)
     outcome = priced(snapshot)
-    assert outcome.standings[JOB].reason is Reason.AWAITING_SLOT
+    assert outcome.statuses[JOB].reason is Reason.AWAITING_SLOT
     answer = explained(snapshot, outcome, History())
     assert answer.cause == "slot"
     assert answer.admission is not None
@@ -120,8 +120,8 @@ def test_a_job_that_waits_for_its_slot_gets_the_time_when_that_begins() -> None:
 def test_a_job_whose_utility_is_gone_gets_a_deadline_that_admits_it() -> None:
     snapshot = snapshot_of(NODE, job("late", "steps:10m=100", created_at=-SLOT))
     outcome = priced(snapshot)
-    assert outcome.standings[JOB].reason is Reason.UTILITY_GONE
+    assert outcome.statuses[JOB].reason is Reason.UTILITY_GONE
     history = History(jobs=outcome.state.history.jobs)
     (change,) = explained(snapshot, outcome, history).changes
     again = snapshot_of(NODE, job("late", change.steps[0].after, created_at=-SLOT))
-    assert priced(again, history).standings[JOB].plan is not None
+    assert priced(again, history).statuses[JOB].plan is not None

@@ -35,7 +35,7 @@ def what_if(
     snapshot, reading = world.store.snapshot(), Reading(world.now, world.now)
     cycle = queue_pass(snapshot, QueueState(), reading, world.params)
     session = explain.isolated(Session(snapshot, reading, world.params), cycle)
-    book = world.last.book if world.last else None
+    book = world.last.price_ledger if world.last else None
     return explain.what_if(session, mine, acting=True, book=book, history=world.history)
 
 
@@ -112,6 +112,6 @@ def test_a_job_without_a_utility_has_no_admission() -> None:
     mine = manifests.read(json.dumps(body).encode(), "default", "shuntyard")
     snapshot, reading = world.store.snapshot(), Reading(world.now, world.now)
     session = explain.isolated(Session(snapshot, reading, world.params), None)
-    book = world.last.book if world.last else None
+    book = world.last.price_ledger if world.last else None
     answer = explain.what_if(session, mine, acting=True, book=book)
     assert answer.entry.admission is None

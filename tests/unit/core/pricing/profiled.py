@@ -82,7 +82,7 @@ class ProfileYard(PricedYard):
         return profile.read(self.owner(name))
 
     def standing(self, name):
-        return self.last.standings[JobKey(f"default/job/{name}")]
+        return self.last.statuses[JobKey(f"default/job/{name}")]
 
     def events(self, look):
         return [one.event.reason for one in look.commands if one.event is not None]

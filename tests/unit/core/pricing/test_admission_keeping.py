@@ -61,6 +61,6 @@ def test_what_somebody_else_wrote_names_the_key(line: str) -> None:
 
 def test_what_another_replica_knows_is_not_lost_and_ours_is_newer() -> None:
     theirs = History((past(2), past(3)), {"a/job/x": 9.0, "b/job/z": 3.0})
-    both = history.together(theirs, SOME)
+    both = history.merged(theirs, SOME)
     assert [job.uid for job in both.jobs] == ["uid-2", "uid-3", "uid-1"]
     assert both.step_seconds == {"b/job/z": 3.0, "a/job/x": 1.5, "a/job/y": 0.25}

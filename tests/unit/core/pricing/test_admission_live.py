@@ -24,7 +24,7 @@ def yard(*jobs, count=2, cpu=4, **said):
 
 
 def standing(yard, name):
-    return yard.last.standings[f"default/job/{name}"]
+    return yard.last.statuses[f"default/job/{name}"]
 
 
 def test_a_job_is_admitted_and_its_plan_is_written_on_its_owner():
@@ -32,7 +32,7 @@ def test_a_job_is_admitted_and_its_plan_is_written_on_its_owner():
     look = world.look()
     (command,) = look.commands
     assert command.owner.name == "a"
-    assert slot_plan.read(world.owner("a")) == look.standings["default/job/a"].plan
+    assert slot_plan.read(world.owner("a")) == look.statuses["default/job/a"].plan
     assert world.counts("a") == {1: 4, 2: 4}
     assert (command.event.reason, standing(world, "a").promise) == ("Admitted", Promise.KEPT)
     assert look.wake_at == START + SLOT
@@ -288,7 +288,7 @@ def test_a_step_time_that_is_missing_comes_from_earlier_runs_of_the_name():
     world.history = History(step_seconds={"default/job/train": SLOT / 2})
     world.look()
     assert world.counts("train-12345") == {1: 2, 2: 2}
-    assert "whole-step=300" in world.plans()["train-12345"].asked.training
+    assert "whole-step=300" in world.plans()["train-12345"].request.training
 
 
 def test_a_job_that_ends_teaches_how_long_its_steps_take():
@@ -321,7 +321,7 @@ def test_a_bare_pod_has_nothing_its_plan_could_be_written_on():
     }
     world = yard([make_pod("bare", annotations=notes, gated=True, created_at=START)])
     look = world.look()
-    assert [one.reason for one in look.standings.values()] == [Reason.MISCONFIGURED]
+    assert [one.reason for one in look.statuses.values()] == [Reason.MISCONFIGURED]
 
 
 def test_what_somebody_else_wrote_as_a_plan_is_replaced():
@@ -335,7 +335,7 @@ def test_what_somebody_else_wrote_as_a_plan_is_replaced():
 def test_where_it_is_off_nothing_is_said_or_done():
     world = yard(priced_job("a", 2, work=2), enabled=False)
     look = world.look()
-    assert (look.commands, look.standings, look.book) == ((), {}, None)
+    assert (look.commands, look.statuses, look.price_ledger) == ((), {}, None)
 
 
 def test_parameter_servers_have_machines_of_their_own_where_a_label_says_so():

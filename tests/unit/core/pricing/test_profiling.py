@@ -82,7 +82,7 @@ def test_what_was_measured_is_written_and_learned():
     assert (run.step_seconds, run.steps, run.spread) == (2.0, 40, 0.0)
     # two workers for 2 s a step, 200 steps, which are all 400 mini-batches
     assert run.batch_seconds == pytest.approx(2.0 * 2 * TOTAL / BATCHES)
-    assert run.told is False
+    assert run.reported is False
 
 
 def test_people_are_told_of_it_once():
@@ -105,7 +105,7 @@ def test_the_next_run_of_the_name_is_priced_before_it_starts():
     world.history = History(step_seconds={"default/job/a": 2.0})
     world.add(unmeasured("a-2", created_at=world.now))
     world.look()
-    assert "whole-step=2" in world.plans()["a-2"].asked.training
+    assert "whole-step=2" in world.plans()["a-2"].request.training
     assert world.run("a-2") is None
 
 
@@ -151,7 +151,7 @@ def test_who_is_too_dear_runs_on_without_a_plan_and_is_asked_again():
         assert "runs on without a plan" in told.message
         assert told.profile.steps == 40
         between = world.look()
-        assert between.standings == look.standings
+        assert between.statuses == look.statuses
     assert "a" not in world.reasons()
 
 
@@ -235,7 +235,7 @@ def test_a_job_whose_pods_are_lost_begins_anew():
         world.remove(old)
         world.add(replace(old, uid=Uid(f"new-{i}"), gates=(labels.GATE,), node_name=None))
     world.look()
-    assert (world.run("a").since, world.run("a").told) == (None, False)
+    assert (world.run("a").since, world.run("a").reported) == (None, False)
     assert world.standing("a").reason is Reason.PROFILING
     assert world.place() == ["a-0", "a-1"]
 
@@ -250,7 +250,7 @@ def test_one_that_was_measured_is_priced_before_it_starts_again():
     assert world.reasons() == {"a": Reason.AWAITING_PRICE}
     world.look()
     assert world.reasons() == {"a": Reason.RELEASING}
-    assert "whole-step=2" in world.plans()["a"].asked.training
+    assert "whole-step=2" in world.plans()["a"].request.training
 
 
 def test_another_life_goes_on_from_what_stands_on_the_owner():
@@ -264,7 +264,7 @@ def test_another_life_goes_on_from_what_stands_on_the_owner():
     world.look()
     assert world.run("a").since == since
     world.measure("a", step_seconds=2.0)
-    assert (world.run("a").told, world.run("a").step_seconds) == (True, 2.0)
+    assert (world.run("a").reported, world.run("a").step_seconds) == (True, 2.0)
     world.memory = PricingState()
     next_slot(world)
     assert "a" in world.plans()
@@ -279,7 +279,7 @@ def test_whoever_describes_it_meanwhile_is_believed():
     world.look()
     assert world.standing("a").reason is Reason.AWAITING_PRICE
     next_slot(world)
-    assert "step=6s" in world.plans()["a"].asked.training
+    assert "step=6s" in world.plans()["a"].request.training
 
 
 def test_what_somebody_else_has_written_there_lets_nobody_in():
@@ -294,7 +294,7 @@ def test_a_bandwidth_without_a_gradient_is_not_all_that_is_to_be_known():
     world = running(unmeasured("a", text=text))
     world.measure("a", step_seconds=2.0)
     next_slot(world)
-    assert "whole-step=2s" in world.plans()["a"].asked.training
+    assert "whole-step=2s" in world.plans()["a"].request.training
 
 
 def test_an_owner_of_several_jobs_has_no_plan_and_the_field_is_named():

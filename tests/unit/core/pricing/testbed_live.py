@@ -75,7 +75,7 @@ def history(jobs: SlotWorkload, slot_seconds: float = SLOT) -> History:
     every = snapshot_of(*(_entities(job, slot_seconds) for job in jobs.jobs))
     found = candidates.find_candidates(every, (), History(), params().slot_time)
     assert not found.problems
-    return History(tuple(PastJob(one.owner.uid, one.asked) for one in found.offered))
+    return History(tuple(PastJob(one.owner.uid, one.request) for one in found.offered))
 
 
 def annotations(job: TrainingJob, slot_seconds: float = SLOT) -> dict[str, str]:
