@@ -1,4 +1,4 @@
-"""The scheduler's and the people's listener over TLS: who gets in, and certificates that change."""
+"""The listeners of kube-scheduler and the read API over TLS: clients, and renewed certificates."""
 
 import asyncio
 import contextlib
@@ -28,7 +28,7 @@ from tests.fakes.kube import FakeKube
 NAME = "shuntyard-kube-scheduler"
 NOW = SystemClock().now()
 ELEVEN_YEARS_AGO = FakeClock(epoch=NOW - 11 * 365 * 86400.0)
-ASKED = {"PodName": "x", "PodNamespace": "default", "PodUID": "u", "Node": "n"}
+BINDING = {"PodName": "x", "PodNamespace": "default", "PodUID": "u", "Node": "n"}
 
 
 @dataclass
@@ -44,10 +44,10 @@ class Pki:
         authorities = [Authority.create(place / n, SystemClock()) for n in ("ours", "foreign")]
         mounted = place / "mounted"
         mounted.mkdir()
-        found = cls(*authorities, mounted)
-        found.mount(found.ours.issue_server("server"))
-        shutil.copy(found.ours.certificate, mounted / "clients.crt")
-        return found
+        pki = cls(*authorities, mounted)
+        pki.mount(pki.ours.issue_server("server"))
+        shutil.copy(pki.ours.certificate, mounted / "clients.crt")
+        return pki
 
     def mount(self, pair: Pair) -> None:
         shutil.copy(pair.certificate, self.mounted / "tls.crt")
@@ -74,7 +74,7 @@ async def pki(tmp_path: Path) -> Pki:
 
 
 @contextlib.asynccontextmanager
-async def asking(context: ssl.SSLContext) -> AsyncIterator[aiohttp.ClientSession]:
+async def client_session(context: ssl.SSLContext) -> AsyncIterator[aiohttp.ClientSession]:
     connector = aiohttp.TCPConnector(ssl=context)
     async with aiohttp.ClientSession(connector=connector) as session:
         yield session
@@ -82,7 +82,7 @@ async def asking(context: ssl.SSLContext) -> AsyncIterator[aiohttp.ClientSession
 
 async def bind(running: Extender, session: aiohttp.ClientSession) -> int:
     url = running.scheduler_url.replace("http", "https")
-    async with session.post(f"{url}/bind", json=ASKED) as response:
+    async with session.post(f"{url}/bind", json=BINDING) as response:
         await response.read()
         return response.status
 
@@ -90,30 +90,30 @@ async def bind(running: Extender, session: aiohttp.ClientSession) -> int:
 @contextlib.asynccontextmanager
 async def running_with(**sections: object) -> AsyncIterator[Extender]:
     async with FakeKube.running() as fake, lease(fake), extender(fake, **sections) as running:
-        await eventually(lambda: has_looked(running))
+        await eventually(lambda: has_checked(running))
         yield running
 
 
 @pytest.fixture(autouse=True)
-def _the_loop_looks_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After its first look the tests say when: its own next one would be counted beside theirs."""
+def _the_loop_checks_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the first check the tests make their own: another one would be counted with them."""
     monkeypatch.setattr("extender.servers.tls.renewal.CHECK_SECONDS", 3600.0)
 
 
-def has_looked(running: Extender) -> bool:
-    found = renewal(running)
-    life = found.metrics.certificates.life_seconds
-    return all(life.labels(certificate=door.value)._value.get() for door in found.certificates)
+def has_checked(running: Extender) -> bool:
+    loop = renewal(running)
+    life = loop.metrics.certificates.life_seconds
+    return all(life.labels(certificate=door.value)._value.get() for door in loop.certificates)
 
 
-def acts(running: Extender) -> bool:
-    (leadership,) = [one for one in running.parts.loops if isinstance(one, Leadership)]
-    (observer,) = [one for one in running.parts.loops if isinstance(one, Observer)]
+def leads(running: Extender) -> bool:
+    (leadership,) = [loop for loop in running.parts.loops if isinstance(loop, Leadership)]
+    (observer,) = [loop for loop in running.parts.loops if isinstance(loop, Observer)]
     return leadership.acting() and observer.synced
 
 
 def renewal(running: Extender) -> RenewalLoop:
-    return next(one for one in running.parts.loops if isinstance(one, RenewalLoop))
+    return next(loop for loop in running.parts.loops if isinstance(loop, RenewalLoop))
 
 
 def counted(running: Extender, door: Door, outcome: str) -> float:
@@ -121,7 +121,7 @@ def counted(running: Extender, door: Door, outcome: str) -> float:
     return metrics.renewals.labels(listener=door.value, outcome=outcome)._value.get()
 
 
-TAKEN: dict[str, Callable[[Pki], Pair]] = {
+ACCEPTED: dict[str, Callable[[Pki], Pair]] = {
     "by its common name": lambda pki: pki.ours.issue_client("client", NAME),
     "by a DNS name": lambda pki: pki.ours.issue_server("client", [NAME], []),
 }
@@ -138,10 +138,10 @@ REFUSED: dict[str, tuple[Callable[[Pki], Pair | None], str]] = {
 }
 
 
-@pytest.mark.parametrize("issue", TAKEN.values(), ids=TAKEN)
-async def test_a_client_certificate_is_taken(pki: Pki, issue: Callable[[Pki], Pair]) -> None:
+@pytest.mark.parametrize("issue", ACCEPTED.values(), ids=ACCEPTED)
+async def test_a_client_certificate_is_accepted(pki: Pki, issue: Callable[[Pki], Pair]) -> None:
     context = pki.client(await asyncio.to_thread(issue, pki))
-    async with running_with(scheduler=pki.mutual) as running, asking(context) as session:
+    async with running_with(scheduler=pki.mutual) as running, client_session(context) as session:
         assert await bind(running, session) == 200
 
 
@@ -150,7 +150,7 @@ async def test_a_client_certificate_is_refused(
     pki: Pki, issue: Callable[[Pki], Pair | None], why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     context = pki.client(await asyncio.to_thread(issue, pki))
-    async with running_with(scheduler=pki.mutual) as running, asking(context) as session:
+    async with running_with(scheduler=pki.mutual) as running, client_session(context) as session:
         with pytest.raises(aiohttp.ClientError):
             await bind(running, session)
         refusals = renewal(running).metrics.certificates.refusals.labels(listener="scheduler")
@@ -159,7 +159,7 @@ async def test_a_client_certificate_is_refused(
     assert f"the listener scheduler refused 1 handshakes: {why}" in caplog.text
 
 
-async def test_who_shows_a_certificate_shows_it_each_time(pki: Pki) -> None:
+async def test_no_session_is_resumed_without_the_client_certificate(pki: Pki) -> None:
     """A session of TLS 1.2 could be resumed without it, also after its authority is gone."""
     context = pki.client(await asyncio.to_thread(pki.ours.issue_client, "client", NAME))
     async with running_with(scheduler=pki.mutual) as running:
@@ -181,11 +181,11 @@ async def test_who_shows_a_certificate_shows_it_each_time(pki: Pki) -> None:
             await asyncio.to_thread(connect, None)
 
 
-async def test_a_name_that_is_not_listed_is_told_so(pki: Pki) -> None:
+async def test_a_client_with_another_name_gets_403(pki: Pki) -> None:
     pair = await asyncio.to_thread(pki.ours.issue_client, "client", "kube-controller-manager")
     async with (
         running_with(scheduler=pki.mutual) as running,
-        asking(pki.client(pair)) as session,
+        client_session(pki.client(pair)) as session,
     ):
         url = running.scheduler_url.replace("http", "https")
         async with session.post(f"{url}/filter", json={}) as response:
@@ -197,8 +197,8 @@ async def test_a_name_that_is_not_listed_is_told_so(pki: Pki) -> None:
         )
 
 
-async def test_a_server_certificate_is_no_clients(pki: Pki, tmp_path: Path) -> None:
-    """Ours are made for one purpose: what agents see cannot be used to pose as kube-scheduler."""
+async def test_a_server_certificate_is_refused_as_a_clients(pki: Pki, tmp_path: Path) -> None:
+    """Ours have one purpose: the one that agents see cannot be used to pose as kube-scheduler."""
     data = fresh(NOW)
 
     def write() -> Pair:
@@ -210,35 +210,38 @@ async def test_a_server_certificate_is_no_clients(pki: Pki, tmp_path: Path) -> N
     server = await asyncio.to_thread(write)
     client = Pair(tmp_path / "client.crt", tmp_path / "client.key")
     async with running_with(scheduler=pki.mutual) as running:
-        async with asking(pki.client(client)) as session:
+        async with client_session(pki.client(client)) as session:
             assert await bind(running, session) == 200
-        async with asking(pki.client(server)) as session:
+        async with client_session(pki.client(server)) as session:
             with pytest.raises(aiohttp.ClientError):
                 await bind(running, session)
 
 
-async def test_in_the_clear_nobody_is_heard(pki: Pki) -> None:
+async def test_a_connection_without_tls_is_refused(pki: Pki) -> None:
     async with running_with(scheduler=pki.mutual) as running, aiohttp.ClientSession() as session:
         with pytest.raises(aiohttp.ClientError):
-            await session.post(f"{running.scheduler_url}/bind", json=ASKED)
+            await session.post(f"{running.scheduler_url}/bind", json=BINDING)
 
 
-async def test_people_and_probes_may_be_answered_over_tls(pki: Pki) -> None:
+async def test_the_read_api_and_probes_may_use_tls(pki: Pki) -> None:
     async with (
         running_with(api=pki.settings) as running,
-        asking(await asyncio.to_thread(pki.client, None)) as session,
+        client_session(await asyncio.to_thread(pki.client, None)) as session,
     ):
         host, port = running.others[0]
         async with session.get(f"https://{host}:{port}/livez") as response:
             assert response.status == 200
 
 
-async def test_certificates_change_under_load_and_no_request_fails(pki: Pki) -> None:
+async def test_no_request_fails_while_certificates_change(pki: Pki) -> None:
     """Live connections go on; new ones see the new certificate and the new authority of clients."""
     old = await asyncio.to_thread(pki.ours.issue_client, "client", NAME)
     new = await asyncio.to_thread(pki.foreign.issue_client, "client", NAME)
-    async with running_with(scheduler=pki.mutual) as running, asking(pki.client(old)) as session:
-        await eventually(lambda: acts(running))  # a standby ends the connection with each answer
+    async with (
+        running_with(scheduler=pki.mutual) as running,
+        client_session(pki.client(old)) as session,
+    ):
+        await eventually(lambda: leads(running))  # a standby ends the connection with each answer
         statuses: list[int] = []
         done = asyncio.Event()
 
@@ -258,12 +261,12 @@ async def test_certificates_change_under_load_and_no_request_fails(pki: Pki) -> 
         assert set(statuses) == {200}
         assert counted(running, Door.SCHEDULER, "renewed") == 1
         context = await asyncio.to_thread(pki.client, new, pki.foreign)
-        async with asking(context) as later:
-            assert await bind(running, later) == 200
+        async with client_session(context) as with_new:
+            assert await bind(running, with_new) == 200
         context = await asyncio.to_thread(pki.client, old, pki.foreign)
-        async with asking(context) as late:
+        async with client_session(context) as with_old:
             with pytest.raises(aiohttp.ClientError):
-                await bind(running, late)
+                await bind(running, with_old)
 
 
 def _swap(pki: Pki) -> None:
@@ -283,7 +286,7 @@ WRONG: dict[str, Callable[[Pki], object]] = {
 
 
 @pytest.mark.parametrize("break_it", WRONG.values(), ids=WRONG)
-async def test_what_cannot_be_used_is_said_and_the_old_one_stays(
+async def test_unusable_files_are_logged_and_the_old_certificate_stays(
     pki: Pki, break_it: Callable[[Pki], object], caplog: pytest.LogCaptureFixture
 ) -> None:
     pair = await asyncio.to_thread(pki.ours.issue_client, "client", NAME)
@@ -292,12 +295,13 @@ async def test_what_cannot_be_used_is_said_and_the_old_one_stays(
         for _ in range(2):
             await renewal(running).check(Door.SCHEDULER)
         assert counted(running, Door.SCHEDULER, "refused") == 2
-        said = [r for r in caplog.records if "scheduler keeps its old" in r.getMessage()]
-        assert len(said) == 1
-        told = renewal(running).metrics.certificates
-        left = told.left_seconds.labels(certificate="scheduler")._value.get()
-        assert 3000 * 86400 < left <= told.life_seconds.labels(certificate="scheduler")._value.get()
-        async with asking(pki.client(pair)) as session:
+        lines = [r for r in caplog.records if "scheduler keeps its old" in r.getMessage()]
+        assert len(lines) == 1
+        metrics = renewal(running).metrics.certificates
+        left = metrics.left_seconds.labels(certificate="scheduler")._value.get()
+        life = metrics.life_seconds.labels(certificate="scheduler")._value.get()
+        assert 3000 * 86400 < left <= life
+        async with client_session(pki.client(pair)) as session:
             assert await bind(running, session) == 200
         await asyncio.to_thread(lambda: pki.mount(pki.ours.issue_server("whole")))
         await asyncio.to_thread(shutil.copy, pki.ours.certificate, pki.mounted / "clients.crt")
