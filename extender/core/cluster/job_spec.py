@@ -113,7 +113,8 @@ class JobSpec:
             and resumed.
         utility: What the completion of the job is worth; None if not stated.
         training: What the job has to train; None if not stated.
-        problems: What cannot be used. With a problem only ``has_checkpoint`` counts.
+        problems: What cannot be used. Where ``read`` finds a problem, it sets nothing else but
+            ``has_checkpoint``.
     """
 
     max_wait_seconds: float | None = None

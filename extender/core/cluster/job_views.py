@@ -108,11 +108,12 @@ def _viewed(
     living = [(seen[i].membership.role, over[i]) for i in staying]
     deciding_owners, scaled_by = worker_gang.deciding_owners(living)
     spec = job_spec.read(first, first_above, deciding_owners)
-    spec_problem = next(iter(spec.problems), None)
     if (workers := worker_gang.workers(spec.workers, living)) is not None:
         size = worker_gang.size(size, workers, (first, first_above), living)
-        spec_problem = worker_gang.problem(workers, living)
-        spec = replace(spec, workers=workers)
+        out_of_range = worker_gang.problem(workers, living)
+        problems = spec.problems if out_of_range is None else (*spec.problems, out_of_range)
+        spec = replace(spec, workers=workers, problems=problems)
+    spec_problem = next(iter(spec.problems), None)
     namespace, kind, name = key.split("/", 2)
     job = Job(
         key=key,

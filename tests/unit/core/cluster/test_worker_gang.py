@@ -104,6 +104,28 @@ def test_a_number_outside_of_the_range_is_a_problem_that_names_the_field(entitie
     assert f"annotation {labels.WORKERS}" in job.problem.message
 
 
+def misstated(count=4):
+    """A job whose elastic owner has a maximum wait that cannot be used."""
+    range_of_owner = replace(COUNT, count=count, least=3, most=8, elastic=True)
+    owner = owner_of(count=range_of_owner, notes={labels.MAX_WAIT: "soon"})
+    return [owner, *pods_of(owner, count)]
+
+
+def test_the_specification_s_problem_is_kept_where_the_owner_is_elastic() -> None:
+    job = job_views.view(snapshot_of(*misstated()), JobKey(JOB))
+    assert job.problem is not None
+    assert job.problem.field == f"annotation {labels.MAX_WAIT}"
+    assert job.spec.problems == (job.problem,)
+    assert job.spec.workers == WorkerRange(3, 8)
+
+
+def test_a_problem_of_the_workers_comes_after_that_of_the_specification() -> None:
+    job = job_views.view(snapshot_of(*misstated(count=9)), JobKey(JOB))
+    fields = [problem.field for problem in job.spec.problems]
+    assert fields == [f"annotation {labels.MAX_WAIT}", f"annotation {labels.WORKERS}"]
+    assert job.problem == job.spec.problems[0]
+
+
 def test_a_paused_job_is_no_mistake() -> None:
     owner = owner_of(count=replace(COUNT, count=0), notes=elastic())
     leaving = [replace(pod, deleting=True) for pod in pods_of(owner, 2)]
