@@ -52,7 +52,7 @@ class Act(StrEnum):
 class Assumption(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One write of ours, or a promise to write.
 
-    ``at`` is the time of the write, of whatever clock ``expire`` is asked with; ``node`` is empty
+    ``at`` is the time of the write, by the clock that ``expire`` is called with; ``node`` is empty
     for a deletion; ``plan``, ``plan_size`` belong to reservations, ``decision`` to promised ones.
     """
 
@@ -88,7 +88,7 @@ class Assumption(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @classmethod
     def deleted(cls, uid: Uid, *, at: float) -> "Assumption":
-        """Record that we deleted the pod: it takes room until it is seen to be gone."""
+        """Record that we deleted the pod: it takes room until it is observed to be gone."""
         return cls(uid=uid, act=Act.DELETE, at=at)
 
     def settled_by(self, pod: Pod) -> bool:
@@ -200,20 +200,20 @@ def pod_state(pod: Pod, assumptions: tuple[Assumption, ...], scheduler_name: str
     ours = pod.scheduler_name == scheduler_name
     marked = ours and Act.DELETE not in latest and not pod.deleting and replacements.is_marked(pod)
     leaves = Act.DELETE in latest or (marked and not pod.finished)
-    seen = replace(pod, deleting=True) if leaves else pod
+    shown = replace(pod, deleting=True) if leaves else pod
     bind = latest.get(Act.BIND)
     bound = pod.node_name or (bind.node if bind else None)
-    reservation = _reservation(seen, latest, ours=ours)
+    reservation = _reservation(shown, latest, ours=ours)
     place = bound or (reservation.node if reservation else None)
     return PodState(
-        pod=seen,
+        pod=shown,
         job=registry.job_key(pod) if ours else None,
         bound=bound,
         reservation=reservation,
         takes=None if pod.finished else place,
-        waits=ours and bound is None and not (seen.finished or seen.deleting),
+        waits=ours and bound is None and not (shown.finished or shown.deleting),
         marked=marked,
-        placed=ours and pod.node_name is not None and _counts(seen),
+        placed=ours and pod.node_name is not None and _counts(shown),
     )
 
 

@@ -218,7 +218,7 @@ def _pointless(content: Content) -> list[str]:
 
 
 def _wrong_views(snapshot: Snapshot) -> Iterator[str]:
-    """What is remembered of a job is what is seen of it without a memory."""
+    """A cached view of a job equals one that is computed without the cache."""
     afresh = replace(snapshot, cache=Cache())
     for key in sorted(snapshot.jobs):
         if job_views.view(snapshot, key) != job_views.view(afresh, key):

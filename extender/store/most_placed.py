@@ -57,13 +57,13 @@ class _Job:
         self._next += 1
 
     def drop(self, uid: Uid) -> None:
-        """It is placed no more; that it was stays true of the others."""
+        """Remove a member that is placed no more; counts of the others keep it."""
         del self.numbers[uid]
         oldest = next(iter(self.numbers.values()), self._next)
         self.peaks = self.peaks[bisect_left(self.peaks, oldest, key=itemgetter(0)) :]
 
     def deny(self, uid: Uid) -> None:
-        """It was never placed: whoever counted it counted one too many."""
+        """Take a member out of every count: it was never placed."""
         number = self.numbers[uid]
         before, self.peaks = self.peaks, []
         for peak in before:
@@ -79,7 +79,7 @@ class _Job:
         return self.peaks[0].placed if self.peaks else 0
 
     def recall(self, known: Mapping[Uid, int]) -> None:
-        """Take over what was known of members that are placed."""
+        """Take over what another book held of members that are placed."""
         now = len(self.numbers)
         most = {uid: max(now, known.get(uid, 0)) for uid in self.numbers}
         self.numbers, self.peaks = {}, []
@@ -95,7 +95,7 @@ class _Job:
 
 
 class MostPlacedIndex:
-    """See the module."""
+    """The most members of each job that were placed at one time; see the module."""
 
     def __init__(self) -> None:
         self._jobs: dict[JobKey, _Job] = {}
@@ -106,7 +106,7 @@ class MostPlacedIndex:
         self._rows: Table[JobKey, int] = Table()
 
     def move(self, old: PodState | None, new: PodState | None) -> None:
-        """A pod was observed, or is gone."""
+        """Take over that a pod was observed, or is gone."""
         before = None if old is None or not old.placed else old.job
         now = None if new is None or not new.placed else new.job
         if before == now:
@@ -118,7 +118,7 @@ class MostPlacedIndex:
             self._arrive(new, now)
 
     def orphan(self, owner: Uid) -> None:
-        """An owner is gone: its pods are left over, and count for no job any more."""
+        """Count the pods of an owner that is gone for no job any more."""
         for uid in sorted(self._owned.get(owner, ())):
             self._abandon(uid)
 
@@ -127,7 +127,7 @@ class MostPlacedIndex:
         return self._rows.frozen()
 
     def all(self) -> Iterable[Companions]:
-        """What cannot be told from the pods as they are, by uid."""
+        """Return what the pods themselves do not show, by uid."""
         found = [Companions(key, uid, 0) for uid, key in self._orphans.items()]
         for key, job in self._jobs.items():
             if job.highest > len(job.numbers):
@@ -136,7 +136,7 @@ class MostPlacedIndex:
         return sorted(found, key=attrgetter("uid"))
 
     def recall(self, companions: Iterable[Companions]) -> None:
-        """Take over what another book knew of the pods that are here."""
+        """Take over what another book held of the pods that are here."""
         known: dict[JobKey, dict[Uid, int]] = {}
         for one in companions:
             if one.most:
@@ -146,7 +146,7 @@ class MostPlacedIndex:
         for key, most in known.items():
             if key in self._jobs:
                 self._jobs[key].recall(most)
-                self._tell(key)
+                self._update(key)
 
     def _arrive(self, new: PodState, key: JobKey) -> None:
         uid, controller = new.pod.uid, new.pod.controller
@@ -155,7 +155,7 @@ class MostPlacedIndex:
         if controller is not None:
             self._owner[uid] = controller.uid
             self._owned.setdefault(controller.uid, set()).add(uid)
-        self._tell(key)
+        self._update(key)
 
     def _leave(self, uid: Uid, *, denied: bool) -> None:
         key = self._of.pop(uid, None)
@@ -169,7 +169,7 @@ class MostPlacedIndex:
             job.drop(uid)
         if not job.numbers:
             del self._jobs[key]
-        self._tell(key)
+        self._update(key)
 
     def _abandon(self, uid: Uid) -> None:
         if (key := self._of.get(uid)) is not None:
@@ -184,7 +184,7 @@ class MostPlacedIndex:
         if not self._owned[owner]:
             del self._owned[owner]
 
-    def _tell(self, key: JobKey) -> None:
+    def _update(self, key: JobKey) -> None:
         job = self._jobs.get(key)
         past = job is not None and job.highest > len(job.numbers)
         self._rows.set(key, job.highest if job is not None and past else None)

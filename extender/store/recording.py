@@ -1,8 +1,8 @@
 """The decision log: one JSON line a record, and its replay. Lines in, lines out, no files.
 
 A segment starts with a ``Header`` and a ``Checkpoint``, so that each kept segment replays alone.
-After them stand, in the order in which they happened, whatever changed the store and whatever was
-decided on it. A line without its end was being written when the process died; it is skipped.
+After them come, in the order in which they happened, all changes of the store and all
+decisions. A line without its end was being written when the process died; it is skipped.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -137,16 +137,16 @@ PlaceholderRecord = (
 
 
 class ReportRecord(Struct, frozen=True, tag=True):
-    """An agent reported; ``receiving.for_the_log`` says what is left out of it."""
+    """An agent reported; ``heartbeats.for_the_log`` leaves out what is not needed."""
 
-    heard: NodeHeartbeat
+    heartbeat: NodeHeartbeat
 
 
 class DecisionRecord(Struct, frozen=True, tag=True, kw_only=True):
-    """A decision: on which generation, at what time, from what, and what came out.
+    """A decision: its generation, time, input and output.
 
-    ``input`` and ``output`` are plain JSON: what the engine was given beside the snapshot, and what
-    it returned.
+    ``input`` and ``output`` are plain JSON: what the decision was given beside the snapshot, and
+    what it returned.
     """
 
     kind: str
@@ -174,10 +174,10 @@ class Difference:
     """A recorded decision that does not replay.
 
     Attributes:
-        line: Where it stands, from 1.
+        line: Its number, from 1.
         what: ``generation`` (records before it are missing) or ``output``.
-        recorded: What the log says.
-        replayed: What came out now.
+        recorded: What the log has.
+        replayed: What was decided now.
     """
 
     line: int
@@ -256,7 +256,7 @@ def replay(
         elif isinstance(record, Checkpoint):
             store = ClusterStore.restore(record.content)
         elif store is None:
-            raise RecordingError(f"line {number} stands before any checkpoint")
+            raise RecordingError(f"line {number} comes before any checkpoint")
         elif isinstance(record, DecisionRecord):
             yield from _differences(number, record, store.snapshot(), decide)
         else:
@@ -277,7 +277,7 @@ def redo(
     | PlaceholderRecord
     | ReportRecord,
 ) -> None:
-    """Do to the store what a record says was done to it."""
+    """Repeat on the store the change that a record holds."""
     match record:
         case DeltaRecord(delta=delta):
             store.apply(delta)
@@ -287,8 +287,8 @@ def redo(
             store.forget(uid)
         case ExpireRecord(before=before):
             store.expire(before)
-        case ReportRecord(heard=heard):
-            store.report(heartbeats.merged(store.reported(heard.node), heard))
+        case ReportRecord(heartbeat=heartbeat):
+            store.report(heartbeats.merged(store.reported(heartbeat.node), heartbeat))
         case _:
             _redo_placeholders(store, record)
 

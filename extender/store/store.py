@@ -266,7 +266,7 @@ class ClusterStore:
         """Recompute everything from scratch and compare.
 
         Raises:
-            InvariantError: Something differs; says what is kept and what is right.
+            InvariantError: Something differs; names what is kept and what is right.
         """
         invariants.check(self.snapshot(), self.export())
 
@@ -326,12 +326,12 @@ class ClusterStore:
         return bool(lost) or any(changes)
 
     def _let_go(self) -> None:
-        """Before a change: hold no snapshot ourselves, or the tables would be copied for us."""
+        """Release our snapshot before a change, or the tables would be copied for it."""
         if self._snapshot is not None:
             self._let_go_of, self._snapshot = ref(self._snapshot), None
 
     def _still_held(self) -> Snapshot | None:
-        """Return the latest snapshot, if somebody holds it and nothing has changed since."""
+        """Return the latest snapshot, if a reader holds it and nothing has changed since."""
         found = self._let_go_of() if self._let_go_of is not None else None
         return found if found is not None and found.generation == self.generation else None
 

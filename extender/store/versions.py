@@ -21,7 +21,7 @@ class Removed:
         return uid in self._uids
 
     def add(self, uid: str) -> None:
-        """Remember one more; an object without uid cannot be told from its successor."""
+        """Remember one more; an object without uid looks like its successor."""
         if uid:
             self._uids[Uid(uid)] = None
         if len(self._uids) > MOST_REMEMBERED:

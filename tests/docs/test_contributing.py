@@ -79,7 +79,7 @@ REASON: Final = """    MOON_PHASE = ReasonRecord(
         "the moon is not full",
         names_details=False,
         severity=Severity.NORMAL,
-        actor=Actor.NOBODY,
+        actor=Actor.NONE,
         time_helps=True,
         nodes_help=False,
         room=Room.NOT_NEEDED,

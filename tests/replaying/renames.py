@@ -25,6 +25,7 @@ FIELDS: Final[Mapping[tuple[str, str], str | None]] = {
     ("Content", "open_seats"): "placeholders",
     ("OpenSeats", "seats"): "placeholders",
     ("Pod", "seat_refused"): "reservation_refused",
+    ("ReportRecord", "heard"): "heartbeat",
     ("Memory", "told"): "notices",
     ("AdmissionOutput", "standings"): "statuses",
 }

@@ -33,7 +33,7 @@ _MOST_SIZES: Final = 4
 
 
 def view(snapshot: Snapshot, key: JobKey) -> Job:
-    """Return the job of that key; it must be in ``snapshot.jobs``.
+    """Return the job of that key, which must be in ``snapshot.jobs``.
 
     What the user wrote is read from the members that are not leaving, the oldest first. A job of
     which nothing has changed is the same object as before.
@@ -50,8 +50,8 @@ def view(snapshot: Snapshot, key: JobKey) -> Job:
     return held.job
 
 
-class _Seen(NamedTuple):
-    """What one pod is to its job, and what that was worked out from."""
+class _PodView(NamedTuple):
+    """One pod as a member of its job, and what that was computed from."""
 
     source: tuple[object, ...]
     membership: Membership
@@ -59,10 +59,10 @@ class _Seen(NamedTuple):
 
 
 class Viewed(NamedTuple):
-    """A job, and each of its pods, so that the next view looks only at those that changed."""
+    """A job, and each of its pods, so that the next view reads only those that changed."""
 
     job: Job
-    pods: Mapping[Uid, _Seen]
+    pods: Mapping[Uid, _PodView]
 
 
 VIEWS: Final[Slot[Kept[JobKey, Viewed]]] = Slot(Kept, Kept)
@@ -97,15 +97,16 @@ def _viewed(
     key: JobKey,
     pods: tuple[Pod, ...],
     over: Sequence[Owners],
-    before: Mapping[Uid, _Seen],
+    before: Mapping[Uid, _PodView],
 ) -> Viewed:
-    seen = [
-        _seen(snapshot, pod, one, before.get(pod.uid)) for pod, one in zip(pods, over, strict=True)
+    pod_views = [
+        _pod_view(snapshot, pod, one, before.get(pod.uid))
+        for pod, one in zip(pods, over, strict=True)
     ]
-    staying = [i for i, s in enumerate(seen) if s.member.state is not State.LEAVING] or [0]
+    staying = [i for i, s in enumerate(pod_views) if s.member.state is not State.LEAVING] or [0]
     first, first_above = pods[staying[0]], over[staying[0]]
-    size, size_problem = _size([(pods[i], seen[i].membership) for i in staying])
-    living = [(seen[i].membership.role, over[i]) for i in staying]
+    size, size_problem = _size([(pods[i], pod_views[i].membership) for i in staying])
+    living = [(pod_views[i].membership.role, over[i]) for i in staying]
     deciding_owners, scaled_by = worker_gang.deciding_owners(living)
     spec = job_spec.read(first, first_above, deciding_owners)
     if (workers := worker_gang.workers(spec.workers, living)) is not None:
@@ -122,16 +123,18 @@ def _viewed(
         name=name,
         about=_about(first, first_above),
         created_at=_created_at(first, first_above),
-        members=tuple(s.member for s in seen),
+        members=tuple(s.member for s in pod_views),
         min_available=size,
-        problem=_problem(seen, [seen[i] for i in staying]) or size_problem or spec_problem,
+        problem=_problem(pod_views, [pod_views[i] for i in staying])
+        or size_problem
+        or spec_problem,
         spec=spec,
         kept=len(kept.placeholders) if (kept := snapshot.placeholders.get(key)) else 0,
         deciding_owners=deciding_owners,
         scaled_by=scaled_by,
-        warnings=_warnings([(pods[i], over[i], seen[i].membership.role) for i in staying]),
+        warnings=_warnings([(pods[i], over[i], pod_views[i].membership.role) for i in staying]),
     )
-    return Viewed(job, {s.member.pod.uid: s for s in seen})
+    return Viewed(job, {s.member.pod.uid: s for s in pod_views})
 
 
 def _warnings(members: Sequence[tuple[Pod, Owners, str]]) -> tuple[str, ...]:
@@ -147,20 +150,20 @@ def _warnings(members: Sequence[tuple[Pod, Owners, str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(lines))[: annotation_warnings.MOST]
 
 
-def _problem(seen: Sequence[_Seen], staying: Sequence[_Seen]) -> Problem | None:
+def _problem(pod_views: Sequence[_PodView], staying: Sequence[_PodView]) -> Problem | None:
     """Return what is wrong with the pods themselves, the first of it; None if nothing is."""
     excess = next((one.member.pod.excess for one in staying if one.member.pod.excess), "")
     if excess:
         return Problem(excess)
     problems = (one.membership.problem for one in staying)
-    return next(filter(None, problems), None) or _variety(seen)
+    return next(filter(None, problems), None) or _variety(pod_views)
 
 
-def _variety(seen: Sequence[_Seen]) -> Problem | None:
+def _variety(pod_views: Sequence[_PodView]) -> Problem | None:
     """Return that the pods, which are planned at once, differ too much; None if they do not."""
-    if len(seen) == 1:
+    if len(pod_views) == 1:
         return None
-    shapes = {one.member.shape for one in seen}
+    shapes = {one.member.shape for one in pod_views}
     if len(shapes) > MOST_SHAPES:
         count, what, most = len(shapes), "different requests or requirements", MOST_SHAPES
     else:
@@ -170,13 +173,13 @@ def _variety(seen: Sequence[_Seen]) -> Problem | None:
     return Problem(f"pods of the job: {count} {what} in all, and at most {most} are allowed")
 
 
-def _seen(snapshot: Snapshot, pod: Pod, over: Owners, before: _Seen | None) -> _Seen:
+def _pod_view(snapshot: Snapshot, pod: Pod, over: Owners, before: _PodView | None) -> _PodView:
     volumes = (snapshot.claims, snapshot.volumes) if pod.claims else None
     source = (pod, over, _place(snapshot, pod), volumes, snapshot.devices)
     if before is not None and before.source == source:
         return before
     membership = registry.membership(pod, over)
-    return _Seen(source, membership, _member(snapshot, pod, membership))
+    return _PodView(source, membership, _member(snapshot, pod, membership))
 
 
 def _about(pod: Pod, above: Owners) -> OwnerReference:
@@ -193,9 +196,16 @@ def _created_at(pod: Pod, above: Owners) -> float:
 
 
 def _member(snapshot: Snapshot, pod: Pod, membership: Membership) -> Member:
-    state, node = _standing(snapshot, pod)
+    state, node = _state(snapshot, pod)
     shape = pod_shape.shape(snapshot, pod)
-    return Member(pod, membership.role, membership.index, state, node, shape)
+    return Member(
+        pod=pod,
+        role=membership.role,
+        index=membership.index,
+        state=state,
+        node=node,
+        shape=shape,
+    )
 
 
 def _size(members: Sequence[tuple[Pod, Membership]]) -> tuple[int | None, Problem | None]:
@@ -213,7 +223,7 @@ def _size(members: Sequence[tuple[Pod, Membership]]) -> tuple[int | None, Proble
     return next(iter(sizes), None), None
 
 
-def _standing(snapshot: Snapshot, pod: Pod) -> tuple[State, NodeName | None]:
+def _state(snapshot: Snapshot, pod: Pod) -> tuple[State, NodeName | None]:
     node = snapshot.bound.get(pod.uid) or pod.node_name
     if pod.finished and not _is_left_over(snapshot, pod):
         return (State.SUCCEEDED if pod.phase == "Succeeded" else State.FAILED), node

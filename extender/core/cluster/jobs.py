@@ -85,7 +85,7 @@ class Member:
     def direct(self) -> bool:
         """It never had our gate: a reservation of its own is no pin and can be taken back.
 
-        Annotations alone do not say so, since people may edit them. The pin cannot be edited after
+        Annotations alone do not show it, since people may edit them. The pin cannot be edited after
         the release. It is ours if the pod's status says that it was queued, or if the pod had a
         reservation that did not verify.
         """

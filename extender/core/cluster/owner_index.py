@@ -1,6 +1,6 @@
 """All owners of the cluster, and the one way to look one up.
 
-**Rule.** An owner reference holds inside one namespace. Whoever creates a pod writes its references
+**Rule.** An owner reference holds inside one namespace. The author of a pod writes its references
 too, with any uid. So an owner is looked up by the namespace of what refers to it and by the whole
 reference: uid, API group, kind and name. There is no look-up by uid alone.
 """
@@ -74,7 +74,7 @@ class OwnerIndex:
 
 def _in_one_group(owner: Owner, reference: OwnerReference) -> bool:
     if owner.api_version == reference.api_version:
-        return True  # nearly always: asked for every pod
+        return True  # nearly always: compared for every pod
     return _group(owner.api_version) == _group(reference.api_version)
 
 

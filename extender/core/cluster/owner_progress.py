@@ -1,7 +1,8 @@
-"""When a job ends by the status of what made it: a TrainJob says how far its training is.
+"""When a job ends by the status of its owner: a TrainJob states how far its training is.
 
-The training itself states it, as in an annotation, but about this very run and a moment ago. What
-cannot be right is reported and not used; then the next source is (``running_jobs``).
+The training itself reports it, like an annotation, but about this very run and a moment ago. What
+cannot be right is reported as a problem and not used; then the next source counts
+(``running_jobs``).
 """
 
 from collections.abc import Sequence
@@ -16,15 +17,15 @@ from shared.errors import InputError
 from shared.model import OwnProgress, Pod
 
 STALE_SECONDS: Final = 600.0
-"""What is older says nothing. No interval is prescribed: trainings tell at their logging steps, and
-are silent for minutes while they evaluate or save."""
+"""What is older does not count. No interval is prescribed: trainings report at their logging steps,
+and not for minutes while they evaluate or save."""
 AHEAD_SECONDS: Final = 60.0
-"""A training's clock may be ahead of ours by so much; beyond that its times mean nothing."""
+"""A training's clock may be ahead of ours by so much; beyond that its times do not count."""
 
 
 @dataclass(frozen=True)
-class Said:
-    """What the status says, judged by the clock.
+class StatedProgress:
+    """What the status states, judged by the clock.
 
     Attributes:
         stated: As it was read.
@@ -44,8 +45,10 @@ class Said:
         return min(self.stated.written_at, now) + left
 
 
-def read(snapshot: Snapshot, pods: Sequence[Pod], since: float, now: float) -> Said | None:
-    """Return what the status says of a job that runs; None if it says nothing.
+def read(
+    snapshot: Snapshot, pods: Sequence[Pod], since: float, now: float
+) -> StatedProgress | None:
+    """Return what the status states of a running job; None if it states nothing.
 
     Args:
         snapshot: The cluster.
@@ -60,7 +63,7 @@ def read(snapshot: Snapshot, pods: Sequence[Pod], since: float, now: float) -> S
         return None
     problem = stated.problem or _ahead(kind.progress_field, stated.written_at - now)
     fresh = not problem and stated.written_at >= max(since, now - STALE_SECONDS)
-    return Said(stated, fresh, problem)
+    return StatedProgress(stated, fresh, problem)
 
 
 def _of_all(snapshot: Snapshot, kind: Progressing, pods: Sequence[Pod]) -> OwnProgress | None:

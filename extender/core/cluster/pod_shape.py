@@ -1,4 +1,4 @@
-"""What a pod asks of a node, with what volumes and device classes make of it (pure).
+"""What a pod requires of a node, its volumes and device classes included.
 
 A claim names a volume, and the volume says from where it can be reached:
 
@@ -12,8 +12,8 @@ for one node or one pod (ReadWriteOnce, …OncePod)          not modelled
 its volume has a label of a zone, or affinity by fields    not modelled
 =========================================================  =========================================
 
-A resource that a DeviceClass serves is not modelled either: which devices are free stands in no
-node's allocatable amounts. What nodes do offer of it is left to kube-scheduler, too.
+A resource that a DeviceClass serves is not modelled either: no node's allocatable amounts show
+which devices are free. What nodes do offer of it is left to kube-scheduler, too.
 
 A pod with something that is not modelled is released without a pin: kube-scheduler knows better.
 How many volumes a node can attach is not modelled either; a node that kube-scheduler refuses for it
@@ -88,11 +88,11 @@ def without_devices(snapshot: Snapshot, own: PodShape) -> PodShape:
 
 
 def _served(snapshot: Snapshot, own: PodShape) -> dict[str, str]:
-    found = snapshot.devices
-    if not found:
-        return {}  # nearly always: asked for every pod
-    asked = (name for name, _ in own.requests if name in found)
-    return {name: f"DeviceClass {found[name]} serves {name}" for name in asked}
+    classes = snapshot.devices
+    if not classes:
+        return {}  # nearly always: called for every pod
+    served = (name for name, _ in own.requests if name in classes)
+    return {name: f"DeviceClass {classes[name]} serves {name}" for name in served}
 
 
 def _with_unmodelled(own: PodShape, names: Iterable[str]) -> PodShape:
@@ -100,11 +100,11 @@ def _with_unmodelled(own: PodShape, names: Iterable[str]) -> PodShape:
 
 
 def own_shape(snapshot: Snapshot, pod: Pod) -> PodShape:
-    """Return what another pod of the same owner would ask for: without our pin and our resize."""
+    """Return what another pod of the same owner would request: without our pin and our resize."""
     shape_of_pod = unpinned(pod.shape)
     given = pod_cpu.parse_given(pod.annotations)
     changed = [cpu for cpu in pod.cpus if given is not None and cpu.name == given.container]
-    if given is not None and changed:  # the new pod asks for what its owner gave
+    if given is not None and changed:  # the new pod requests what its owner gave
         amounts = dict(shape_of_pod.requests)
         amounts[CPU] = amounts.get(CPU, 0) + given.milli - changed[0].request_milli
         shape_of_pod = replace(shape_of_pod, requests=tuple(sorted(amounts.items())))
@@ -135,12 +135,12 @@ def _all_of(own: Terms | None, demands: Iterable[Terms]) -> Terms:
     """Return terms of which one matches exactly where one of each list does."""
     first, *others = (terms for terms in (own, *demands) if terms is not None)
     for terms in others:
-        pairs = product(filter(_says, first), filter(_says, terms))
+        pairs = product(filter(_has_lines, first), filter(_has_lines, terms))
         first = tuple(_both(one, other) for one, other in pairs)
     return first
 
 
-def _says(term: NodeSelectorTerm) -> bool:
+def _has_lines(term: NodeSelectorTerm) -> bool:
     """A term without lines matches nothing."""
     return bool(term.expressions or term.fields)
 
@@ -160,7 +160,7 @@ def unpinned(shape: PodShape) -> PodShape:
 
 
 def has_pin(shape: PodShape) -> bool:
-    """Say whether each of the required terms ends as ``pinned_terms`` leaves it."""
+    """Return True if each of the required terms ends as ``pinned_terms`` leaves it."""
     return bool(shape.affinity) and all(_widened(term) != term for term in shape.affinity or ())
 
 

@@ -14,7 +14,7 @@ class Severity(StrEnum):
 class Actor(Enum):
     """A person without whose change the job cannot start."""
 
-    NOBODY = "nobody"
+    NONE = "none"
     OWNER = "the owner of the job"
     ADMINISTRATOR = "an administrator of the cluster"
 

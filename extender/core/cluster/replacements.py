@@ -1,6 +1,6 @@
 """How a bare pod is replaced: its copy counts for nothing until the pod itself is gone.
 
-A bare pod has no controller, so nobody but us makes it again. The steps are on the API server, so
+A bare pod has no controller, so only we recreate it. The steps are on the API server, so
 that any life of ours can take them up:
 
 1. The pod is marked with the name of its copy. From then on it is leaving: it keeps no
@@ -9,8 +9,9 @@ that any life of ours can take them up:
 3. The pod is deleted.
 4. When its object is gone, the copy is a member of the job like any other.
 
-Only who may change a pod can mark it: the name of its copy follows from its uid, which is not known
-when the pod is made. The annotation of a copy holds back nothing but the pod that carries it.
+Only a client that may change a pod can mark it: the name of its copy follows from its uid, which
+is not known when the pod is created. The annotation of a copy holds back
+nothing but the pod that carries it.
 """
 
 import hashlib
@@ -42,12 +43,12 @@ def _is_copy(name: str) -> bool:
 
 
 def origin(name: str, uid: str) -> str:
-    """Return what the copy of this pod says of it."""
+    """Return what the copy of this pod is annotated with."""
     return f"{uid}/{name}"
 
 
 def is_marked(pod: Pod) -> bool:
-    """Say whether we have begun to replace the pod."""
+    """Return True if we have begun to replace the pod."""
     mark = pod.annotations.get(labels.REPLACED_BY)
     return mark is not None and pod.controller is None and mark == new_name(pod.name, pod.uid)
 
@@ -55,7 +56,7 @@ def is_marked(pod: Pod) -> bool:
 def awaited(snapshot: Snapshot, pod: Pod) -> Pod | None:
     """Return the pod of which this one is the copy, as long as its object keeps the copy waiting.
 
-    A pod that has finished, undeleted and unmarked, keeps nobody waiting: nothing of it can run. A
+    A pod that has finished, undeleted and unmarked, keeps no copy waiting: nothing of it can run. A
     marked one does: it ended before it was deleted, so its copy is to be taken away.
     """
     uid, _, name = pod.annotations.get(labels.REPLACES, "").partition("/")

@@ -188,7 +188,7 @@ class Snapshot:
         waiting: Jobs with a pod that is not bound, finished or deleting.
         reservations: Reservations of pods not seen bound, also of those whose Binding we wrote.
         bound: Node of each pod that is bound, observed or assumed; finished ones too.
-        marked: Bare pods that we have begun to replace and that nobody is seen to delete yet, by
+        marked: Bare pods that we have begun to replace and that are not seen being deleted yet, by
             uid (``core.cluster.replacements``).
         most_placed: Of jobs that have had more members bound or succeeded at one time than now:
             how many at most, since the oldest of those that still are so was bound. As observed.
@@ -200,7 +200,7 @@ class Snapshot:
         claims: For volumes, by ``namespace/name``.
         volumes: By name.
         migrations: Open ones and those that ended, by ``namespace/name``.
-        reports: What the agents say, by node; a node without an agent is not in it.
+        reports: Of the agents, by node; a node without an agent is not in it.
         groups: Declared by ``PodGroup.<API group>/namespace/name``.
         placeholders: What direct gangs have for members that do not exist yet, by job.
         cache: Results of earlier work; the same for all snapshots of a store.

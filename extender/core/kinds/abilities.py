@@ -85,7 +85,7 @@ class Progressing(Protocol):
 
 @runtime_checkable
 class Supposable(Protocol):
-    """The pods of a manifest are known without running its operator: it can be supposed.
+    """The pods of a manifest are known without running its operator: it can be tried in a what-if.
 
     Names, labels and owners are those that the controllers write, so that the kind reads such a pod
     like a real one.
@@ -97,9 +97,9 @@ class Supposable(Protocol):
         ...
 
     def suppose(self, manifest: Manifest) -> Created:
-        """Return the pods and owners that the manifest stands for.
+        """Return the pods and owners that the manifest would become.
 
         Raises:
-            InputError: It cannot be read, or stands for too many.
+            InputError: It cannot be read, or there are too many.
         """
         ...

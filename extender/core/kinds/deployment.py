@@ -3,7 +3,7 @@
 Source:
     Kubernetes 1.36 ``pkg/controller/deployment/sync.go``: the ReplicaSet is ``<name>-<hash>``, and
     its pods have the hash as a label; ``pkg/controller/controller_utils.go``
-    (ActivePodsWithRanks): who is removed first.
+    (ActivePodsWithRanks): which pods are removed first.
 """
 
 from collections.abc import Mapping, Sequence

@@ -20,7 +20,7 @@ class InTreeGroup(NamedGroup):
 
     @override
     def claims(self, pod: Pod) -> bool:
-        """Return True if the field is there; asked for nearly every pod."""
+        """Return True if the field is there; called for nearly every pod."""
         return bool(pod.scheduling_group)
 
     @override

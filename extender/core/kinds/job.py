@@ -83,7 +83,14 @@ def part_of_job(
     """Return the pods of a Job; ``more`` are labels beside those of every Job."""
     index = labels.JOB_INDEX_LABEL if spec.completion_mode == "Indexed" else ""
     marks = {labels.JOB_NAME_LABEL: name, **more}
-    return Part(name, job_state.size(spec), spec.template, controller, marks, index)
+    return Part(
+        name=name,
+        count=job_state.size(spec),
+        template=spec.template,
+        controller=controller,
+        labels=marks,
+        index=index,
+    )
 
 
 def _of_driven(owner: Owner, job: JobState, pods: Sequence[Pod]) -> Mover | Unmovable:

@@ -1,4 +1,4 @@
-"""The manifest of a job as a kind reads it to tell the pods that its controller would make."""
+"""The manifest of a job, as a kind reads it to find the pods that its controller would make."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -74,14 +74,14 @@ class Part:
 
 
 class Created(NamedTuple):
-    """What a manifest stands for."""
+    """The pods and owners that a manifest would become."""
 
     parts: list[Part]
     owners: list[Owner]
 
 
 class Tally(Protocol):
-    """Counts what the manifests of one question stand for, and refuses what is too much."""
+    """Counts the pods and Jobs of the manifests of one request, and refuses too many."""
 
     def add_pods(self, count: int, field: str) -> None:
         """Count pods of one template.
@@ -105,7 +105,7 @@ class Manifest:
     Attributes:
         head: Kind and version.
         spec: Its ``spec``, read by kind.
-        name: Its name, or what stands for a generated one.
+        name: Its name, or a placeholder for a generated one.
         meta: Its metadata as written.
         tally: Counts what is made of it and of the manifests before it.
         owner: Returns the object as it would be observed, or raises ``InputError``.
@@ -132,7 +132,7 @@ class Manifest:
         return decode(kind, self.spec, self.title, "$.spec")
 
     def created(self, parts: list[Part], owners: list[Owner]) -> Created:
-        """Return what it stands for, after its pods are counted.
+        """Return what it would become, after its pods are counted.
 
         Raises:
             InputError: They are too many.

@@ -72,12 +72,12 @@ MAKERS: Final[tuple[JobKind, ...]] = (
     BarePod(),
     UnknownOwner(),
 )
-"""In the order in which they are asked: an operator before the Jobs and StatefulSets that it uses;
+"""In the order in which they claim pods: an operator before the Jobs and StatefulSets that it uses;
 the last two claim everything that is left."""
 
 
 class Registry:
-    """The job kinds, and what can be asked of all of them.
+    """The job kinds, and the functions of all of them.
 
     Args:
         groups: See ``GROUPS``.
@@ -86,7 +86,7 @@ class Registry:
 
     def __init__(self, groups: Sequence[JobKind], makers: Sequence[JobKind]) -> None:
         self.kinds: Final = (*groups, *makers)
-        # asked for every pod in every cycle: most pods have no mark; their owner alone decides
+        # used for every pod in every cycle: most pods have no mark; their owner alone decides
         self._marks: Final = frozenset(mark for kind in self.kinds for mark in kind.marks)
         self._claims: Final[tuple[_Claim, ...]] = tuple((kind.claims, kind) for kind in self.kinds)
         unmarked = [kind for kind in self.kinds if not kind.marks]
@@ -191,7 +191,7 @@ class Registry:
     def progressing(self, pod: Pod) -> Progressing | None:
         """Return what knows how far the training is that the pod is a part of; None: nothing."""
         if not any(claims(pod) for claims in self._progressing_claims):
-            return None  # nearly always: asked for every job that runs
+            return None  # nearly always: called for every running job
         maker = self.maker_of(pod)
         return maker if isinstance(maker, Progressing) else None
 

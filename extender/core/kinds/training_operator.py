@@ -69,15 +69,15 @@ class TrainingOperatorJob(JobKind):
         roles = decode(dict[str, Replicas], spec[maps[0]], manifest.title, at)
         parts = [
             Part(
-                f"{manifest.name}-{role.lower()}",
-                replicas.replicas,
-                replicas.template,
-                reference(owner),
-                {
+                name=f"{manifest.name}-{role.lower()}",
+                count=replicas.replicas,
+                template=replicas.template,
+                controller=reference(owner),
+                labels={
                     labels.TRAINING_JOB_NAME: manifest.name,
                     labels.TRAINING_REPLICA_TYPE: role.lower(),
                 },
-                labels.TRAINING_REPLICA_INDEX,
+                index=labels.TRAINING_REPLICA_INDEX,
             )
             for role, replicas in roles.items()
         ]

@@ -43,9 +43,9 @@ class MaskCache(ClassMasks):
 
     Args:
         nodes: In name order.
-        most_shapes: How many masks are kept; the one asked for least recently goes first.
+        most_shapes: How many masks are kept; the one used least recently goes first.
         most_weight: How many requirements and values the shapes that are kept have together.
-        entries: What is known already, least recently asked for first.
+        entries: Masks that are known already, least recently used first.
     """
 
     def __init__(
@@ -72,11 +72,11 @@ class MaskCache(ClassMasks):
         if (known := self._entries.get(key)) is not None:
             self._entries.move_to_end(key)
             return known.mask
-        asked = NodeFilter(key)
-        mask = asked.mask(self._columns)
+        node_filter = NodeFilter(key)
+        mask = node_filter.mask(self._columns)
         mask.setflags(write=False)
         if named_nodes(key) is None:
-            self._keep(key, _Entry(asked, mask, weight(key)))
+            self._keep(key, _Entry(node_filter, mask, weight(key)))
         return mask
 
     def renewed(self, nodes: tuple[Node, ...]) -> Self:
@@ -88,7 +88,7 @@ class MaskCache(ClassMasks):
         source = None if rows == list(range(len(self._nodes))) else np.array(rows, dtype=np.intp)
         entries: Mapping[PodShape, _Entry] = self._entries
         if len(changed) > _FEW_CHANGES:
-            entries = {}  # each is worked out anew when it is asked for
+            entries = {}  # each is computed anew when it is used
         elif changed or source is not None:
             entries = {key: _carried(e, source, changed) for key, e in entries.items()}
         return type(self)(
@@ -118,7 +118,7 @@ class MaskCache(ClassMasks):
 def _carried(
     entry: _Entry, source: NDArray[np.intp] | None, changed: Iterable[tuple[int, Node]]
 ) -> _Entry:
-    """The mask with row ``i`` from ``old[source[i]]``, and the changed rows asked anew."""
+    """The mask with row ``i`` from ``old[source[i]]``, and the changed rows computed anew."""
     old = entry.mask
     if source is None:
         mask = old.copy()

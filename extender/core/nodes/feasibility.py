@@ -66,7 +66,7 @@ class Hindrance:
 
     Attributes:
         cause: ``cordoned``, ``selector``, ``affinity`` or ``taint``.
-        detail: The pair, or the taint as ``key=value:Effect``; empty where the cause says it all.
+        detail: The pair, or the taint as ``key=value:Effect``; empty where the cause is enough.
     """
 
     cause: str
@@ -130,11 +130,11 @@ class NodeFilter:
         return mask
 
     def hindrances(self, node: Node, *, in_affinity: bool | None = None) -> Iterator[Hindrance]:
-        """Yield everything that ``accepts`` minds; nothing if it accepts.
+        """Yield every hindrance for which ``accepts`` is False; nothing if it is True.
 
         Args:
             node: The node.
-            in_affinity: What ``affinity_mask`` says of the node, where it is known.
+            in_affinity: The node's value in ``affinity_mask``, where it is known.
         """
         if node.unschedulable and UNSCHEDULABLE not in self._tolerated:
             yield Hindrance("cordoned")
@@ -175,7 +175,7 @@ def taint_text(taint: Taint) -> str:
 
 
 def weight(shape: PodShape) -> int:
-    """Return how many requirements and values a class of pods has: what a look at nodes costs."""
+    """Return how many requirements and values a class of pods has: the cost of filtering nodes."""
     lines = [line for term in shape.affinity or () for line in (*term.expressions, *term.fields)]
     values = sum(len(line.values) for line in lines)
     return 1 + len(shape.node_selector) + len(shape.tolerations) + len(lines) + values

@@ -91,7 +91,7 @@ class LabelColumn:
 
 
 class NodeColumns:
-    """See the module; belongs to one list of nodes.
+    """Label columns and taints of one list of nodes.
 
     Args:
         nodes: In the order of the masks.

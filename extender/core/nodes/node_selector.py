@@ -1,4 +1,4 @@
-"""Required node affinity, read once for a class of pods and asked for many nodes.
+"""Required node affinity, read once for a class of pods and matched with many nodes.
 
 ``term`` reads one term: values become sets and integers. A term with a line that cannot be read
 matches nothing, and neither does an empty one; ``term`` returns None for them.
@@ -121,7 +121,7 @@ class Term:
 
 
 def term(raw: NodeSelectorTerm) -> Term | None:
-    """Return a term as it is asked; None if it matches nothing."""
+    """Return a term in the form that is matched; None if it matches nothing."""
     if not raw.expressions and not raw.fields:
         return None
     names: frozenset[str] | None = None

@@ -66,7 +66,7 @@ class NodeTable:
         return self.allocatable - self.used
 
     def demand(self, shape: PodShape) -> IntVector:
-        """Return what ``shape`` asks of each column; a resource that no node has is left out."""
+        """Return the request of ``shape`` by column; a resource that no node has is left out."""
         vector = np.zeros(len(self.resources), dtype=np.int64)
         column = {name: i for i, name in enumerate(self.resources)}
         for name, amount in shape.requests:
@@ -75,15 +75,15 @@ class NodeTable:
         return vector
 
     def request(self, shape: PodShape) -> IntVector | None:
-        """Return what ``shape`` asks of each column; None if it asks for a resource no node has."""
+        """Return the request of ``shape`` by column; None if it has a resource that no node has."""
         known = set(self.resources)
         return self.demand(shape) if all(name in known for name, _ in shape.requests) else None
 
     def feasible(self, shape: PodShape) -> BoolVector:
         """Return the nodes on which one more pod of ``shape`` can run now.
 
-        As kube-scheduler does it: a resource that is not asked for is not checked, so a pod that
-        asks for no memory fits a node whose memory is overcommitted.
+        As kube-scheduler does it: a resource that is not requested is not checked, so a pod that
+        requests no memory fits a node whose memory is overcommitted.
         """
         request = self.request(shape)
         if request is None:
@@ -98,7 +98,7 @@ class NodeTable:
         """Return the table with pods of these shapes added on the nodes of these indices.
 
         Raises:
-            ValueError: A shape asks for a resource that no node has.
+            ValueError: A shape requests a resource that no node has.
         """
         used, ports = self.used.copy(), list(self.ports)
         for shape, node in placed:
@@ -111,7 +111,7 @@ class NodeTable:
         return self.replaced(used=used, ports=tuple(ports))
 
     def replaced(self, *, used: IntMatrix, ports: tuple[frozenset[HostPort], ...]) -> "NodeTable":
-        """Return the room with other amounts and ports in use."""
+        """Return the table with other amounts and ports in use."""
         return replace(self, used=used, ports=ports)
 
     def domains(self, key: str) -> tuple[str | None, ...]:

@@ -80,7 +80,7 @@ class SlotTimeParameters:
         Doc("How long such a run may last before an Event says that it could not be measured."),
     ] = 600.0
     profile_steps: Annotated[
-        int, Ge(1), Le(1_000_000), Doc("Steps that must be seen before their time is measured.")
+        int, Ge(1), Le(1_000_000), Doc("Steps that must be observed before their time is measured.")
     ] = 20
     profile_spread: Annotated[
         float,
