@@ -169,9 +169,9 @@ def test_a_successor_inherits_no_assumption(reserved) -> None:
 
 def test_nothing_is_assumed_of_a_pod_that_is_not_held(store) -> None:
     before = store.snapshot()
-    store.assume(Assumption.bound(Uid("nobody"), N0, at=1.0))
+    store.assume(Assumption.bound(Uid("unknown"), N0, at=1.0))
     assert store.snapshot() is before
-    store.apply(Upsert(make_pod(uid="nobody")))
+    store.apply(Upsert(make_pod(uid="unknown")))
     assert store.snapshot().bound == {}
 
 

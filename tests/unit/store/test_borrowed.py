@@ -24,12 +24,12 @@ CASES: dict[str, tuple[list[Pod], int]] = {
     "lowered: its reservation is kept": ([resized("a", -700)], 1000),
     "raised by what another has less": ([resized("a", 700), resized("b", -700)], 2000),
     "raised by less than others have less": ([resized("a", 500), resized("b", -700)], 2000),
-    "raised, and who had less is gone": ([resized("a", 700)], 1700),
-    "raised, and who had less has ended": (
+    "raised, and one that had less is gone": ([resized("a", 700)], 1700),
+    "raised, and one that had less has ended": (
         [resized("a", 700), resized("b", -700, phase="Succeeded")],
         1700,
     ),
-    "raised, and who has less is elsewhere": (
+    "raised, and one that has less is elsewhere": (
         [resized("a", 700), resized("b", -700, node="node-1")],
         1700,
     ),

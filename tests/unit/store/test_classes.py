@@ -175,7 +175,7 @@ def test_what_is_kept_is_bounded_by_its_size_as_well() -> None:
     assert len(list(cache.kept())) == 2  # 40 terms of 32 values and 11 lines weigh 1721
 
 
-def test_many_changed_nodes_are_judged_when_somebody_asks(asked) -> None:
+def test_many_changed_nodes_are_judged_on_demand(asked) -> None:
     cache = MaskCache((A, B, C))
     cache.mask(ZONE_A)
     asked.clear()

@@ -87,7 +87,9 @@ def test_a_promise_does_not_expire_like_a_write_and_can_be_taken_back(store):
 
 
 ENDS = {
-    "the pod says where its reservation is": make_pod("j-0", job="j", reservation="b", plan="p"),
+    "the pod is annotated with its reservation": make_pod(
+        "j-0", job="j", reservation="b", plan="p"
+    ),
     "the pod is bound": make_pod("j-0", job="j", node="a"),
     "the pod is being deleted": make_pod("j-0", job="j", deleting=True),
 }

@@ -183,8 +183,8 @@ def test_the_snapshot_is_the_same_until_something_changes(store) -> None:
     store.apply(Upsert(pod))
     before = store.snapshot()
     store.apply(Upsert(make_pod(node="node-0")))
-    store.apply(Delete("Pod", "default/nobody", "nobody"))
-    store.forget(Uid("nobody"))
+    store.apply(Delete("Pod", "default/unknown", "unknown"))
+    store.forget(Uid("unknown"))
     assert store.expire(100.0) == ()
     assert store.snapshot() is before
     store.apply(Delete("Pod", pod.key, pod.uid))

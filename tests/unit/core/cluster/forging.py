@@ -74,7 +74,7 @@ def pods(
     prefix: str = "db",
     **more: object,
 ) -> list[Pod]:
-    """Pods that say they are the owner's, of whatever namespace and with whatever they say."""
+    """Pods that claim to be the owner's, of any namespace and with any annotations."""
     made = [
         make_pod(
             f"{prefix}-{i}",

@@ -104,14 +104,14 @@ def test_owners_that_own_each_other_end():
     assert len(above(snapshot_of(circle, second, pod), pod).owners) == 8
 
 
-SAID_BY = {
+STATED_BY = {
     "our annotation": ({}, labels.MIN_AVAILABLE),
     "Kueue's": ({foreign_labels.KUEUE_GROUP: "g"}, foreign_labels.KUEUE_GROUP_SIZE),
 }
 
 
-@pytest.mark.parametrize(("marks", "key"), SAID_BY.values(), ids=SAID_BY.keys())
-def test_sizes_that_differ_are_told_of_the_annotation_that_states_them(marks, key):
+@pytest.mark.parametrize(("marks", "key"), STATED_BY.values(), ids=STATED_BY.keys())
+def test_sizes_that_differ_are_reported_with_the_annotation_that_states_them(marks, key):
     marks = marks or {labels.JOB: "g"}
     pods = [make_pod(f"p{n}", labels=marks, annotations={key: str(n)}) for n in (2, 3)]
     snapshot = snapshot_of(pods)

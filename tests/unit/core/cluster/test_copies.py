@@ -56,9 +56,9 @@ WAITS = {
     "the pod failed where it was moved from": (original(phase="Failed"), copy(), State.GATED),
     "another pod has its name now": (replace(original(), uid=Uid("v")), copy(), State.GATED),
     "its owner makes the pod anew": (original(owner=make_owner("o")), copy(), State.GATED),
-    "somebody took our gate away": (original(), copy(gated=False), State.HELD),
-    "it says nothing that can be read": (original(), copy("u"), State.GATED),
-    "it says that it is the copy of itself": (original(), copy(f"c/{NAME}"), State.GATED),
+    "our gate was removed": (original(), copy(gated=False), State.HELD),
+    "its annotation cannot be read": (original(), copy("u"), State.GATED),
+    "its annotation names itself": (original(), copy(f"c/{NAME}"), State.GATED),
 }
 
 
@@ -148,8 +148,8 @@ def test_a_deletion_that_was_accepted_is_not_ordered_again():
     store.check_invariants()
 
 
-def test_the_annotation_of_a_copy_holds_back_nobody_else():
-    """Whoever may create pods may write it: it keeps the pod that carries it, and no other."""
+def test_the_annotation_of_a_copy_holds_back_no_other_pod():
+    """Every creator of pods may write it: it keeps the pod that carries it, and no other."""
     forged = replace(copy(), name="forged", uid=Uid("f"))
     assert states(original(), forged) == {"u": State.BOUND, "f": State.HELD}
     assert replacements.unfinished(snapshot_of(NODES, original(), forged)) == ()

@@ -37,7 +37,7 @@ CASES = {
     ),
     "a pod may carry it": Case(on_pod={VOLCANO: "5m"}, max_wait_seconds=300.0),
     "a Volcano Job hands it on": Case(on_owner={VOLCANO: "5m"}, max_wait_seconds=300.0),
-    "ours wins, wherever it stands": Case(
+    "ours wins, wherever it is": Case(
         on_pod={VOLCANO: "5m"}, on_owner={labels.MAX_WAIT: "2m"}, max_wait_seconds=120.0
     ),
     "task topology is our affinity": Case(

@@ -1,7 +1,7 @@
 """No field of a pod makes us write to an owner that did not ask for it (defect A1).
 
 Each way to write to an owner is tried from another namespace, and from the owner's own namespace by
-an author of pods who may not change the owner.
+an author of pods without the right to change the owner.
 """
 
 from collections.abc import Callable, Sequence
@@ -57,7 +57,7 @@ from tests.unit.core.pricing import priced
 NOW = Reading(priced.START, 50.0)
 PARAMS = changed(priced.params(share=0.5), rescaling=changed(CoreParameters().rescaling))
 NODES = [make_node("a", cpu="64"), make_node("b", cpu="64")]
-OTHER = {"app": "somebody-else"}
+OTHER = {"app": "another"}
 
 
 def forged_elsewhere(owner: Owner, **more: object) -> list[Pod]:
@@ -66,7 +66,7 @@ def forged_elsewhere(owner: Owner, **more: object) -> list[Pod]:
 
 
 def forged_beside(owner: Owner, **more: object) -> list[Pod]:
-    """In the owner's namespace, by somebody who may create pods alone."""
+    """In the owner's namespace, with the right to create pods alone."""
     return pods(owner, 5, prefix="x", annotations=KEYS, **more)  # type: ignore[arg-type]
 
 
@@ -91,19 +91,19 @@ OWNERS: dict[str, Callable[..., Sequence[Owner]]] = {
 def cluster(*entities: Entity | Sequence[Entity]) -> Snapshot:
     flat = [e for one in entities for e in (one if isinstance(one, list | tuple) else [one])]
     store = store_of(NODES, flat)
-    said = Checkpoint(save_seconds=1.0)
+    checkpoint = Checkpoint(save_seconds=1.0)
     for node in ("a", "b"):
         here = [e for e in flat if isinstance(e, Pod) and e.node_name == node]
-        reports = [_report(pod, said) for pod in here]
+        reports = [_report(pod, checkpoint) for pod in here]
         store.report(make_report(node, reports, received_at=NOW.monotonic))
     return store.snapshot()
 
 
-def _report(pod: Pod, said: Checkpoint) -> PodReport:
+def _report(pod: Pod, checkpoint: Checkpoint) -> PodReport:
     """Those that ask to be moved have converged; the others would profit from that."""
     if labels.CHECKPOINT not in pod.annotations:
-        return make_pod_report(pod.uid, Category.PROGRESSING, checkpoint=said)
-    return make_pod_report(pod.uid, Category.CONVERGED, checkpoint=said, converged_at=1.0)
+        return make_pod_report(pod.uid, Category.PROGRESSING, checkpoint=checkpoint)
+    return make_pod_report(pod.uid, Category.CONVERGED, checkpoint=checkpoint, converged_at=1.0)
 
 
 def rescaled(snapshot: Snapshot, to: int) -> decision.ElasticOutcome:
@@ -258,15 +258,15 @@ def test_pods_that_are_not_of_the_changing_owner_are_neither_marked_nor_counted(
     assert look.marks
 
 
-def test_a_record_of_an_owner_without_pods_in_the_job_asks_nobody() -> None:
+def test_a_record_of_an_owner_without_pods_in_the_job_requests_nothing() -> None:
     owner = forging.job(template=KEYS)
     own = honest(pods(owner))
     mine = make_owner("mine", namespace="prod")
     mine = replace(mine, annotations={labels.RESCALE: rescale(mine, "prod/job/db", own)})
     assert list(requests.orders(cluster(owner, own, mine), NodeName("a"))) == []
     asks = replace(owner, annotations={labels.RESCALE: rescale(owner, "prod/job/db", own[:1])})
-    ((_, uid, stands),) = requests.orders(cluster(asks, own), NodeName("a"))
-    assert (uid, stands) == (own[0].uid, True)
+    ((_, uid, holds),) = requests.orders(cluster(asks, own), NodeName("a"))
+    assert (uid, holds) == (own[0].uid, True)
 
 
 def plan(owner: Owner, job: str) -> str:
@@ -321,7 +321,7 @@ def test_a_profile_run_counts_on_an_owner_of_the_job_alone() -> None:
 
 
 def test_an_owner_that_joins_a_job_of_several_says_nothing_of_the_workers_of_another() -> None:
-    """A label puts pods into a job: whose pods they are, and whose word counts, it does not say."""
+    """A label puts pods into a job: it changes neither their owners nor whose annotations count."""
     marks = {labels.JOB: "g"}
     victim = stateful_set()
     joining = replace(stateful_set(template=KEYS), name="mine", uid=Uid("mine"))
@@ -361,7 +361,7 @@ def test_the_chain_of_owners_does_not_leave_its_namespace_at_any_step() -> None:
     assert above(cluster(top, below, pod), pod).owners == (below,)
 
 
-def test_what_a_pod_states_in_vain_is_told() -> None:
+def test_what_a_pod_states_without_effect_is_reported() -> None:
     victim = stateful_set()
     snapshot = cluster(victim, pods(victim, 2, annotations={labels.WORKERS: "1..5"}))
     (line,) = job_views.view(snapshot, JobKey("prod/statefulset/db")).warnings

@@ -83,7 +83,7 @@ AFFINITIES = {
     "those of two volumes": (None, [[ZONE_B], [FAST]], ["b-ssd"]),
     "two volumes apart": (None, [[ZONE_A], [ZONE_B]], []),
     "the same of two volumes": (None, [[ZONE_A], [ZONE_A]], ["a-hdd", "a-ssd"]),
-    "a term that says nothing matches nothing": ([make_term()], [[ZONE_A]], []),
+    "an empty term matches nothing": ([make_term()], [[ZONE_A]], []),
     "a list without terms matches nothing": (None, [[]], []),
 }
 

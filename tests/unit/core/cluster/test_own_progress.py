@@ -28,11 +28,11 @@ from tests.unit.core.queue.runs import START, Spec, World
 
 NOW, SINCE = 10_000.0, 9_000.0
 NODE = make_node("a", cpu="64")
-SAYS = {labels.EXPECTED_DURATION: "2h"}
+EXPECTED = {labels.EXPECTED_DURATION: "2h"}
 BAD = OwnProgress(problem="status.trainerStatus.progressPercentage: '150' is not …")
 
 
-def said(left: float | None = 500.0, *, ago: float = 10.0) -> OwnProgress:
+def stated(left: float | None = 500.0, *, ago: float = 10.0) -> OwnProgress:
     return OwnProgress(percent=45.0, remaining_seconds=left, written_at=NOW - ago)
 
 
@@ -50,14 +50,14 @@ def end(entities: list[Entity], key: JobKey = KEY, runs: Any = None) -> End:
 
 BY_WORD = End(SINCE + 7200.0, Source.ANNOTATION)
 ENDS: dict[str, tuple[OwnProgress | None, End]] = {
-    "it says when": (said(), End(NOW + 490.0, Source.STATUS)),
-    "it said so a while ago": (said(1000.0, ago=599.0), End(NOW + 401.0, Source.STATUS)),
-    "its clock is ahead": (said(ago=-50.0), End(NOW + 500.0, Source.STATUS)),
-    "its clock is far ahead": (said(ago=-61.0), BY_WORD),
-    "it has been silent for too long": (said(10_000.0, ago=601.0), BY_WORD),
-    "it said so before these pods ran": (said(10_000.0, ago=NOW - SINCE + 1.0), BY_WORD),
-    "its time is over": (said(5.0), BY_WORD),
-    "how much is done is no time": (said(None), BY_WORD),
+    "it states the end": (stated(), End(NOW + 490.0, Source.STATUS)),
+    "it stated the end a while ago": (stated(1000.0, ago=599.0), End(NOW + 401.0, Source.STATUS)),
+    "its clock is ahead": (stated(ago=-50.0), End(NOW + 500.0, Source.STATUS)),
+    "its clock is far ahead": (stated(ago=-61.0), BY_WORD),
+    "it has been silent for too long": (stated(10_000.0, ago=601.0), BY_WORD),
+    "it stated the end before these pods ran": (stated(10_000.0, ago=NOW - SINCE + 1.0), BY_WORD),
+    "its time is over": (stated(5.0), BY_WORD),
+    "how much is done is no time": (stated(None), BY_WORD),
     "what cannot be used": (BAD, BY_WORD),
     "nothing": (None, BY_WORD),
 }
@@ -65,11 +65,11 @@ ENDS: dict[str, tuple[OwnProgress | None, End]] = {
 
 @pytest.mark.parametrize(("progress", "want"), ENDS.values(), ids=ENDS)
 def test_the_status_comes_before_the_annotation_where_it_counts(progress, want) -> None:
-    assert end(running(progress, annotations=SAYS)) == want
+    assert end(running(progress, annotations=EXPECTED)) == want
 
 
 def test_it_comes_before_earlier_runs_and_what_agents_predict() -> None:
-    entities = running(said())
+    entities = running(stated())
     assert end(entities, runs={KEY: (4000.0,)}) == End(NOW + 490.0, Source.STATUS)
     seen = Progress(
         metric="loss", source="jsonl", updated_at=NOW, remaining_seconds=Span(9.0, 8.0, 11.0)
@@ -80,7 +80,7 @@ def test_it_comes_before_earlier_runs_and_what_agents_predict() -> None:
         pods={uid: PodReport(uid=uid, progress=seen)},
     )  # fmt: skip
     reading = Reading(NOW, NOW)
-    for progress, want in ((said(), Source.STATUS), (None, Source.PROGRESS)):
+    for progress, want in ((stated(), Source.STATUS), (None, Source.PROGRESS)):
         snapshot = snapshot_of(*running(progress))
         snapshot = replace(snapshot, reports={NodeName("a"): report})
         pods = snapshot.jobs[KEY]
@@ -90,7 +90,7 @@ def test_it_comes_before_earlier_runs_and_what_agents_predict() -> None:
 
 
 def test_a_status_alone_that_has_passed_means_that_it_may_end_at_any_moment() -> None:
-    assert end(running(said(5.0))) == End(None, Unknown.OVERRUN)
+    assert end(running(stated(5.0))) == End(None, Unknown.OVERRUN)
 
 
 GROUP = JobKey("default/group/both")
@@ -98,7 +98,7 @@ IN_GROUP = {labels.JOB: "both"}
 
 
 def test_in_a_group_it_counts_if_it_speaks_for_all() -> None:
-    grouped = running(said(), labels=IN_GROUP)
+    grouped = running(stated(), labels=IN_GROUP)
     assert end(grouped, GROUP).why == Source.STATUS
     other = train_job(None, ["a"], since=SINCE, name="gpt", labels=IN_GROUP)
     assert end([*grouped, *other], GROUP).why == Unknown.UNSTATED
@@ -115,7 +115,7 @@ UNTIL_11 = OwnProgress(remaining_seconds=11.0, written_at=START)
 
 
 def yard(progress: OwnProgress | None, *specs: Spec) -> World:
-    """A TrainJob runs beside those, and the clock stands at 5 s."""
+    """A TrainJob runs beside those, and the clock is at 5 s."""
     first = train_job(progress, ["a"], since=START, cpu="2")
     world = World([*NODES, *first], specs, PARAMS).run(until=START + 4.5)
     world.now = START + 5.0
@@ -125,12 +125,12 @@ def yard(progress: OwnProgress | None, *specs: Spec) -> World:
 PASSES: dict[str, tuple[OwnProgress | None, float, Reason]] = {
     "it ends the moment the TrainJob does": (UNTIL_11, 6.0, Reason.RELEASING),
     "it would end later": (UNTIL_11, 7.0, Reason.BEHIND_RESERVATION),
-    "the TrainJob does not say": (None, 6.0, Reason.BEHIND_RESERVATION),
+    "the TrainJob states nothing": (None, 6.0, Reason.BEHIND_RESERVATION),
 }
 
 
 @pytest.mark.parametrize(("progress", "lasts", "want"), PASSES.values(), ids=PASSES)
-def test_who_may_start_before_the_holder_goes_by_the_status(progress, lasts, want) -> None:
+def test_a_job_is_backfilled_by_the_end_that_the_status_states(progress, lasts, want) -> None:
     world = yard(progress, WHOLE, Spec("s", cpu="2", comes_at=5.0, lasts=lasts))
     found = {entry.job.name: entry.reason for entry in world.cycle().entries}
     assert found == {"whole": Reason.MAX_WAIT_DRAINING, "s": want}
@@ -144,33 +144,33 @@ def test_a_start_estimate_says_that_it_rests_on_a_status() -> None:
         world = yard(progress, WHOLE)
         snapshot = world.observe()
         cycle = queue_pass(snapshot, world.memory, world.reading, PARAMS)
-        told = forecast.estimates(Session(snapshot, world.reading, PARAMS), cycle)
-        assert told[WHOLE.key] == want
+        estimates = forecast.estimates(Session(snapshot, world.reading, PARAMS), cycle)
+        assert estimates[WHOLE.key] == want
 
 
 LISTED = {
     "it counts": (
-        said(),
+        stated(),
         EndEntry(at=NOW + 490.0, why="status", done_percent=45.0, said_at=NOW - 10.0),
     ),
     "it is too old": (
-        said(ago=700.0),
+        stated(ago=700.0),
         EndEntry(why="unstated", done_percent=45.0, said_at=NOW - 700.0, stale=True),
     ),
     "it cannot be used": (BAD, EndEntry(why="unstated", problem=BAD.problem)),
-    "it says nothing": (None, EndEntry(why="unstated")),
+    "it states nothing": (None, EndEntry(why="unstated")),
 }
 
 
 @pytest.mark.parametrize(("progress", "want"), LISTED.values(), ids=LISTED)
-def test_the_list_of_jobs_says_when_one_ends_and_who_says_so(progress, want) -> None:
+def test_the_list_of_jobs_has_the_end_and_its_source(progress, want) -> None:
     snapshot = snapshot_of(*running(progress))
     (job,) = explain.all_jobs(Session(snapshot, Reading(NOW, NOW), CoreParameters())).entries
     assert job.end == want
 
 
 def test_a_time_that_is_far_ahead_is_named() -> None:
-    snapshot = snapshot_of(*running(said(ago=-3600.0)))
+    snapshot = snapshot_of(*running(stated(ago=-3600.0)))
     found = owner_progress.read(snapshot, snapshot.jobs[KEY], SINCE, NOW)
     assert found is not None
     assert found.problem == (
@@ -180,6 +180,6 @@ def test_a_time_that_is_far_ahead_is_named() -> None:
 
 
 def test_what_is_left_for_a_move_is_what_the_status_says_if_it_counts() -> None:
-    for progress, want in ((said(), 490.0), (said(5.0), None), (BAD, None), (None, None)):
+    for progress, want in ((stated(), 490.0), (stated(5.0), None), (BAD, None), (None, None)):
         snapshot = snapshot_of(*running(progress))
         assert running_jobs.left_by_status(snapshot, KEY, NOW) == want

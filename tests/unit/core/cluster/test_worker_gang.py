@@ -96,11 +96,11 @@ PROBLEMS = {
 }
 
 
-@pytest.mark.parametrize(("entities", "says"), PROBLEMS.values(), ids=PROBLEMS.keys())
-def test_a_number_outside_of_the_range_is_a_problem_that_names_the_field(entities, says) -> None:
+@pytest.mark.parametrize(("entities", "part"), PROBLEMS.values(), ids=PROBLEMS.keys())
+def test_a_number_outside_of_the_range_is_a_problem_that_names_the_field(entities, part) -> None:
     job = job_views.view(snapshot_of(*entities), JobKey(JOB))
     assert job.problem is not None
-    assert says in job.problem.message
+    assert part in job.problem.message
     assert f"annotation {labels.WORKERS}" in job.problem.message
 
 
@@ -136,7 +136,7 @@ RANGES = {
     "the user's": (one_owner(), WorkerRange(2, 6)),
     "the owner's": (elsewhere(least=3, most=8, elastic=True), WorkerRange(3, 8)),
     "the owner's, up to what it has": (elsewhere(elastic=True), WorkerRange(1, 4)),
-    "nobody's": (elsewhere(least=3, most=8), None),
+    "neither's": (elsewhere(least=3, most=8), None),
     "the user's within the owner's": (
         [
             (owner := owner_of(count=replace(COUNT, least=3, most=5), notes=elastic())),

@@ -28,7 +28,7 @@ def train_job(
     version = "jobset.x-k8s.io/v1alpha2"
     whole = make_owner(name, kind="JobSet", api_version=version, size=len(nodes), controller=top)
     job = make_owner(f"{name}-node-0", size=len(nodes), controller=whole)
-    told = {
+    tags = {
         foreign_labels.JOBSET_NAME: name,
         foreign_labels.JOBSET_PART: "node",
         foreign_labels.JOBSET_JOB_INDEX: "0",
@@ -37,7 +37,7 @@ def train_job(
     shape = make_shape(cpu=cpu, memory="0")
     pods = [
         make_pod(
-            f"{name}-{i}", owner=job, index=i, node=node, labels=told, scheduled_at=since,
+            f"{name}-{i}", owner=job, index=i, node=node, labels=tags, scheduled_at=since,
             shape=shape,
         )
         for i, node in enumerate(nodes)

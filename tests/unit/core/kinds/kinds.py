@@ -1,4 +1,4 @@
-"""Pods as their operators make them, and what stands over them: tests/fixtures/kinds."""
+"""Pods as their operators make them, and their owners: tests/fixtures/kinds."""
 
 import json
 from collections.abc import Iterable, Mapping

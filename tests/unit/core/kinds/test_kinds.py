@@ -131,7 +131,7 @@ def test_the_top_owner_of_every_pod_is_the_object_that_the_user_made(name, kind)
 
 
 UNREAD = {
-    "one replicated job has as many pods as its labels and its Job say": ("trainjob", {2}),
+    "one replicated job has as many pods as its labels and its Job state": ("trainjob", {2}),
     "several replicated jobs are not known from one of them": ("jobset", {None}),
     "a training job is known from its custom resource alone": ("pytorchjob", {None}),
     "an MPIJob is not its launcher's Job": ("mpijob-v2beta1", {None}),

@@ -1,4 +1,4 @@
-"""Who leaves first when an owner shrinks: as its controller has it."""
+"""Which pods leave first when an owner shrinks, by the code of its controller."""
 
 from itertools import pairwise
 
@@ -36,7 +36,7 @@ def test_the_highest_index_goes_first(name: str, want: list[int]) -> None:
 
 
 @pytest.mark.parametrize("name", ["bare-pod", "leaderworkerset", "replicaset", "unknown-owner"])
-def test_of_other_kinds_nobody_knows(name: str) -> None:
+def test_the_order_of_other_kinds_is_unknown(name: str) -> None:
     assert registry.resizable(captured(name).pods[0]) is None
 
 
@@ -149,7 +149,7 @@ def effective(one: Pod) -> int:
     return int(text)
 
 
-def test_the_names_of_those_who_leave_a_ray_cluster_are_written_so_the_newest_may() -> None:
+def test_the_pods_that_leave_a_ray_cluster_are_named_so_the_newest_may() -> None:
     cluster = OwnerReference("ray.io/v1", "RayCluster", "tune", Uid("c"))
     marks = {foreign_labels.RAY_CLUSTER: "tune", foreign_labels.RAY_NODE_TYPE: "worker"}
     pods = [

@@ -1,4 +1,4 @@
-"""What is written on an owner is about that owner: a controller's copy of it says nothing."""
+"""Our annotations on an owner are about that owner: a controller's copy of them does not count."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def copied(owner: Owner) -> Owner:
     return replace(made, kind="ReplicaSet", api_version="apps/v1", controller=reference)
 
 
-def test_a_copied_change_is_nobody_s() -> None:
+def test_a_copied_rescale_is_ignored() -> None:
     command = only(looked(crew(), propose(2, Cause.SLOT)))
     owner = replace(command.owner, annotations=command.annotations)
     found = rescale.rescale_records(snapshot_of(copied(owner), owner))
@@ -34,7 +34,7 @@ def test_a_copied_change_is_nobody_s() -> None:
     assert not found.unreadable
 
 
-def test_a_copied_plan_is_nobody_s() -> None:
+def test_a_copied_slot_plan_is_ignored() -> None:
     yard = PricedYard([make_node("a")], params())
     yard.add(priced_job("j", 1, work=1))
     yard.look()
@@ -45,14 +45,14 @@ def test_a_copied_plan_is_nobody_s() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"a":' * 50_000, "[" * 50_000, "9" * 5_000])
-def test_what_somebody_else_wrote_is_unreadable_and_ends_nothing(text: str) -> None:
+def test_a_foreign_record_is_unreadable_and_ends_nothing(text: str) -> None:
     written_by_them = {labels.RESCALE: text, labels.SLOT_PLAN: text}
     owner = make_owner("j", annotations=written_by_them)
     assert rescale.rescale_records(snapshot_of(owner)).unreadable
     assert not slot_plan.plans_by_job(snapshot_of(owner))
 
 
-def test_what_was_written_before_words_named_their_owner_stands() -> None:
+def test_a_record_from_before_records_named_their_owner_counts() -> None:
     one = written(only(looked(crew(), propose(2, Cause.SLOT))))
     assert one.owner
     owner = make_owner("j", annotations={labels.RESCALE: _older(one)})
@@ -106,7 +106,7 @@ def test_a_plan_that_is_none_of_ours_is_none_and_ends_no_look(change: dict[str, 
     assert yard.plans()["j"].request.training == plan["asked"]["training"]  # ours again
 
 
-def test_nobody_says_anything_about_jobs_of_another_namespace() -> None:
+def test_a_record_about_a_job_of_another_namespace_is_ignored() -> None:
     yard = planned_yard()
     owner = yard.owner("j")
     theirs = owner.annotations[labels.SLOT_PLAN]
