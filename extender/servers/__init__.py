@@ -1,1 +1,1 @@
-"""What kube-scheduler and people call (shell)."""
+"""The HTTP servers: for kube-scheduler, for agents, for people and probes (shell)."""

@@ -81,7 +81,7 @@ async def test_filter_answers_names_with_names(scheduler: Client, port: FakeSche
         "FailedAndUnresolvableNodes": {},
         "Error": "",
     }
-    assert port.asked == [("filter", "team-a/p-0", ("a", "b"))]
+    assert port.calls == [("filter", "team-a/p-0", ("a", "b"))]
 
 
 async def test_filter_answers_whole_nodes_with_whole_nodes(scheduler: Client) -> None:
@@ -106,14 +106,14 @@ async def test_binds_answer_has_an_error_if_it_failed(
     response = await scheduler.post("/bind", json=body)
     text = "" if error is None else "shuntyard: the pod is gone"
     assert (response.status, await response.json()) == (200, {"Error": text})
-    assert port.asked == [("bind", "team-a", "p-0", "u-0", "a")]
+    assert port.calls == [("bind", "team-a", "p-0", "u-0", "a")]
 
 
 async def test_names_that_were_not_offered_are_never_returned(
     scheduler: Client, port: FakeScheduler
 ) -> None:
-    strangers = {"b": "text", "stranger": "text"}
-    port.verdict = FilterVerdict(("a", "stranger"), failed=strangers, unresolvable=strangers)
+    failed = {"b": "text", "stranger": "text"}
+    port.verdict = FilterVerdict(("a", "stranger"), failed=failed, unresolvable=failed)
     port.scores = [("a", 1), ("stranger", 2)]
     body = {"Pod": POD, "NodeNames": ["a", "b"]}
     answer = await (await scheduler.post("/filter", json=body)).json()
@@ -128,14 +128,14 @@ BAD: dict[str, tuple[str, bytes, str]] = {
     "not UTF-8": ("/filter", b'{"Pod": {}, "NodeNames": ["\xff"]}', "body"),
     "not UTF-8 either": ("/bind", b'{"PodName": "\xff"}', "body"),
     "no pod": ("/filter", b'{"NodeNames": []}', "`Pod`"),
-    "a pod that is none": ("/prioritize", b'{"Pod": 7, "NodeNames": []}', "Pod:"),
+    "a pod that is a number": ("/prioritize", b'{"Pod": 7, "NodeNames": []}', "Pod:"),
     "a pod without metadata": ("/filter", b'{"Pod": {}, "NodeNames": []}', "metadata"),
     "a bad quantity": (
         "/filter",
         b'{"Pod": {"metadata": {"name": "p"}, "spec": {"overhead": {"cpu": "much"}}}}',
         "cpu",
     ),
-    "a name that is none": ("/filter", b'{"Pod": {}, "NodeNames": [1]}', "$.NodeNames[0]"),
+    "a name that is a number": ("/filter", b'{"Pod": {}, "NodeNames": [1]}', "$.NodeNames[0]"),
     "a node without a name": (
         "/filter",
         b'{"Pod": {"metadata": {"name": "p"}}, "Nodes": {"items": [{"metadata": {}}]}}',
@@ -152,7 +152,7 @@ async def test_a_body_that_cannot_be_read_is_400_and_names_the_field(
     response = await scheduler.post(path, data=body)
     assert response.status == 400
     assert want in await response.text()
-    assert not port.asked
+    assert not port.calls
 
 
 async def test_bodies_above_a_megabyte_are_read_and_answered(
@@ -207,8 +207,8 @@ async def test_a_defect_of_ours_is_500_logged_and_counted(
 
 async def test_prices_of_slots_come_on_request(people: Client) -> None:
     async def ask(**params: str) -> PricesResponse:
-        found = await people.get("/v1/prices", params=params)
-        return msgspec.json.decode(await found.read(), type=PricesResponse)
+        answer = await people.get("/v1/prices", params=params)
+        return msgspec.json.decode(await answer.read(), type=PricesResponse)
 
     assert await ask() == await ask(slots="false") == PRICES
     assert (await ask(slots="true")).slots == SLOTS
@@ -317,7 +317,7 @@ async def test_metrics_are_rendered_at_most_once_a_second(
     assert "shuntyard_acting 0.0" in texts.pop()
 
 
-async def test_our_side_keeps_connections_longer_than_gos_client() -> None:
+async def test_connections_are_kept_longer_than_by_gos_client() -> None:
     runner = create_runner(
         create_scheduler_app(FakeScheduler(), ExtenderMetrics()), drain_seconds=1
     )

@@ -100,10 +100,10 @@ async def test_kube_scheduler_understands_our_answers(
         node = await eventually(bound_to, PATIENCE_SECONDS)
     await runner.cleanup()
     assert node == "kwok-0002"
-    verbs = [asked[0] for asked in port.asked]
+    verbs = [call[0] for call in port.calls]
     assert verbs == ["filter", "prioritize", "bind"]
-    assert sorted(port.asked[0][2]) == ["kwok-0000", "kwok-0001", "kwok-0002"]  # type: ignore[call-overload]
-    assert sorted(port.asked[1][2]) == ["kwok-0001", "kwok-0002"]  # type: ignore[call-overload]
+    assert sorted(port.calls[0][2]) == ["kwok-0000", "kwok-0001", "kwok-0002"]  # type: ignore[call-overload]
+    assert sorted(port.calls[1][2]) == ["kwok-0001", "kwok-0002"]  # type: ignore[call-overload]
 
 
 async def test_the_recorded_calls_are_what_this_kube_scheduler_sends(client: KubeClient) -> None:

@@ -41,21 +41,21 @@ class FakeScheduler:
     bind_error: CallError | None = None
     verdict: FilterVerdict | None = None
     scores: Sequence[tuple[str, int]] | None = None
-    asked: list[tuple[object, ...]] = field(default_factory=list)
+    calls: list[tuple[object, ...]] = field(default_factory=list)
 
     def filter(self, pod: Pod, node_names: Sequence[str]) -> FilterVerdict:
-        self.asked.append(("filter", pod.key, tuple(node_names)))
+        self.calls.append(("filter", pod.key, tuple(node_names)))
         failed = dict.fromkeys(node_names[1:], REFUSED)
         return self.verdict or FilterVerdict(passed=tuple(node_names[:1]), failed=failed)
 
     def prioritize(self, pod: Pod, node_names: Sequence[str]) -> Sequence[tuple[str, int]]:
-        self.asked.append(("prioritize", pod.key, tuple(node_names)))
+        self.calls.append(("prioritize", pod.key, tuple(node_names)))
         if self.scores is not None:
             return self.scores
         return [(name, max(0, 10 - i)) for i, name in enumerate(node_names)]
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> CallError | None:
-        self.asked.append(("bind", namespace, name, uid, node))
+        self.calls.append(("bind", namespace, name, uid, node))
         return self.bind_error
 
 
@@ -105,8 +105,8 @@ class FakeRead:
     async def explain_job(self, namespace: str, name: str, kind: str) -> api.ExplainResponse | None:
         if name == "twice" and not kind:
             raise InputError("query parameter kind", kind, "job or pytorchjob")
-        found = {("team-a", "resnet"), ("team-a", "twice")}
-        return EXPLAIN_JOB if (namespace, name) in found else None
+        jobs = {("team-a", "resnet"), ("team-a", "twice")}
+        return EXPLAIN_JOB if (namespace, name) in jobs else None
 
     async def what_if(self, body: bytes, namespace: str) -> api.WhatIfResponse:
         job = manifests.read(body, namespace, "shuntyard")

@@ -10,7 +10,6 @@ from aiohttp import hdrs, web
 
 from extender.servers.agents import schema
 from extender.servers.agents.answers import AgentAnswers, AgentRefusal, Cause
-from extender.servers.scheduler.verbs import JSON
 from shared import wire
 
 AGENTS: Final = web.AppKey("agents", AgentAnswers)
@@ -62,4 +61,4 @@ def _cached_tags(request: web.Request) -> list[str]:
 
 
 def _json(body: str, headers: dict[str, str] | None = None) -> web.Response:
-    return web.Response(body=body.encode(), content_type=JSON, headers=headers)
+    return web.Response(body=body.encode(), content_type="application/json", headers=headers)
