@@ -112,7 +112,7 @@ def speed_of(row: Row) -> Speed:
     return Speed(StepTime(*row["step"]), row.get("batch", 1), Mode(row.get("mode", "sync")))
 
 
-def said(plan: ScalingPlan) -> str:
+def plan_text(plan: ScalingPlan) -> str:
     """The plan in a line: ``a:n1>`` leaves, ``>n1:a`` comes, ``+b(2)`` starts with two workers."""
     return " ".join(
         [

@@ -1,4 +1,4 @@
-"""Tenants and holders on small rooms: nodes with CPUs only."""
+"""Running jobs and heads on small tables: nodes with CPUs only."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

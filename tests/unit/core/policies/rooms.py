@@ -27,7 +27,7 @@ def make_shape(**requests: int) -> PodShape:
 
 
 def make_room(nodes: Mapping[str, tuple[Amounts, Amounts]]) -> NodeTable:
-    """A room of nodes ``name → (allocatable, used)``; 110 pods, 1 TiB of memory where not said."""
+    """A room of nodes ``name → (allocatable, used)``; 110 pods, 1 TiB of memory by default."""
     rows = {name: ({"pods": 110, "memory": 2**40, **a}, u) for name, (a, u) in nodes.items()}
     names = sorted(rows)
     resources = tuple(sorted({"cpu", *(r for a, _ in rows.values() for r in a)}))

@@ -12,7 +12,7 @@ from extender.core.pricing.training_job import TrainingJob
 
 
 def make_job(name="job", *, value=100.0, decay=0.0, target=1.0, **fields):
-    """One epoch of a chunk that a worker trains in a slot, unless said otherwise."""
+    """One epoch of a chunk that a worker trains in a slot, by default."""
     defaults = {
         "arrival": 1,
         "epochs": 1,

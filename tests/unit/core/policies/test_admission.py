@@ -1,6 +1,6 @@
-"""Admission, worked out by hand.
+"""Admission, calculated by hand.
 
-One machine of 4 for workers and one of 4 for servers; L = 1, U = 16 where nothing else is said.
+One machine of 4 for workers and one of 4 for servers; L = 1, U = 16 by default.
 """
 
 from dataclasses import replace
@@ -26,7 +26,7 @@ def offer(state, job, params=NEVER):
     return decision
 
 
-def test_an_admitted_job_gets_what_its_schedule_says():
+def test_an_admitted_job_gets_its_schedule():
     state = begin()
     job = make_job(chunks=2, epochs=2, decay=0.1, target=9.0)
     decision = offer(state, job)

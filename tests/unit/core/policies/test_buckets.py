@@ -132,7 +132,7 @@ def test_tasks_are_put_into_buckets(affinity, anti, order, text, want):
     assert ids(buckets.build(tasks(text)[::-1], relations)) == want
 
 
-def test_on_equal_affinity_the_bucket_that_asks_for_less_grows_and_bound_tasks_ask_for_nothing():
+def test_on_equal_affinity_the_bucket_that_requests_less_grows_and_bound_tasks_do_not_count():
     relations = Relations.parse("ps,worker", "ps")
     small, large = Task("ps0", "ps", 0, 100), Task("ps1", "ps", 1, 50)
     workers = [Task(f"worker{i}", "worker", i, 60) for i in range(3)]

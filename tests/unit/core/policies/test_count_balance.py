@@ -89,12 +89,12 @@ def test_plan(counts, containers, params, want):
     assert plan(dict(reversed(counts.items())), containers[::-1], **params) == want
 
 
-def test_one_that_does_not_fit_lets_the_next_one_go():
+def test_if_a_container_does_not_fit_the_next_one_moves():
     found = plan({"n1": 3, "n2": 0}, residents(n1="ab"), fits=lambda uid, node: uid == "b")
     assert found == "b:n1>n2"
 
 
-def test_a_host_that_nothing_fits_keeps_nobody_waiting():
+def test_a_host_that_no_container_fits_delays_no_other():
     counts = {"n1": 5, "n2": 0, "n3": 1}
     found = plan(counts, residents(n1="abcde"), fits=lambda uid, node: node != "n2")
     assert found == "a:n1>n3 b:n1>n3"

@@ -45,13 +45,13 @@ CASES = {
         {"converged_ratio": 2},
         [800, 400],
     ),
-    "nobody falls below the floor": ([(500, 1.0), (500, 1e6)], {"floor_milli": 100}, [900, 100]),
+    "no pod falls below the floor": ([(500, 1.0), (500, 1e6)], {"floor_milli": 100}, [900, 100]),
     "who was given less than the floor keeps that": (
         [(970, 1.0), (30, 1e6)],
         {"floor_milli": 100},
         [970, 30],
     ),
-    "nobody gets above its limit": ([(500, 1.0, False, 600), (500, 1e6)], {}, [600, 400]),
+    "no pod gets above its limit": ([(500, 1.0, False, 600), (500, 1e6)], {}, [600, 400]),
     "what limits leave over is left over": (
         [(500, 1.0, False, 600), (500, 1e6, False, 300)],
         {},
@@ -60,7 +60,7 @@ CASES = {
     "nothing was given": ([(0, 1.0), (0, 5.0)], {}, [0, 0]),
     "nothing was given to the nearest": ([(0, 1.0), (800, 1e200)], {"exponent": 2}, [0, 800]),
     "work beyond all measure": ([(500, 1e-300), (500, 1e300)], {"exponent": 2}, [950, 50]),
-    "nobody": ([], {}, []),
+    "no pods": ([], {}, []),
     "thirds add up": ([(100, 5.0), (100, 5.0), (101, 5.0)], {}, [100, 100, 101]),
 }
 
@@ -70,5 +70,5 @@ def test_requests(sharers, params, want):
     assert requests(*sharers, **params) == want
 
 
-def test_it_is_off_unless_asked_for():
+def test_it_is_off_by_default():
     assert not CpuShareParameters().enabled

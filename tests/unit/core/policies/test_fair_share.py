@@ -87,7 +87,7 @@ def test_the_most_that_stays_within_the_limit_is(entitled, held, more, want):
 
 
 STARTS: dict[str, tuple[Machine, list[Wants], str]] = {
-    "nobody waits": (Machine([10]), [], ""),
+    "no job waits": (Machine([10]), [], ""),
     "one namespace: the order of jobs": (Machine([10]), jobs("a", 3, 1), "a1 a2 a3"),
     "many jobs of one do not go before the one of the other": (
         Machine([10]),
@@ -124,7 +124,7 @@ STARTS: dict[str, tuple[Machine, list[Wants], str]] = {
         jobs("a", 5, 1),
         "a1 a2 a3",
     ),
-    "a limit is a limit though nobody else waits, and holds for what still fits below it": (
+    "a limit holds although no other job waits, and jobs below it still start": (
         Machine([10], {"a": Entitlement(borrowing=0.4)}),
         [Wants("a1", "a", (3,)), Wants("a2", "a", (2,)), Wants("a3", "a", (1,))],
         "a1 a3",

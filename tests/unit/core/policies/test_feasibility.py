@@ -46,7 +46,7 @@ EXPRESSIONS = {
     "Gt digits of another script": (_line("rank", "Gt", "٤"), False),
     "Lt a greater integer": (_line("rank", "Lt", "6"), True),
     "Lt the same integer": (_line("rank", "Lt", "05"), False),
-    "an operator nobody knows": (_line("zone", "Like", "a"), False),
+    "an unknown operator": (_line("zone", "Like", "a"), False),
 }
 
 FIELDS = {
@@ -104,7 +104,7 @@ GPU = Taint("gpu", "yes", "NoSchedule")
 EVICTING = Taint("gpu", "yes", "NoExecute")
 TOLERATIONS = {
     "nothing tolerates": ((), GPU, False),
-    "PreferNoSchedule refuses nobody": ((), Taint("gpu", "", "PreferNoSchedule"), True),
+    "PreferNoSchedule refuses no pod": ((), Taint("gpu", "", "PreferNoSchedule"), True),
     "Equal": ((Toleration("gpu", "Equal", "yes", "NoSchedule"),), GPU, True),
     "an empty operator means Equal": ((Toleration("gpu", "", "yes", "NoSchedule"),), GPU, True),
     "Equal another value": ((Toleration("gpu", "Equal", "no", "NoSchedule"),), GPU, False),
@@ -133,12 +133,12 @@ def test_every_taint_must_be_tolerated() -> None:
 
 CORDON = "node.kubernetes.io/unschedulable"
 CORDONED = {
-    "nobody": ((), False),
-    "who tolerates the taint": ((Toleration(CORDON, "Exists", "", "NoSchedule"),), True),
-    "who tolerates its empty value": ((Toleration(CORDON, "Equal"),), True),
-    "who tolerates everything": ((Toleration(operator="Exists"),), True),
-    "who tolerates another value": ((Toleration(CORDON, "Equal", "x"),), False),
-    "who tolerates its eviction only": ((Toleration(CORDON, "Exists", "", "NoExecute"),), False),
+    "no toleration": ((), False),
+    "the taint is tolerated": ((Toleration(CORDON, "Exists", "", "NoSchedule"),), True),
+    "its empty value is tolerated": ((Toleration(CORDON, "Equal"),), True),
+    "everything is tolerated": ((Toleration(operator="Exists"),), True),
+    "another value is tolerated": ((Toleration(CORDON, "Equal", "x"),), False),
+    "only its eviction is tolerated": ((Toleration(CORDON, "Exists", "", "NoExecute"),), False),
 }
 
 
@@ -158,7 +158,7 @@ NAMED = {
     "names that contradict each other": ((make_term(fields=[HERE, ELSEWHERE]),), set()),
     "an empty term beside a pin": ((make_term(), *pinned_to("a")), {"a"}),
     "one term without a name": ((*pinned_to("a"), make_term(A)), None),
-    "NotIn names nobody": ((make_term(fields=[_line("metadata.name", "NotIn", "a")]),), None),
+    "NotIn names no node": ((make_term(fields=[_line("metadata.name", "NotIn", "a")]),), None),
     "another field": ((make_term(fields=[_line("spec.x", "In", "a")]),), None),
 }
 

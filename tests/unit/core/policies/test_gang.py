@@ -71,7 +71,7 @@ def test_one_node_is(cpus, taken, already, want):
     assert (result.rule, set(result.nodes.values())) == ("one-node", {want})
 
 
-def test_what_is_not_asked_for_does_not_make_a_node_tight():
+def test_resources_without_a_request_do_not_make_a_node_tight():
     gpus = make_node("a", cpu="8", allocatable={"nvidia.com/gpu": "8"})
     result = place_gang(members("worker", 2, cpu="1"), make_room(gpus, make_node("b", cpu="4")))
     assert set(result.nodes.values()) == {"b"}
@@ -135,7 +135,7 @@ def test_another_order_saves_a_mixed_gang(room, gang, want):
     assert (result.rule, by_node(result)) == ("best-fit", want)
 
 
-def test_buckets_that_lead_nowhere_give_way_to_the_other_rules():
+def test_if_buckets_fail_the_other_rules_are_tried():
     gang = [*members("ps", 1, cpu="3", memory="0"), *members("worker", 2, cpu="2", memory="0")]
     room = make_room(*nodes(a=4, b=3))
     result = place_gang(gang, room, relations=PS_AND_WORKERS, weights=ScoringWeights(packing=0))
@@ -262,7 +262,7 @@ def test_a_spare_has_room_after_the_whole_gang():
     assert result.spares == {f"worker-{i}": () for i in range(3)}
 
 
-def test_the_room_afterwards_holds_the_gang_and_its_ports():
+def test_the_table_afterwards_holds_the_gang_and_its_ports():
     port = HostPort(ON_ANY, "TCP", 80)
     room = make_room(*nodes(a=8, b=8))
     result = place_gang(members("worker", 2, cpu="2", host_ports=[port]), room)
@@ -301,13 +301,13 @@ def test_two_pods_share_a_node_unless_their_host_ports_clash(one, other, want, r
     assert len(set(result.nodes.values())) == want
 
 
-def test_a_pod_that_asks_for_nothing_fits_an_overcommitted_node():
+def test_a_pod_without_requests_fits_an_overcommitted_node():
     room = make_room(*nodes(a=2), placed={"a": [make_shape(cpu="3")]})
     assert place_gang(members("worker", 1, cpu="0", memory="1Gi"), room).nodes == {"worker-0": "a"}
     assert refused(members("worker", 1, cpu="1"), room).reason == "GangDoesNotFit"
 
 
-def test_pods_that_ask_for_nothing_fit_anywhere():
+def test_pods_without_requests_fit_anywhere():
     room = make_room(*nodes(b=1, a=1), placed={"a": [CPUS_2]})
     assert set(place_gang(members("worker", 3, PodShape()), room).nodes.values()) == {"a"}
 
@@ -319,7 +319,7 @@ def test_a_thousand_pods_on_a_thousand_nodes_use_the_fewest():
     assert refused(members("worker", 2501, cpu="1"), room).reason == "GangDoesNotFit"
 
 
-def test_a_refused_gang_leaves_the_room_as_it_was():
+def test_a_refused_gang_leaves_the_table_unchanged():
     room = make_room(*nodes(a=4, b=4), placed={"a": [CPUS_2]})
     before = room.used.copy()
     refused(two_ps(6), room, relations=PS_AND_WORKERS)

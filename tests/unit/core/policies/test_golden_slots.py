@@ -37,7 +37,7 @@ def run_schedule(case: dict[str, Any]) -> Any:
         promised.workers.used[:, taken["slot"] - 1, taken["machine"]] = taken["amount"]
     bounds = make_bounds(case["low"], case["high"])
     params = SlotParameters(**case["parameters"])
-    return _told(schedule.best_schedule(_job(case["job"]), cluster, promised, bounds, params))
+    return _printable(schedule.best_schedule(_job(case["job"]), cluster, promised, bounds, params))
 
 
 def run_admission(case: dict[str, Any]) -> Any:
@@ -79,7 +79,7 @@ def _job(row: dict[str, Any]):
     return make_job(fields.pop("name"), utility=Steps(steps), **fields)
 
 
-def _told(found: Schedule | None) -> Any:
+def _printable(found: Schedule | None) -> Any:
     if found is None:
         return None
     return {

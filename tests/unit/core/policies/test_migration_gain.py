@@ -11,7 +11,7 @@ from extender.core.parameters.migration import GainParameters
 SHARES = {
     "four on eight cores": (8.0, 4, None, 2.0),
     "alone": (8.0, 1, None, 8.0),
-    "nobody counts as one": (8.0, 0, None, 8.0),
+    "no container counts as one": (8.0, 0, None, 8.0),
     "no more than it can use": (8.0, 2, 1.5, 1.5),
     "less than it could use": (8.0, 8, 1.5, 1.0),
 }
@@ -69,7 +69,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize(("facts", "want"), TEXTS.values(), ids=TEXTS)
-def test_the_figures_are_told(facts, want):
+def test_the_figures_of_a_verdict(facts, want):
     assert expected_gain(*facts, 20.0, GainParameters()).why == want
 
 

@@ -44,7 +44,7 @@ CASES = {
         {},
         N3,
     ),
-    "nobody says how much is used": (
+    "usage is unknown": (
         [host(N1, p=3), host(N3, p=1, use=None), host(N2, p=1, use=None)],
         {},
         N2,
@@ -102,7 +102,7 @@ def test_a_container_is_left_out_with_the_weight_it_was_counted_with(category, w
     assert TargetParameters().weight(category) == weight
 
 
-def test_moved_containers_count_as_progressing_if_so_wished():
+def test_moved_containers_count_as_progressing_if_set():
     containers = [(P, False), (W, True), (C, True), (C, False)]
     plain = migration_target.counted(Host(N1, use_ratio=0.3), containers, TargetParameters())
     assert (plain.progressing, plain.watching, plain.converged, plain.use_ratio) == (1, 1, 2, 0.3)

@@ -20,7 +20,7 @@ LONG = make_job("long", chunks=1, epochs=2, value=20.0, worker=(1.0, 1.0), serve
 CLUSTER = make_cluster([[8.0, 2.0]], [[4.0, 6.0]], 4)
 
 
-def told(bounds):
+def printable(bounds):
     """L and U of workers, of servers; by resource."""
     return [
         np.exp(side).tolist()
@@ -40,7 +40,7 @@ def test_printed_bounds():
     """
     low_workers = 0.25 * (4 / 40) * 10 / 4
     low_servers = 0.25 * (4 / 40) * 10 / 6
-    assert told(price_bounds.printed([WIDE, LONG], CLUSTER, BoundsParameters())) == [
+    assert printable(price_bounds.printed([WIDE, LONG], CLUSTER, BoundsParameters())) == [
         pytest.approx([low_workers, low_workers]),
         pytest.approx([25.0, 10.0]),
         pytest.approx([low_servers, low_servers]),
@@ -61,14 +61,14 @@ def test_a_job_that_is_late_whatever_happens_is_no_example_for_the_reserve_price
     jobs, params = [WIDE, LONG], BoundsParameters(low_quantile=0.5)
     assert hopeless.best_utility < params.floor * hopeless.utility.of(0.0)
     bounds = price_bounds.quantile_reserve([*jobs, hopeless], params)
-    assert told(bounds) == told(price_bounds.quantile_reserve(jobs, params))
+    assert printable(bounds) == printable(price_bounds.quantile_reserve(jobs, params))
     alone = price_bounds.quantile_reserve([hopeless], params)
     assert math.exp(alone.log_low_workers[0]) < math.exp(bounds.log_low_workers[0])
 
 
 def test_kappa_divides_each_resource_by_the_same():
     bounds = price_bounds.by_kappa([WIDE, LONG], 100.0)
-    assert told(bounds) == [
+    assert printable(bounds) == [
         pytest.approx([0.25, 0.1]),
         pytest.approx([25.0, 10.0]),
         pytest.approx([0.5, 0.05]),
@@ -80,7 +80,7 @@ def test_kappa_divides_each_resource_by_the_same():
 def test_quantiles_of_what_past_jobs_put_on_a_unit():
     """Densities of workers: 50/(2·4·2), 10/(2·2·2); of servers: 50/(2·2·1), 10/(2·2·3)."""
     params = BoundsParameters(low_quantile=0.5, high_quantile=1.0)
-    assert told(price_bounds.quantile_reserve([WIDE, LONG], params)) == [
+    assert printable(price_bounds.quantile_reserve([WIDE, LONG], params)) == [
         pytest.approx([(3.125 + 1.25) / 2] * 2),
         # max(50/(4·2), 10/2), and 10/2 of the second kind, lifted to e·L.
         pytest.approx([6.25, (3.125 + 1.25) / 2 * math.e]),
@@ -95,11 +95,11 @@ def test_one_rich_job_does_not_move_the_quantiles_much():
     params = BoundsParameters(high_quantile=0.9)
     without = price_bounds.quantile_reserve(many, params)
     with_it = price_bounds.quantile_reserve([*many, rich], params)
-    assert told(with_it) == [pytest.approx(side) for side in told(without)]
+    assert printable(with_it) == [pytest.approx(side) for side in printable(without)]
     assert price_bounds.by_kappa([*many, rich], 100.0).log_low_workers[0] > math.log(1e6)
 
 
-def test_what_nobody_asked_for_is_free_or_as_cheap_as_can_be():
+def test_an_unrequested_resource_is_free_or_has_the_lowest_price():
     """With one L for all resources it costs that; with an L of its own nothing."""
     by_kappa = price_bounds.by_kappa([WIDE], 100.0)
     assert by_kappa.log_high_workers[1] <= FREE + 1.0

@@ -39,7 +39,7 @@ def test_log_prices_cover_every_resource_and_are_infinite_where_there_is_none():
     assert by_name["nvidia.com/gpu"] == pytest.approx([math.inf, LN100])
 
 
-def test_a_bill_is_the_sum_over_the_resources_asked_for():
+def test_a_bill_is_the_sum_over_the_requested_resources():
     room = make_room(
         {"n": ({"cpu": 8000, "memory": 100, "gpu": 4}, {"cpu": 4000, "memory": 25, "gpu": 4})}
     )
@@ -84,7 +84,7 @@ def test_scores_are_defined_for_every_bill(bills, want):
     assert scoring.price_scores(np.array(bills)).tolist() == want
 
 
-def test_a_node_without_the_resource_asked_for_cannot_be_paid():
+def test_a_node_without_a_requested_resource_has_an_infinite_bill():
     room = make_room({"cpu": ({"cpu": 8}, {}), "gpu": ({"cpu": 8, "gpu": 1}, {})})
     assert scoring.log_bills(room, make_shape(gpu=1), PARAMS).tolist() == [
         math.inf,
@@ -97,7 +97,7 @@ def test_a_resource_that_no_node_has_makes_every_bill_infinite():
     assert scoring.log_bills(room, make_shape(tpu=1), PARAMS).tolist() == [math.inf]
 
 
-def test_a_resource_not_asked_for_is_not_billed():
+def test_a_resource_that_is_not_requested_is_not_billed():
     room = make_room({"a": ({"cpu": 8, "gpu": 8}, {"gpu": 8}), "b": ({"cpu": 8}, {})})
     assert np.ptp(scoring.log_bills(room, make_shape(cpu=1), PARAMS)) == 0
 

@@ -150,7 +150,7 @@ def test_equal_jobs_have_value_zero_and_go_by_creation_then_uid():
     assert v_by_job(candidates) == [0] * 5
 
 
-def test_a_lone_job_has_value_zero_and_an_empty_queue_no_order():
+def test_a_single_job_has_value_zero_and_an_empty_queue_no_order():
     assert v_by_job(jobs(count=1)) == [0]
     assert queue_order.cps_values([], K1, 0.0) == ()
 

@@ -1,4 +1,4 @@
-"""Room kept for a job that has waited too long: whose turn it is, when it starts, who may pass."""
+"""Room kept for a job that has waited too long: its turn, its start, and jobs before it."""
 
 import json
 from pathlib import Path
@@ -72,8 +72,8 @@ def waiter(name: str, created_at: float, max_wait: float | None, uid: str = "") 
 
 
 TURNS: dict[str, tuple[list[Waiter], float | None, list[str]]] = {
-    "nobody waits": ([], 100.0, []),
-    "nobody has waited for so long": ([waiter("a", 0, 51)], 100.0, []),
+    "no job waits": ([], 100.0, []),
+    "no job has waited for so long": ([waiter("a", 0, 51)], 100.0, []),
     "a wait that is over this moment is over": ([waiter("a", 0, 50)], 100.0, ["a"]),
     "the older deadline goes first, not the older job": (
         [waiter("old", 0, 45), waiter("young", 30, 10)],
@@ -103,13 +103,13 @@ def test_the_oldest_deadline_goes_first(
     assert list(backfill.in_turn(waiters, params, 50.0)) == want
 
 
-def test_a_job_that_fits_now_waits_for_nobody() -> None:
+def test_a_job_that_fits_now_waits_for_no_other() -> None:
     _, found = held({"a": 4}, [], gang_of(2, 2), 50.0)
     assert found is not None
     assert (found.starts_at, found.waits_for) == (50.0, ())
 
 
-def test_pods_that_stay_are_counted_beside_the_holder() -> None:
+def test_pods_that_stay_are_counted_beside_the_head() -> None:
     rows = [{"job": "one", "ends_at": 100.0, "pods": {"a": 4}}]
     room, found = held({"a": 4, "b": 4}, rows, gang_of(1, 3), 50.0)
     assert found is not None
@@ -119,7 +119,7 @@ def test_pods_that_stay_are_counted_beside_the_holder() -> None:
     assert more.starts_at == found.starts_at
 
 
-def test_ports_of_those_that_have_ended_are_free_then_and_those_of_the_holder_are_not() -> None:
+def test_ports_of_ended_jobs_are_free_and_those_of_the_head_are_not() -> None:
     room = make_room(make_node("a"), placed={"a": [make_shape(host_ports=[80])]})
     one = backfill.RunningJob(JobKey("one"), 0.0, 100.0, [(make_shape(host_ports=[80]), 0)])
     wanted = make_shape(host_ports=[80])
@@ -134,7 +134,7 @@ def test_ports_of_those_that_have_ended_are_free_then_and_those_of_the_holder_ar
     assert not backfill.open_nodes(found, found.before).feasible(wanted)[0]
 
 
-def test_nothing_is_changed_by_asking() -> None:
+def test_planning_changes_nothing() -> None:
     rows = [{"job": "one", "ends_at": 100.0, "pods": {"a": 4}}]
     room, found = held({"a": 4}, rows, gang_of(1, 4), 50.0)
     assert found is not None

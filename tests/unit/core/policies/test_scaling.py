@@ -1,11 +1,11 @@
-"""Who starts, who shrinks for it, who grows."""
+"""Jobs that start, shrink and grow."""
 
 import pytest
 
 from extender.core.elastic.scaling_values import Elastic, Why
 from extender.core.queue.weighting import Weight
 from shared.model import JobKey, Uid
-from tests.unit.core.policies.elastic_yard import Yard, said
+from tests.unit.core.policies.elastic_yard import Yard, plan_text
 from tests.unit.core.policies.rooms import make_shape
 
 PLAIN = {"marginal_gain": False, "start_with_fewer": False, "starvation_seconds": None}
@@ -40,7 +40,7 @@ CASES = {
         PLAIN,
         "+b(1)",
     ),
-    "whoever starts, nobody grows in the same plan": (
+    "if a job starts, no job grows in the same plan": (
         {"n1": 4000},
         [runs("a", "n1", most=4)],
         [waits("b", 1)],
@@ -103,7 +103,7 @@ CASES = {
         PLAIN,
         "a:n1> +b(3)",
     ),
-    "of an order nobody comes back before those who left after": (
+    "workers of a job come back in reverse order of leaving": (
         {"n1": 3000, "n2": 3000},
         [runs("a", "n1 n2 n2 n2 n1 n1")],
         [{"job": "b", "cpu": 2000, "wanted": 1, "utility": 2}],
@@ -237,11 +237,11 @@ CASES = {
 @pytest.mark.parametrize(
     ("nodes", "running", "waiting", "params", "done"), CASES.values(), ids=CASES.keys()
 )
-def test_what_is_done(nodes, running, waiting, params, done):
-    assert said(Yard(nodes, running, waiting).decide(**params)) == done
+def test_the_plan_of_a_cluster(nodes, running, waiting, params, done):
+    assert plan_text(Yard(nodes, running, waiting).decide(**params)) == done
 
 
-def test_who_leaves_says_for_whom_and_why():
+def test_a_shrink_names_the_starter_and_the_cause():
     yard = Yard({"n1": 4000}, [runs("a", "n1 n1 n1")], [waits("b", 2, utility=2)])
     plan = yard.decide(**PLAIN)
     assert [(r.worker.uid, r.why, r.starts) for r in plan.removals] == [
@@ -252,21 +252,21 @@ def test_who_leaves_says_for_whom_and_why():
     ]
 
 
-def test_a_step_says_what_it_saves():
+def test_a_step_names_the_seconds_it_saves():
     (step,) = (
         Yard({"n1": 8000}, [runs("a", "n1", most=8, speed=TIPPING, left=100.0)]).decide().additions
     )
     assert (step.why, step.saved_seconds) == (Why.SAVES_TIME, pytest.approx(1250.0 - 1000.0))
 
 
-def test_those_come_back_that_were_not_needed():
+def test_workers_that_were_not_needed_come_back():
     """In turns a, b and a give one; then c fits on n1, and what b gave on n2 is not needed."""
     yard = Yard(
         {"n1": 3000, "n2": 3000},
         [runs("a", "n1 n1 n1"), runs("b", "n2 n2 n2", utility=2)],
         [{"job": "c", "cpu": 2000, "wanted": 1, "utility": 3}],
     )
-    assert said(yard.decide(**PLAIN)) == "a:n1> a:n1> +c(1)"
+    assert plan_text(yard.decide(**PLAIN)) == "a:n1> a:n1> +c(1)"
 
 
 WRONG = {
@@ -277,7 +277,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("row", WRONG.values(), ids=WRONG.keys())
-def test_a_job_that_cannot_be_is_refused(row):
+def test_an_impossible_job_is_refused(row):
     weight = Weight(JobKey("a"), 1, 0.0, 0.0, 0.0)
     with pytest.raises(ValueError, match="expected 1 ≤ least ≤ most"):
         Elastic(weight, 0.0, Uid("a"), worker=make_shape(cpu=1), **row)

@@ -1,4 +1,4 @@
-"""Best schedules, worked out by hand: a machine of 4 for workers, one for servers, L = 1, U = 16.
+"""Best schedules, calculated by hand: a machine of 4 for workers, one for servers, L = 1, U = 16.
 
 With half a machine promised a worker costs 4, with three quarters 8.
 """
@@ -32,7 +32,7 @@ def find(job, used=(), *, horizon=3, machines=1, granularity=WORKER_SLOTS, **mor
     return best_schedule(job, cluster, promised, make_bounds(1.0, 16.0), params, **more)
 
 
-def told(found):
+def printable(found):
     """``slot:workers/servers``, and the payoff."""
     if found is None:
         return "", 0.0
@@ -138,7 +138,7 @@ CASES = {
 
 @pytest.mark.parametrize(("job", "used", "granularity", "want"), CASES.values(), ids=CASES.keys())
 def test_the_best_schedule_is(job, used, granularity, want):
-    text, payoff = told(find(job, used, granularity=granularity))
+    text, payoff = printable(find(job, used, granularity=granularity))
     assert (text, payoff) == (want[0], pytest.approx(want[1]))
 
 
@@ -159,7 +159,7 @@ def test_a_later_start_leaves_the_utility_counted_from_the_arrival():
     assert (found.completion_slot, found.utility) == (2, 50.0)
 
 
-def test_below_a_payoff_of_zero_only_if_asked_for():
+def test_a_schedule_below_a_payoff_of_zero_only_if_requested():
     job = make_job(value=1.0)
     assert find(job) is None
     found = find(job, least_payoff=-math.inf)
@@ -225,7 +225,7 @@ def test_chunks_take_whole_workers():
     assert steps.servers.tolist() == [0, 1, 1, 2, 2, 2]
 
 
-def test_an_end_long_before_the_horizon_asks_for_few_slots():
+def test_an_end_long_before_the_horizon_needs_few_slots():
     """A job whose utility has gone looks at no later slot, whatever is promised there."""
     cluster = make_cluster([[4.0]], [[4.0]], 1000)
     promised = Commitments(cluster)

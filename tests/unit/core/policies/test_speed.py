@@ -136,7 +136,7 @@ COEFFICIENTS = {
 
 
 @pytest.mark.parametrize("numbers", COEFFICIENTS.values(), ids=COEFFICIENTS.keys())
-def test_a_step_time_that_cannot_be_is_refused(numbers):
+def test_an_impossible_step_time_is_refused(numbers):
     with pytest.raises(ValueError, match="expected five numbers ≥ 0"):
         StepTime(*numbers)
 

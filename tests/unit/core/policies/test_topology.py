@@ -132,7 +132,7 @@ FAILED = {
         f"its other members are not in one rack: nodes without the label {RACK}",
     ),
     "no rack at all": ({"": [32]}, [], 2, f"no node has the label {RACK}, which makes a rack"),
-    "racks that hold nobody": (
+    "racks that hold no pod": (
         {"": [32], "r1": [1]},
         [],
         2,
@@ -142,7 +142,7 @@ FAILED = {
 
 
 @pytest.mark.parametrize(("cpus", "already", "pods", "want"), FAILED.values(), ids=FAILED.keys())
-def test_a_required_rack_that_there_is_not_is_refused_with(cpus, already, pods, want):
+def test_a_missing_required_rack_is_refused_with(cpus, already, pods, want):
     room = make_room(*racks(cpus))
     result = refused(workers(pods), room, already=already, topology=wants("rack"))
     assert result.reason == "TopologyPlacementFailed"
@@ -319,7 +319,7 @@ def test_a_level_is_found(text):
     assert TopologyParameters().level(text, "annotation x") == 2
 
 
-def test_a_level_that_there_is_not_is_named_with_those_that_there_are():
+def test_an_unknown_level_is_named_with_the_known_ones():
     with pytest.raises(InputError) as caught:
         TopologyParameters().level("row", "annotation x")
     assert "annotation x" in str(caught.value)

@@ -79,7 +79,7 @@ def test_allocation_by_slot_and_before_a_slot():
     assert allocation.since(6).by_slot() == {}
 
 
-def test_a_copy_of_what_is_promised_is_its_own():
+def test_a_copy_of_the_promises_is_independent():
     promised = Commitments(make_cluster([[4.0]], [[4.0]], 2))
     twin = promised.copy()
     twin.workers.used[0, 1, 0] = 3.0

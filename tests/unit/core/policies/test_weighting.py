@@ -25,7 +25,7 @@ def order(jobs, capacity=CLUSTER, params=None) -> list[int]:
 
 
 CASES: dict[str, tuple[list[Waiting], list[int]]] = {
-    "nobody waits": ([], []),
+    "no job waits": ([], []),
     "the class decides": ([job(1), job(2, value=100), job(3, value=-100)], [2, 1, 3]),
     "the class outweighs the user": ([job(1, u=10), job(2, u=1, value=10)], [2, 1]),
     "the user decides inside a class": ([job(1, u=2), job(2, u=9), job(3, u=5)], [2, 3, 1]),
@@ -76,7 +76,7 @@ def test_what_utility_is_made_of(params, want):
     assert order([job(1, u=9, cpu=2), job(2, u=2, value=100)], params=params) == want
 
 
-def test_the_key_says_what_it_was_made_of():
+def test_the_key_shows_its_parts():
     (found,) = weighting.weights(
         [job(1, cpu=25, memory=40, u=3, value=20)], CLUSTER, WeightingParameters()
     )

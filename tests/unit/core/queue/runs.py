@@ -1,4 +1,4 @@
-"""Whole runs of the queue on a virtual clock: jobs come, start when a cycle says so, and end."""
+"""Whole runs of the queue on a virtual clock: jobs come, are released by a pass, and end."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

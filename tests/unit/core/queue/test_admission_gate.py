@@ -20,8 +20,8 @@ from tests.unit.core.clusters import queued_job
 from tests.unit.core.pricing.priced import SLOT, START, PricedYard, params, priced_job
 
 
-def yard(*jobs, count=2, cpu=4, **said):
-    world = PricedYard([make_node(f"n{i}", cpu=str(cpu)) for i in range(count)], params(**said))
+def yard(*jobs, count=2, cpu=4, **settings):
+    world = PricedYard([make_node(f"n{i}", cpu=str(cpu)) for i in range(count)], params(**settings))
     world.add(*jobs)
     return world
 
@@ -53,7 +53,7 @@ def proposals(world):
     return {one.job.rsplit("/", 1)[1]: one.to for one in found}
 
 
-def test_a_job_with_a_utility_waits_until_it_has_a_plan_and_then_goes_where_it_says():
+def test_a_job_with_a_utility_waits_for_a_slot_plan_and_is_placed_by_it():
     world = yard(priced_job("a", 2, work=4))
     assert reasons(world) == {"a": Reason.AWAITING_PRICE}
     world.look()
@@ -61,7 +61,7 @@ def test_a_job_with_a_utility_waits_until_it_has_a_plan_and_then_goes_where_it_s
     assert released(world) == {"a": {"a-0": node, "a-1": node}}
 
 
-def test_only_what_was_priced_is_told_to_be_too_dear():
+def test_only_a_priced_job_has_the_reason_payoff_too_low():
     world = yard(priced_job("a", 1, work=1, utility="sigmoid:0.0001,0,24h"))
     world.add(priced_job("rich", 1, work=1))
     assert reasons(world)["a"] is Reason.AWAITING_PRICE
@@ -69,13 +69,13 @@ def test_only_what_was_priced_is_told_to_be_too_dear():
     assert reasons(world)["a"] is Reason.PAYOFF_TOO_LOW
 
 
-def test_a_new_life_does_not_take_back_what_stands_on_the_pods():
+def test_after_a_restart_the_reason_on_the_pods_stays():
     world = yard(priced_job("a", 1, work=1))
     world.add(replace(world.pod("a-0"), queued_reason="PayoffTooLow"))
     assert reasons(world) == {"a": Reason.PAYOFF_TOO_LOW}
 
 
-def test_what_admission_says_of_an_annotation_stands_in_the_queue_too():
+def test_a_problem_with_an_annotation_is_shown_in_the_queue():
     unmeasured = priced_job("a", 1, work=1, text="epochs=1,chunks=1,batches=1")
     world = yard(unmeasured, unmeasured=WhenUnmeasured.HOLD)
     world.look()
@@ -94,14 +94,14 @@ def test_before_its_slot_it_waits():
     assert reasons(world) == {"b": Reason.RELEASING}
 
 
-def test_no_more_workers_start_than_the_slot_has():
+def test_no_more_workers_start_than_the_slot_plans():
     world = yard(priced_job("a", 4, work=4, most=4), count=1, share=0.5)
     world.look()
     assert world.plans()["a"].workers_at(world.slot) == 2
     assert released(world) == {"a": {"a-0": "n0", "a-1": "n0"}}
 
 
-def test_where_the_plans_node_is_taken_it_goes_elsewhere_in_its_share():
+def test_if_the_planned_node_is_full_the_job_goes_elsewhere_in_its_share():
     world = yard(priced_job("a", 2, work=4))
     world.look()
     (node,) = world.plans()["a"].spans[0].workers
@@ -111,7 +111,7 @@ def test_where_the_plans_node_is_taken_it_goes_elsewhere_in_its_share():
     assert set(released(world)["a"].values()) == {other}
 
 
-def test_the_others_leave_the_share_alone():
+def test_other_jobs_do_not_use_the_share():
     world = yard(queued_job("x", 3, created_at=START), count=1, share=0.5)
     assert reasons(world) == {"x": Reason.GANG_DOES_NOT_FIT}
     world = yard(
@@ -123,7 +123,7 @@ def test_the_others_leave_the_share_alone():
     assert reasons(world) == {"x": Reason.RELEASING, "y": Reason.GANG_DOES_NOT_FIT}
 
 
-def test_the_others_room_is_the_whole_rest_whatever_is_used_of_the_share():
+def test_other_jobs_may_use_all_but_the_share():
     world = yard(
         priced_job("a", 2, work=8), queued_job("x", 2, created_at=START), count=1, share=0.5
     )
@@ -133,13 +133,13 @@ def test_the_others_room_is_the_whole_rest_whatever_is_used_of_the_share():
     assert reasons(world) == {"x": Reason.RELEASING}
 
 
-def test_a_job_with_a_utility_leaves_the_others_part_alone():
+def test_a_job_with_a_utility_uses_its_share_alone():
     world = yard(priced_job("a", 3, work=3), count=1, share=0.5)
     world.look()
     assert world.plans() == {}
 
 
-def test_what_daemons_use_is_nobodys_share():
+def test_what_daemons_use_is_in_no_share():
     world = yard(priced_job("a", 3, work=3), count=1, share=1.0)
     daemon = queued_job("d", 2, created_at=START)[1]
     owner = replace(daemon.controller, kind="DaemonSet")
@@ -156,20 +156,20 @@ def test_what_daemons_use_is_nobodys_share():
     ("when", "reason"),
     [(WhenGone.HOLD, Reason.UTILITY_GONE), (WhenGone.QUEUE, Reason.RELEASING)],
 )
-def test_a_job_whose_utility_is_gone_waits_on_or_with_the_others(when, reason):
+def test_a_job_without_utility_left_is_held_or_queued_with_the_others(when, reason):
     world = yard(priced_job("a", 1, work=1, utility="steps:15m=10"), when_gone=when, share=0.5)
     world.now += SLOT
     assert reasons(world) == {"a": reason}
 
 
-def test_a_mistake_in_an_annotation_is_named():
+def test_an_invalid_annotation_is_named():
     world = yard(priced_job("a", 1, work=1, utility="much"))
     (entry,) = cycle(world).entries
     assert entry.reason is Reason.MISCONFIGURED
     assert "shuntyard.io/utility" in entry.message
 
 
-def test_where_it_is_off_the_same_jobs_run_at_once_whatever_they_say():
+def test_without_pricing_the_same_jobs_run_at_once():
     jobs = [priced_job("a", 1, work=1, utility="much"), priced_job("b", 2, work=1)]
     assert set(reasons(yard(*jobs, enabled=False)).values()) == {Reason.RELEASING}
 
@@ -210,7 +210,7 @@ def test_a_pause_is_proposed_and_its_end():
     assert proposals(world) == {"a": 4}
 
 
-def test_a_job_whose_plan_is_over_is_left_as_it_is():
+def test_a_job_after_its_slot_plan_goes_on_as_it_is():
     world = yard(priced_job("a", 4, work=4), count=1)
     world.look()
     world.follow()

@@ -1,4 +1,4 @@
-"""Waiting: the holder of the reservation, who passes it, and what people are told."""
+"""EASY backfill: the reservation of the head, jobs that start before it, and reasons."""
 
 from dataclasses import replace
 
@@ -58,13 +58,13 @@ def test_a_job_that_has_waited_too_long_starts_when_those_that_run_have_ended() 
     assert len(at_its_deadline) < len(world.started)
 
 
-def test_a_job_without_a_wish_waits_for_as_long_as_the_settings_say() -> None:
+def test_a_job_without_a_maximum_wait_has_that_of_the_settings() -> None:
     params = CoreParameters(waiting=BackfillParameters(default_max_wait_seconds=5.0))
     world = World(NODES, [replace(WHOLE, max_wait=None), *STREAM], params).run()
     assert world.started["whole"] <= 1.0 + 5.0 + 9.0
 
 
-def test_the_deadline_wakes_the_next_cycle() -> None:
+def test_the_deadline_wakes_the_next_pass() -> None:
     _, before = at(2.0, small("s", 0.0), WHOLE)
     assert (holder(before), before.wake_after_seconds) == (None, 2.0)
     _, after = at(4.0, small("s", 0.0), WHOLE)
@@ -78,7 +78,7 @@ PASSING: dict[str, tuple[Spec, Reason]] = {
         small("s", 5.0, lasts=7.0),
         Reason.BEHIND_RESERVATION,
     ),
-    "nobody knows when it ends": (
+    "its end is unknown": (
         small("s", 5.0, lasts=1.0, stated=False),
         Reason.BEHIND_RESERVATION,
     ),
@@ -91,14 +91,14 @@ PASSING: dict[str, tuple[Spec, Reason]] = {
 
 
 @pytest.mark.parametrize(("spec", "want"), PASSING.values(), ids=PASSING.keys())
-def test_who_may_start_before_the_holder(spec: Spec, want: Reason) -> None:
+def test_jobs_that_may_start_before_the_head(spec: Spec, want: Reason) -> None:
     runs_until_11 = small("first", 0.0, lasts=11.0)
     _, cycle = at(5.0, runs_until_11, WHOLE, spec)
     assert holder(cycle) == "whole"
     assert reasons(cycle) == {"whole": Reason.MAX_WAIT_DRAINING, "s": want}
 
 
-def test_room_that_the_holder_leaves_over_is_open_to_all() -> None:
+def test_room_that_the_head_does_not_need_is_open_to_all() -> None:
     holder_of_three = Spec("wide", 2, cpu="3", comes_at=1.0, max_wait=3.0)
     stays = Spec("s", cpu="1", comes_at=5.0, lasts=1000.0, stated=False)
     world, cycle = at(5.0, small("first", 0.0, lasts=11.0), holder_of_three, stays)
@@ -106,7 +106,7 @@ def test_room_that_the_holder_leaves_over_is_open_to_all() -> None:
     assert world.run().started["wide"] == 11.0
 
 
-def test_the_holder_is_planned_anew_where_that_lets_a_job_pass() -> None:
+def test_the_head_is_planned_anew_if_another_job_can_start_then() -> None:
     """The holder would take a; the selector leaves the other job no choice, so it takes b."""
     nodes = [make_node("a", cpu="4", labels={"disk": "ssd"}), make_node("b", cpu="4")]
     specs = [
@@ -124,7 +124,7 @@ def test_the_holder_is_planned_anew_where_that_lets_a_job_pass() -> None:
         assert world.started["s"] >= started
 
 
-def test_the_oldest_deadline_holds_alone_and_the_next_follows() -> None:
+def test_only_the_oldest_deadline_has_a_reservation_and_the_next_follows() -> None:
     later = Spec("later", 2, cpu="4", comes_at=2.0, max_wait=18.0)
     world = World(NODES, [WHOLE, later, *STREAM], PARAMS).run()
     names = [name for _, name in world.holders]
@@ -132,7 +132,7 @@ def test_the_oldest_deadline_holds_alone_and_the_next_follows() -> None:
     assert world.started["whole"] < world.started["later"] <= 20.0 + 9.0 + 10.0
 
 
-def test_a_gang_that_would_never_fit_holds_nobody_back_and_is_told() -> None:
+def test_a_gang_that_would_never_fit_delays_no_job_and_has_that_reason() -> None:
     huge = Spec("huge", 3, cpu="4", comes_at=0.0, max_wait=1.0)
     _, cycle = at(5.0, small("first", 0.0), huge, WHOLE, small("s", 5.0))
     assert reasons(cycle)["huge"] == Reason.GANG_TOO_LARGE
@@ -155,7 +155,7 @@ CANNOT_HOLD = {
 
 
 @pytest.mark.parametrize(("entities", "want"), CANNOT_HOLD.values(), ids=CANNOT_HOLD.keys())
-def test_a_job_that_waits_for_something_else_than_room_holds_nothing(entities, want) -> None:
+def test_a_job_that_waits_for_something_other_than_room_has_no_reservation(entities, want) -> None:
     params = CoreParameters(waiting=BackfillParameters(default_max_wait_seconds=1.0))
     world = World(NODES, [small("s", 0.0), WHOLE], params)
     for entity in entities:
@@ -167,7 +167,7 @@ def test_a_job_that_waits_for_something_else_than_room_holds_nothing(entities, w
     assert holder(cycle) == "whole"
 
 
-def test_a_whole_gang_that_would_like_more_pods_holds_nothing() -> None:
+def test_a_whole_gang_that_wants_more_pods_has_no_reservation() -> None:
     params = CoreParameters(waiting=BackfillParameters(default_max_wait_seconds=1.0))
     gang = make_gang(
         "elastic", workers=12, gated=True, created_at=START, cpu="1", memory="0",
@@ -184,7 +184,7 @@ def test_a_whole_gang_that_would_like_more_pods_holds_nothing() -> None:
     assert holder(cycle) is None
 
 
-def test_a_gang_that_lost_a_member_is_completed_whatever_is_kept() -> None:
+def test_a_gang_that_lost_a_member_is_completed_despite_a_reservation() -> None:
     world, _ = at(3.0, Spec("runs", 3, cpu="1", comes_at=0.0, lasts=50.0, stated=False), WHOLE)
     world.now = START + 5.0
     assert holder(world.cycle()) == "whole"
@@ -201,7 +201,7 @@ def replaced(lost: Pod, name: str) -> Pod:
     return changed(made, controller=lost.controller, labels=lost.labels)
 
 
-def test_pods_of_other_schedulers_stay_as_far_as_we_know() -> None:
+def test_pods_of_other_schedulers_are_expected_to_stay() -> None:
     foreign = make_pod("x", node="a", cpu="1", scheduler_name="default-scheduler")
     world = World([*NODES], [small("s", 0.0), WHOLE], PARAMS)
     world.store.apply(Upsert(foreign))
@@ -210,7 +210,7 @@ def test_pods_of_other_schedulers_stay_as_far_as_we_know() -> None:
     assert reasons(world.cycle())["whole"] == Reason.GANG_TOO_LARGE
 
 
-def test_a_holder_is_found_again_after_a_restart() -> None:
+def test_the_head_is_the_same_after_a_restart() -> None:
     world, before = at(5.0, small("first", 0.0, lasts=11.0), WHOLE, small("s", 5.0))
     world.memory = type(world.memory)()
     after = world.cycle()

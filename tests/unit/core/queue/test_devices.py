@@ -38,7 +38,7 @@ def released(found: decision.QueueOutcome) -> tuple[ReleasePod, ...]:
     return gang.pods
 
 
-def test_a_gated_gang_that_asks_for_it_is_released_without_a_pin() -> None:
+def test_a_gated_gang_that_requests_it_is_released_without_a_pin() -> None:
     pods = released(cycle(NODES, CLASS, queued_job("j", 2, requests=ASKS)))
     assert [(pod.node, pod.terms) for pod in pods] == [(None, None), (None, None)]
     assert json.loads(pods[0].decision)["unmodelled"] == [SERVED]
@@ -55,12 +55,12 @@ def test_other_jobs_are_pinned_as_before() -> None:
     assert {pod.node for pod in pods} <= {"a", "b"}
 
 
-def test_what_else_the_gang_asks_for_must_fit() -> None:
+def test_other_requests_of_the_gang_must_fit() -> None:
     (entry,) = cycle(NODES, CLASS, queued_job("j", 9, requests=ASKS)).entries
     assert entry.reason is Reason.GANG_DOES_NOT_FIT
 
 
-def test_nodes_that_offer_it_themselves_do_not_limit_the_gang() -> None:
+def test_nodes_that_offer_the_resource_do_not_limit_the_gang() -> None:
     """One node offers one piece, the class serves more: how many, only kube-scheduler knows."""
     pods = released(cycle(NODES, OFFERING, CLASS, queued_job("j", 3, requests=ASKS)))
     assert {pod.node for pod in pods} == {None}
@@ -99,18 +99,18 @@ def test_filter_still_keeps_such_a_pod_off_nodes_that_are_full() -> None:
     assert filtering.filter_nodes(snapshot, SINGLE, ["a", "b"], PARAMS).passed == ("b",)
 
 
-def test_such_a_pod_is_no_single_that_is_sent_to_one_node() -> None:
+def test_filter_does_not_choose_one_node_for_such_a_pod() -> None:
     assert not direct_gangs.is_single(snapshot_of(NODES, CLASS, SINGLE), SINGLE)
 
 
-def test_prioritize_has_an_opinion_on_the_nodes() -> None:
+def test_prioritize_scores_the_nodes() -> None:
     assert set(prioritizing.explain(snapshot_of(NODES, CLASS, SINGLE), SINGLE, PARAMS)) == {
         "a",
         "b",
     }
 
 
-def test_a_class_that_comes_and_goes_changes_how_the_job_is_seen() -> None:
+def test_a_class_that_comes_and_goes_changes_the_view_of_the_job() -> None:
     store = store_of(NODES, queued_job("j", 1, requests=ASKS))
     (key,) = store.snapshot().jobs
 
@@ -125,12 +125,12 @@ def test_a_class_that_comes_and_goes_changes_how_the_job_is_seen() -> None:
     store.check_invariants()
 
 
-def test_a_pod_that_asks_for_nothing_of_it_keeps_its_very_shape() -> None:
+def test_a_pod_without_the_resource_keeps_the_same_shape_object() -> None:
     pod = make_pod()
     assert pod_shape.shape(snapshot_of(NODES, CLASS, pod), pod) is pod.shape
 
 
-def test_explain_says_why_it_was_released_without_a_pin() -> None:
+def test_explain_shows_why_it_was_released_without_a_pin() -> None:
     owner = make_owner("j", size=2)
     loose = [
         make_pod(f"j-{i}", requests=ASKS, owner=owner, plan="p", plan_size=2) for i in range(2)

@@ -39,7 +39,7 @@ def test_runs_of_generated_names_are_runs_of_one_name(name: str, want: str) -> N
 
 
 LENGTHS: dict[str, tuple[dict[str, str], dict[str, tuple[float, ...]], Length | None]] = {
-    "nobody says anything": ({}, {}, None),
+    "no source": ({}, {}, None),
     "the annotation": (SAYS, {}, Length(300.0, Source.ANNOTATION)),
     "the longest earlier run": (
         {},
@@ -56,7 +56,7 @@ LENGTHS: dict[str, tuple[dict[str, str], dict[str, tuple[float, ...]], Length | 
 
 
 @pytest.mark.parametrize(("notes", "runs", "want"), LENGTHS.values(), ids=LENGTHS.keys())
-def test_how_long_a_job_runs_that_has_not_started(notes, runs, want) -> None:
+def test_duration_of_a_job_that_has_not_started(notes, runs, want) -> None:
     snapshot = snapshot_of(NODE, queued_job("j-1", 2, annotations=notes))
     assert running_jobs.length(job_views.view(snapshot, JobKey("default/job/j-1")), runs) == want
 
@@ -69,7 +69,7 @@ def end(snapshot, runs=None, *, since: float = 900.0) -> End:
 
 
 ENDS = {
-    "nobody says anything": ({}, {}, End(None, Unknown.UNSTATED)),
+    "no source": ({}, {}, End(None, Unknown.UNSTATED)),
     "the annotation": (SAYS, {}, End(1200.0, Source.ANNOTATION)),
     "an earlier run": ({}, {"default/job/j": (150.0,)}, End(1050.0, Source.HISTORY)),
     "the annotation's time is over, an earlier run took longer": (
@@ -77,7 +77,7 @@ ENDS = {
         {"default/job/j": (150.0,)},
         End(1050.0, Source.HISTORY),
     ),
-    "everybody's time is over": (
+    "all sources are overrun": (
         {labels.EXPECTED_DURATION: "50s"},
         {"default/job/j": (60.0,)},
         End(None, Unknown.OVERRUN),
@@ -91,7 +91,7 @@ ENDS = {
 
 
 @pytest.mark.parametrize(("notes", "runs", "want"), ENDS.values(), ids=ENDS.keys())
-def test_when_a_job_ends_that_runs(notes, runs, want) -> None:
+def test_end_of_a_running_job(notes, runs, want) -> None:
     job = released_job("j", ["a", "a"], bound=2, annotations=notes)
     assert end(snapshot_of(NODE, job), runs) == want
 
@@ -104,7 +104,7 @@ PREDICTED = {
 
 
 @pytest.mark.parametrize(("read_at", "span", "want"), PREDICTED.values(), ids=PREDICTED.keys())
-def test_what_an_agent_predicts_counts_where_nobody_says_more(read_at, span, want) -> None:
+def test_an_agents_prediction_counts_if_there_is_no_other_source(read_at, span, want) -> None:
     snapshot = snapshot_of(NODE, released_job("j", ["a", "a"], bound=2))
     first = snapshot.jobs[JobKey("default/job/j")][0]
     seen = Progress(metric="loss", source="jsonl", updated_at=read_at, remaining_seconds=span)
@@ -126,7 +126,7 @@ def finished(*specs: Spec) -> World:
     return World([NODE], [*specs, *looks]).run()
 
 
-def test_runs_are_remembered_by_name_and_the_last_few_only() -> None:
+def test_the_last_few_runs_of_a_name_are_kept() -> None:
     specs = [
         Spec(f"train-{i}", 2, comes_at=20.0 * i, lasts=10.0 + i, stated=False) for i in range(8)
     ]
@@ -150,7 +150,7 @@ def test_a_run_that_failed_or_was_deleted_is_no_run() -> None:
     assert world.memory.runs == {}
 
 
-def test_only_so_many_names_are_remembered_and_the_oldest_goes(monkeypatch) -> None:
+def test_a_bounded_number_of_names_is_kept_and_the_oldest_is_dropped(monkeypatch) -> None:
     monkeypatch.setattr(running_jobs, "MOST_NAMES", 2)
     names = ["ant", "bee", "cat", "bee", "dog"]
     specs = [Spec(f"{n}-{i}", comes_at=20.0 * i) for i, n in enumerate(names)]
@@ -159,7 +159,7 @@ def test_only_so_many_names_are_remembered_and_the_oldest_goes(monkeypatch) -> N
     assert world.memory.runs["default/job/bee"] == (10.0, 10.0)
 
 
-def test_after_a_restart_jobs_that_run_are_known_by_their_pods() -> None:
+def test_after_a_restart_running_jobs_are_recognised_by_their_pods() -> None:
     world = World([NODE], [Spec("j", lasts=100.0)])
     world.cycle()
     world.now += 30.0

@@ -18,15 +18,15 @@ FULL = [Spec("r0", cpu="4", lasts=60.0), Spec("r1", cpu="4", lasts=90.0)]
 
 
 def estimates(*specs: Spec, after: float = 5.0) -> dict[str, Estimate]:
-    """What is told ``after`` so many seconds; times are since the beginning."""
+    """The estimates ``after`` so many seconds; times are since the beginning."""
     world = World(NODES, specs, PARAMS).run(until=START + after)
     world.now = START + after
     snapshot = world.observe()
     cycle = queue_pass(snapshot, world.memory, world.reading, PARAMS)
-    told = forecast.estimates(Session(snapshot, world.reading, PARAMS), cycle)
+    estimated = forecast.estimates(Session(snapshot, world.reading, PARAMS), cycle)
     return {
         key.rpartition("/")[2]: Estimate(one.starts_at and one.starts_at - START, one.why)
-        for key, one in told.items()
+        for key, one in estimated.items()
     }
 
 
@@ -50,21 +50,21 @@ CASES: dict[str, tuple[list[Spec], dict[str, Estimate]]] = {
             "w2": Estimate(80.0, "durations by annotation"),
         },
     ),
-    "nobody says when a running one ends": (
+    "the end of a running job is unknown": (
         [Spec("r0", cpu="4", lasts=60.0, stated=False), FULL[1], wide("w", 1.0), one("w1", 2.0)],
         {
             "w": Estimate(None, "waits for default/r0, whose end is unknown: unstated"),
             "w1": Estimate(None, "behind default/w, whose start is unknown"),
         },
     ),
-    "nobody says how long the one before it takes": (
+    "the duration of the job before it is unknown": (
         [*FULL, wide("w", 1.0, stated=False), one("w1", 2.0)],
         {
             "w": Estimate(90.0, "durations by annotation"),
             "w1": Estimate(60.0, "durations by annotation"),
         },
     ),
-    "it would never fit, which keeps nobody waiting": (
+    "it would never fit, which delays no other": (
         [*FULL, Spec("huge", 3, cpu="4", comes_at=1.0), one("w1", 2.0)],
         {
             "huge": Estimate(None, "does not fit even if every other job has ended"),
@@ -79,44 +79,44 @@ CASES: dict[str, tuple[list[Spec], dict[str, Estimate]]] = {
 
 
 @pytest.mark.parametrize(("specs", "want"), CASES.values(), ids=CASES.keys())
-def test_when_a_job_starts_and_what_that_rests_on(specs, want) -> None:
+def test_the_estimated_start_and_its_basis(specs, want) -> None:
     assert estimates(*specs) == want
 
 
 def test_a_job_that_was_released_starts_now() -> None:
     world = World(NODES, [Spec("w")], PARAMS)
     snapshot, cycle = world.observe(), world.cycle()
-    told = forecast.estimates(Session(snapshot, world.reading, PARAMS), cycle)
-    assert list(told.values()) == [Estimate(START, "nodes are reserved")]
+    estimated = forecast.estimates(Session(snapshot, world.reading, PARAMS), cycle)
+    assert list(estimated.values()) == [Estimate(START, "nodes are reserved")]
 
 
 def test_a_job_that_has_run_too_long_has_no_end() -> None:
     late = Spec("r0", cpu="4", lasts=60.0)
     world = World(NODES, [late, FULL[1], wide("w")], PARAMS).run(until=START + 5.0)
     world.now = START + 60.0
-    snapshot = world.store.snapshot()  # r0 has not ended, whatever it said
+    snapshot = world.store.snapshot()  # r0 has not ended, despite its annotation
     cycle = queue_pass(snapshot, world.memory, world.reading, PARAMS)
-    told = forecast.estimates(Session(snapshot, world.reading, PARAMS), cycle)
-    assert [one.why for one in told.values()] == [
+    estimated = forecast.estimates(Session(snapshot, world.reading, PARAMS), cycle)
+    assert [one.why for one in estimated.values()] == [
         "waits for default/r0, whose end is unknown: overrun"
     ]
 
 
-def test_the_work_is_bounded(monkeypatch) -> None:
+def test_the_number_of_plans_is_bounded(monkeypatch) -> None:
     monkeypatch.setattr(forecast, "MOST_JOBS", 2)
     monkeypatch.setattr(forecast, "MOST_PLANS", 1)
-    told = estimates(*FULL, *(Spec(f"w{i}", i + 1, cpu="4", comes_at=1.0) for i in range(3)))
-    assert {one.why for one in told.values()} <= {
+    estimated = estimates(*FULL, *(Spec(f"w{i}", i + 1, cpu="4", comes_at=1.0) for i in range(3)))
+    assert {one.why for one in estimated.values()} <= {
         forecast.TOO_FAR,
         forecast.NEVER_FITS,
         "behind default/w0, whose start is unknown",
         "behind default/w2, whose start is unknown",
     }
-    assert sum(one.why == forecast.TOO_FAR for one in told.values()) >= 2
+    assert sum(one.why == forecast.TOO_FAR for one in estimated.values()) >= 2
 
 
-def test_earlier_runs_of_the_name_are_enough() -> None:
+def test_earlier_runs_of_the_name_give_an_estimate() -> None:
     past = [Spec(f"train-{i}", 2, cpu="4", comes_at=30.0 * i, stated=False) for i in range(2)]
     looks = [Spec(f"look{i}x", cpu="5", comes_at=30.0 * i + 5.0) for i in range(2)]
-    told = estimates(*past, *looks, one("w", 31.0), after=35.0)
-    assert told["w"] == Estimate(40.0, "durations by history")
+    estimated = estimates(*past, *looks, one("w", 31.0), after=35.0)
+    assert estimated["w"] == Estimate(40.0, "durations by history")

@@ -1,4 +1,4 @@
-"""When an admitted job starts: as its slot plan says, whoever waits before it."""
+"""An admitted job starts by its slot plan, even if other jobs wait before it."""
 
 from extender.core.cluster.session import Reading, Session
 from extender.core.queue import forecast
@@ -10,8 +10,8 @@ from tests.unit.core.clusters import queued_job
 from tests.unit.core.pricing.priced import SLOT, START, PricedYard, params, priced_job
 
 
-def yard(*jobs, **said):
-    world = PricedYard([make_node("a", cpu="4")], params(**said))
+def yard(*jobs, **settings):
+    world = PricedYard([make_node("a", cpu="4")], params(**settings))
     world.add(*jobs)
     world.look()
     return world
@@ -20,8 +20,8 @@ def yard(*jobs, **said):
 def estimates(world) -> dict[str, Estimate]:
     reading, snapshot = Reading(world.now, world.now), world.store.snapshot()
     cycle = queue_pass(snapshot, QueueState(), reading, world.params)
-    told = forecast.estimates(Session(snapshot, reading, world.params), cycle)
-    return {key.rpartition("/")[2]: one for key, one in told.items()}
+    estimated = forecast.estimates(Session(snapshot, reading, world.params), cycle)
+    return {key.rpartition("/")[2]: one for key, one in estimated.items()}
 
 
 def test_an_admitted_job_starts_with_its_slot():
@@ -34,7 +34,7 @@ def test_an_admitted_job_starts_with_its_slot():
     assert estimates(world)["b"] == Estimate(START + 2 * SLOT, BY_PLAN)
 
 
-def test_others_are_told_as_if_it_were_not_there():
+def test_other_jobs_are_estimated_without_it():
     plain = [
         queued_job("c", 1, cpu="2"),
         queued_job("d", 3, cpu="2", annotations={"shuntyard.io/expected-duration": "1h"}),
@@ -46,7 +46,7 @@ def test_others_are_told_as_if_it_were_not_there():
     assert {name: both[name] for name in "cd"} == {name: alone[name] for name in "cd"}
 
 
-def test_one_whose_plan_is_empty_has_no_estimate():
+def test_an_admitted_job_without_slots_has_no_estimate():
     world = yard(priced_job("a", 4, work=4), priced_job("b", 4, work=4))
     world.remove(make_node("a", cpu="4"))
     world.add(make_node("small", cpu="1"))

@@ -1,4 +1,4 @@
-"""Topology levels from the annotation to the release: who goes where, what is said, who stays."""
+"""Topology levels from the annotation to the release: nodes, reasons, and members that stay."""
 
 import json
 
@@ -74,7 +74,7 @@ READ = {
 
 
 @pytest.mark.parametrize(("on_pod", "on_owner", "want"), READ.values(), ids=READ.keys())
-def test_what_is_wished_is_read_from_pod_and_owner(on_pod, on_owner, want):
+def test_the_request_is_read_from_pod_and_owner(on_pod, on_owner, want):
     owner = make_owner(annotations=on_owner)
     job, _ = only_job(owner, make_pod(owner=owner, annotations=on_pod))
     assert (job.spec.topology, job.problem) == (want, None)
@@ -89,7 +89,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("annotations", "words"), WRONG.values(), ids=WRONG.keys())
-def test_what_cannot_be_used_is_named_and_the_job_waits(annotations, words):
+def test_an_unusable_level_is_named_and_the_job_waits(annotations, words):
     found = cycle(make_node(), queued_job("j", 2, annotations=annotations))
     (entry,) = found.entries
     assert entry.reason == "Misconfigured"
@@ -115,7 +115,7 @@ def test_a_required_gang_is_released_into_one_rack_with_its_pins():
     assert {json.loads(pod.decision)["domain"] for pod in pods} == {"rack r2"}
 
 
-def test_a_gang_that_no_rack_holds_waits_and_says_how_many_fit():
+def test_a_gang_that_no_rack_holds_waits_and_its_reason_counts_the_pods_that_fit():
     nodes = racks({"a/r1": [3], "a/r2": [2, 2]})
     (entry,) = cycle(nodes, queued_job("j", 5, annotations=IN_A_RACK)).entries
     assert entry.reason == "TopologyPlacementFailed"
@@ -133,7 +133,7 @@ def test_as_many_members_as_one_rack_holds_start_if_the_gang_needs_no_more():
     assert sorted(pod.node for pod in pods) == ["r2-0", "r2-0", "r2-1", "r2-1"]
 
 
-def test_a_member_that_comes_back_goes_to_the_rack_of_the_others():
+def test_a_recreated_member_goes_to_the_rack_of_the_others():
     nodes = racks({"r1": [4], "r2": [32]})
     owner = make_owner("j", size=3)
     common = {"owner": owner, "annotations": IN_A_RACK}
@@ -145,7 +145,7 @@ def test_a_member_that_comes_back_goes_to_the_rack_of_the_others():
     assert "0 of 1 pods fit in rack r1, where its other members are" in entry.message
 
 
-def test_a_reservation_that_is_lost_moves_inside_the_rack():
+def test_a_lost_reservation_moves_inside_the_rack():
     nodes = racks({"r1": [4, 4], "r2": [32]})
     nodes[0] = replace(nodes[0], unschedulable=True)
     pinned = make_shape(affinity=pinned_to("r1-0", "r1-1"))
@@ -157,7 +157,7 @@ def test_a_reservation_that_is_lost_moves_inside_the_rack():
 APART = {"unmodelled": ["podAntiAffinity"]}
 
 
-def test_pods_that_we_cannot_pin_are_held_by_the_labels_of_the_rack():
+def test_pods_without_a_planned_node_are_pinned_to_the_rack():
     nodes = [*racks({"a/r1": [2], "a/r2": [4, 4]}), *racks({"r3": [4]})]
     plain, ruled = make_shape(**APART), make_shape(**APART, affinity=[make_term(DISK), make_term()])
     ssd = [replace(node, labels={**node.labels, "disk": "ssd"}) for node in nodes]
@@ -181,7 +181,7 @@ def test_pods_that_we_cannot_pin_are_held_by_the_labels_of_the_rack():
 DISK = Requirement("disk", "In", ("ssd",))
 
 
-def test_a_member_without_a_node_yet_holds_the_others_in_its_rack():
+def test_a_member_without_a_node_keeps_the_others_in_its_rack():
     nodes = racks({"r1": [2], "r2": [32]})
     owner = make_owner("j", size=3)
     held = make_shape(**APART, affinity=[make_term(Requirement(RACK, "In", ("r2",)))])
@@ -211,7 +211,7 @@ HOMES = {
     "one is only preferred": (beside("r1-0", wish={SHOULD: "rack"}), None),
     "there is no such level": (beside("r1-0", wish={MUST: "row"}), None),
     "that of those who stay": (beside("r1-0", "r1-1", leaving=[0]), ["r1-0", "r1-1"]),
-    "any, if nobody stays": (
+    "any, if no member stays": (
         beside("r1-0", "r1-1", leaving=[0, 1]),
         ["r1-0", "r1-1", "r2-0", "r2-1"],
     ),
@@ -290,7 +290,7 @@ def test_a_required_level_that_no_node_has_is_a_reason_of_its_own(key, text, pod
     assert f"require a level that nodes have: zone ({ZONE})" in entry.message
 
 
-def test_nothing_is_proposed_where_nodes_have_no_level_at_all() -> None:
+def test_no_level_is_proposed_if_nodes_have_none() -> None:
     bare = replace(make_node("a"), labels={})
     found = cycle(bare, queued_job("j", 1, annotations=IN_A_RACK))
     assert found.entries[0].message.endswith("label the nodes with it")
@@ -304,7 +304,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize(("on_node", "wish", "want"), OTHERS.values(), ids=OTHERS)
-def test_another_reason_counts_for(on_node, wish, want) -> None:
+def test_another_reason_takes_precedence_for(on_node, wish, want) -> None:
     nodes = [make_node("a", labels=on_node), make_node("b")]
     found = cycle(*nodes, queued_job("j", 1, annotations=wish))
     assert found.entries[0].reason is want

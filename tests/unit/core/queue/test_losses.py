@@ -1,4 +1,4 @@
-"""What happens to a gang that loses members: was it whole, and how long it then waits."""
+"""A gang that loses members: whether it was whole, and its back-off."""
 
 import pytest
 from msgspec.structs import replace
@@ -46,7 +46,7 @@ def gang():
     return store, pods, memory
 
 
-def test_a_gang_that_was_whole_between_two_cycles_only_goes_on_without_the_member_it_lost():
+def test_a_gang_that_was_whole_between_two_passes_goes_on_without_the_member_it_lost():
     """(defect E3)."""
     store, pods, memory = gang()
     burst(store, pods)
@@ -65,7 +65,7 @@ def test_a_gang_that_was_never_whole_at_one_time_is_dissolved():
     assert set(deleted) == {p.uid for p in pods if p is not pods[3]}
 
 
-def test_that_a_gang_was_whole_is_known_to_whoever_watched_it():
+def test_a_replica_that_observed_it_knows_that_the_gang_was_whole():
     """A standby has no memory, but the same store; so has a store made from the decision log."""
     store, pods, _ = gang()
     burst(store, pods)
@@ -120,7 +120,7 @@ def test_a_member_that_was_refused_and_made_anew_does_not_end_the_gang_after_a_r
 
 
 @pytest.mark.parametrize("lost", [1, 7])
-def test_a_job_waits_once_for_all_pins_that_it_lost_at_one_time(lost):
+def test_a_job_backs_off_once_for_all_pins_lost_at_one_time(lost):
     """5 s, then 10, then 20, however many members it has (defect E5)."""
     owner, *pods = released_job("j", ["gone"] * lost)
     pods = [replace(p, shape=replace(p.shape, affinity=pinned_to("gone"))) for p in pods]
@@ -131,7 +131,7 @@ def test_a_job_waits_once_for_all_pins_that_it_lost_at_one_time(lost):
     assert backoff.until == PARAMS.pin_lost_seconds + PARAMS.backoff_seconds
 
 
-def test_what_is_lost_while_a_job_waits_makes_it_wait_no_longer():
+def test_pins_lost_while_a_job_backs_off_do_not_prolong_it():
     """A refused deletion is ordered again by each cycle; it is the same harm (defect E5)."""
     owner, *pods = released_job("j", ["gone"] * 3)
     pods = [replace(p, shape=replace(p.shape, affinity=pinned_to("gone"))) for p in pods]

@@ -32,7 +32,7 @@ def noted(weight="", guaranteed="", limit=""):
 
 
 STATED = {
-    "nobody says": ([], Entitlement()),
+    "no annotation": ([], Entitlement()),
     "the namespace says": (
         [make_namespace(annotations=noted("2.5", "0.25", "0"))],
         Entitlement(2.5, 0.25, 0.0),
@@ -60,7 +60,7 @@ STATED = {
 
 
 @pytest.mark.parametrize(("entities", "want"), STATED.values(), ids=STATED.keys())
-def test_an_entitlement_is_what_is_stated(entities, want):
+def test_an_entitlement_is_read_from_annotations(entities, want):
     assert namespace_shares.entitlement("default", snapshot_of(*entities)) == (want, "")
 
 
@@ -75,7 +75,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("notes", "key", "value", "expected"), BAD.values(), ids=BAD.keys())
-def test_what_cannot_be_used_is_named_and_the_default_counts(notes, key, value, expected):
+def test_an_unusable_value_is_named_and_the_default_counts(notes, key, value, expected):
     found, problem = namespace_shares.entitlement(
         "default", snapshot_of(make_namespace(annotations=notes))
     )
@@ -84,12 +84,12 @@ def test_what_cannot_be_used_is_named_and_the_default_counts(notes, key, value, 
 
 
 @pytest.mark.parametrize("params", [ON, CoreParameters()], ids=["on", "off"])
-def test_it_is_told_by_an_event_on_the_waiting_job_where_it_counts(params):
+def test_an_event_on_the_waiting_job_names_it_if_fair_share_is_on(params):
     space = make_namespace(annotations=noted("heavy", "", "much"))
     cycle = decided([NODE, space, *queued_job("train", 1)], params)
-    told = [c for c in cycle.commands if isinstance(c, EmitEvent)]
-    assert [c.reason for c in told] == (["AnnotationIgnored"] if params is ON else [])
-    assert all("'heavy'" in c.message and "'much'" in c.message for c in told)
+    events = [c for c in cycle.commands if isinstance(c, EmitEvent)]
+    assert [c.reason for c in events] == (["AnnotationIgnored"] if params is ON else [])
+    assert all("'heavy'" in c.message and "'much'" in c.message for c in events)
 
 
 def decided(entities, params=ON, at=100.0):
@@ -121,7 +121,7 @@ def test_what_counts_as_held(entities, want):
     assert held(*entities) == want
 
 
-def test_pods_of_other_schedulers_are_nobodys():
+def test_pods_of_other_schedulers_count_for_no_namespace():
     foreign = make_pod(node="n", scheduler_name="default-scheduler")
     answer = namespaces(Session(snapshot_of(NODE, foreign), Reading(0, 0), ON), None, acting=True)
     assert answer.entries == ()
@@ -135,13 +135,13 @@ def waits(*entities, params=ON, limit="0.5"):
     return {e.job.name: "" if e.job.key in gone else str(e.reason) for e in cycle.entries}
 
 
-def test_a_job_waits_for_quota_or_is_told_that_it_never_fits_it():
+def test_a_job_waits_for_quota_or_exceeds_it_for_ever():
     running = released_job("runs", ["n"] * 3, bound=3)
     found = waits(*running, *queued_job("a", 2), *queued_job("b", 3), *queued_job("c", 6))
     assert found == {"a": "", "b": "WaitingForQuota", "c": "ExceedsMaxQuota"}
 
 
-def test_that_it_never_fits_is_told_at_once_and_as_a_warning():
+def test_a_job_that_never_fits_its_quota_gets_a_warning_at_once():
     space = make_namespace(annotations=noted("", "", "0.5"))
     cycle = decided([NODE, space, *queued_job("c", 6, created_at=100.0)])
     event, *others = [c for c in cycle.commands if isinstance(c, EmitEvent)]
@@ -149,11 +149,11 @@ def test_that_it_never_fits_is_told_at_once_and_as_a_warning():
     assert {other.about.kind for other in others} == {"Pod"}
 
 
-def test_switched_off_a_limit_is_nothing():
+def test_without_fair_share_a_limit_has_no_effect():
     assert waits(*queued_job("c", 6), params=CoreParameters()) == {"c": ""}
 
 
-def test_what_hinders_a_job_before_its_quota_is_told_first():
+def test_other_obstacles_are_reported_before_quota():
     found = waits(
         *queued_job("c", 7)[:4], *queued_job("bad", 9, annotations={labels.MAX_WAIT: "?"})
     )
@@ -231,6 +231,6 @@ def test_a_single_pod_without_our_gate_is_refused_beyond_the_limit():
     assert judged(SINGLE, RUNS, params=CoreParameters()).passed == ("n",)
 
 
-def test_one_that_we_released_without_a_pin_is_not():
+def test_a_pod_released_without_a_pin_is_not_refused():
     loose = make_pod("loose", cpu="2", plan="p", plan_size=1)
     assert judged(loose, RUNS).passed == ("n",)

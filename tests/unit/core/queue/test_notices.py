@@ -1,4 +1,4 @@
-"""What is written where when a job waits."""
+"""Conditions and Events of waiting jobs."""
 
 from dataclasses import replace
 
@@ -34,23 +34,23 @@ def entry(reason: Reason, *pods: dict[str, object]) -> QueueEntry:
 @pytest.mark.parametrize("reason", Reason)
 def test_no_status_of_a_pod_that_never_had_our_gate_is_written(reason: Reason) -> None:
     """A status patch would send it back into kube-scheduler's queue (docs/adr/0002)."""
-    told = entry(reason, {"gated": True}, {}, {"node": "a"})
-    _, commands = notify([told], {}, now_seconds=60.0)
+    waiting = entry(reason, {"gated": True}, {}, {"node": "a"})
+    _, commands = notify([waiting], {}, now_seconds=60.0)
     conditions = [c.pod for c in commands if isinstance(c, SetQueuedCondition)]
     assert conditions == ([] if reason is Reason.RELEASING else ["default/j-0"])
 
 
 @pytest.mark.parametrize("reason", sorted(set(Reason) - {Reason.RELEASING}))
-def test_condition_and_event_have_the_same_word_and_are_written_once(reason: Reason) -> None:
+def test_condition_and_event_have_the_same_token_and_are_written_once(reason: Reason) -> None:
     waiting = entry(reason, {"gated": True})
-    told, commands = notify([waiting], {}, now_seconds=60.0)
+    notices, commands = notify([waiting], {}, now_seconds=60.0)
     words = [c.reason for c in commands if isinstance(c, SetQueuedCondition | EmitEvent)]
     assert words == [reason, reason, reason]
     seen = entry(reason, {"gated": True, "queued_reason": reason.value})
-    assert notify([seen], told, now_seconds=61.0) == (told, ())
+    assert notify([seen], notices, now_seconds=61.0) == (notices, ())
 
 
-def test_a_job_that_was_just_made_is_not_told_why_it_waits() -> None:
+def test_a_new_job_gets_no_event_yet() -> None:
     waiting = entry(Reason.GANG_INCOMPLETE, {"gated": True})
     assert notify([waiting], {}, now_seconds=YOUNG_SECONDS / 2)[1] == ()
 
@@ -62,16 +62,16 @@ GROWING: dict[str, tuple[float, float, bool]] = {
 }
 
 
-@pytest.mark.parametrize(("last", "now", "told"), GROWING.values(), ids=GROWING)
-def test_a_job_whose_pods_are_still_being_made_is_not_told_why_it_waits(
-    last: float, now: float, *, told: bool
+@pytest.mark.parametrize(("last", "now", "written"), GROWING.values(), ids=GROWING)
+def test_a_job_whose_pods_are_still_created_gets_no_event_yet(
+    last: float, now: float, *, written: bool
 ) -> None:
     pods = [{"gated": True, "created_at": at} for at in (1.0, last)]
     _, commands = notify([entry(Reason.GANG_INCOMPLETE, *pods)], {}, now_seconds=now)
-    assert bool(commands) is told
+    assert bool(commands) is written
 
 
-def test_an_annotation_that_is_ignored_takes_no_other_reason_s_place_in_line() -> None:
+def test_the_event_of_an_ignored_annotation_replaces_no_other_event() -> None:
     waiting = replace(entry(Reason.GANG_INCOMPLETE, {"gated": True}), note="an annotation")
     _, commands = notify([waiting], {}, now_seconds=60.0)
     events = [c for c in commands if isinstance(c, EmitEvent) and c.about.kind == "Job"]
@@ -90,11 +90,13 @@ def events_on_pods(commands) -> list[tuple[str, str]]:
 def test_each_waiting_pod_gets_an_event_when_the_reason_changes() -> None:
     """Where `kubectl describe pod` shows it (defect B2)."""
     waiting = entry(Reason.GANG_DOES_NOT_FIT, {"gated": True}, {}, {"node": "a"})
-    told, commands = notify([waiting], {}, now_seconds=60.0)
+    notices, commands = notify([waiting], {}, now_seconds=60.0)
     assert events_on_pods(commands) == [("j-0", "GangDoesNotFit"), ("j-1", "GangDoesNotFit")]
-    assert events_on_pods(notify([waiting], told, now_seconds=61.0)[1]) == []
+    assert events_on_pods(notify([waiting], notices, now_seconds=61.0)[1]) == []
     changed = entry(Reason.FRAGMENTED, {"gated": True})
-    assert events_on_pods(notify([changed], told, now_seconds=62.0)[1]) == [("j-0", "Fragmented")]
+    assert events_on_pods(notify([changed], notices, now_seconds=62.0)[1]) == [
+        ("j-0", "Fragmented")
+    ]
 
 
 def test_a_restart_writes_no_second_event_about_the_same_reason() -> None:
@@ -104,10 +106,10 @@ def test_a_restart_writes_no_second_event_about_the_same_reason() -> None:
 
 def test_events_are_written_again_before_the_api_server_has_deleted_them() -> None:
     waiting = entry(Reason.FRAGMENTED, {"gated": True, "queued_reason": "Fragmented"})
-    told, _ = notify([waiting], {}, now_seconds=60.0)
+    notices, _ = notify([waiting], {}, now_seconds=60.0)
     due = 60.0 + REPEAT_SECONDS
-    assert events_on_pods(notify([waiting], told, now_seconds=due - 1.0)[1]) == []
-    again, commands = notify([waiting], told, now_seconds=due)
+    assert events_on_pods(notify([waiting], notices, now_seconds=due - 1.0)[1]) == []
+    again, commands = notify([waiting], notices, now_seconds=due)
     assert events_on_pods(commands) == [("j-0", "Fragmented")]
     assert events_on_pods(notify([waiting], again, now_seconds=due + 1.0)[1]) == []
 

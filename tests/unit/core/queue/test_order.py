@@ -20,7 +20,7 @@ def noted(text):
 
 
 CASES = {
-    "nobody says": ([], 5, ""),
+    "no annotation": ([], 5, ""),
     "the namespace says": ([make_namespace(annotations=noted("9"))], 9, ""),
     "a quota says": ([make_quota(annotations=noted("2"))], 2, ""),
     "the namespace wins": (
@@ -79,7 +79,7 @@ def test_jobs_come_in_the_order_of_the_setting_each_with_its_v(order):
     assert all((one.weight is not None) is (order is Order.WEIGHTING) for one in found)
 
 
-def test_the_key_is_made_of_class_user_and_what_the_pods_ask_for():
+def test_the_key_is_made_of_class_user_and_requests():
     params = CoreParameters(
         order=Order.WEIGHTING, weighting=WeightingParameters(class_weight=2, user_weight=10)
     )

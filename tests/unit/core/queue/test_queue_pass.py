@@ -1,4 +1,4 @@
-"""One scheduling cycle: order, whole gangs, reasons, and what is mended."""
+"""One pass of the queue: order, whole gangs, reasons and repair."""
 
 import pytest
 from msgspec.structs import replace
@@ -66,7 +66,7 @@ def test_nothing_of_a_gang_that_does_not_fit_is_released():
     assert reasons(cycle)["j"] in {Reason.GANG_DOES_NOT_FIT, Reason.FRAGMENTED}
 
 
-def test_what_one_job_takes_the_next_one_lacks():
+def test_nodes_used_by_one_job_are_not_free_for_the_next():
     cycle = run(NODES, queued_job("one", 5), queued_job("two", 4, created_at=1.0))
     assert len(released(cycle)) == 1
 
@@ -118,7 +118,7 @@ WAITING = {
 
 
 @pytest.mark.parametrize(("entities", "want"), WAITING.values(), ids=WAITING.keys())
-def test_a_waiting_job_says_why_and_disturbs_nobody(entities, want):
+def test_a_waiting_job_has_a_reason_and_delays_no_other(entities, want):
     cycle = run(NODES, entities, queued_job("other", 2))
     assert reasons(cycle)["j"] == want
     assert released(cycle) == ["other"]
@@ -130,18 +130,18 @@ def on_owners(cycle):
     return [event for event in of_kind(cycle, EmitEvent) if event.about.uid in jobs]
 
 
-def test_a_reason_is_told_once_by_event_and_condition():
+def test_a_reason_is_written_once_as_event_and_condition():
     gang = queued_job("j", 9)
     first = run(NODES, gang)
     assert len(on_owners(first)) == 1
     conditions = of_kind(first, SetQueuedCondition)
     assert len(conditions) == 9
-    told = [gang[0], *(replace(p, queued_reason=conditions[0].reason.value) for p in gang[1:])]
-    again = run(NODES, told, memory=first.state)
+    reported = [gang[0], *(replace(p, queued_reason=conditions[0].reason.value) for p in gang[1:])]
+    again = run(NODES, reported, memory=first.state)
     assert of_kind(again, EmitEvent) == of_kind(again, SetQueuedCondition) == []
 
 
-def test_a_young_job_is_not_told_why_it_waits_unless_somebody_must_act():
+def test_a_young_job_gets_an_event_only_if_a_person_must_act():
     young = queued_job("young", 9, created_at=99.0)
     assert of_kind(run(NODES, young), EmitEvent) == []
     cycle = run(NODES, young)
@@ -165,7 +165,7 @@ def urgent(name, created_at, **annotations):
     return queued_job(name, 5, created_at=created_at, annotations=annotations)
 
 
-def test_the_order_is_cps_unless_creation_is_asked_for():
+def test_the_order_is_cps_by_default_and_creation_if_set():
     early = urgent("early", 0.0)
     late = urgent("late", 1.0, **{labels.MAX_WAIT: "2m"})
     assert released(run(NODES, early, late)) == ["late"]
@@ -187,7 +187,7 @@ def test_user_priority_comes_from_namespace_or_quota():
         assert released(run(NODES, owners, [entity])) == ["two"]
 
 
-def test_a_bad_user_priority_is_told_once_and_holds_nobody_back():
+def test_an_invalid_user_priority_is_reported_once_and_delays_no_job():
     namespace = make_namespace(annotations={labels.USER_PRIORITY: "high"})
     cycle = run(NODES, queued_job("j", 2), namespace)
     assert released(cycle) == ["j"]
@@ -206,7 +206,7 @@ def test_a_reservation_whose_node_is_gone_moves_to_a_pinned_one():
     assert (move.pod, move.node, move.resource_version) == (pod.key, "b", "1")
 
 
-def test_a_reservation_that_others_took_moves_and_the_first_one_stays():
+def test_on_a_crowded_node_the_first_reservation_stays_and_the_next_moves():
     job = released_job("j", ["a", "a"], cpu="2")
     pods = [replace(p, shape=replace(p.shape, affinity=pinned_to("a", "b"))) for p in job[1:]]
     foreign = make_pod("foreign", node="a", cpu="2", scheduler_name="default-scheduler")
@@ -214,7 +214,7 @@ def test_a_reservation_that_others_took_moves_and_the_first_one_stays():
     assert (move.pod, move.node) == (pods[1].key, "b")
 
 
-def test_a_node_that_was_not_offered_is_left():
+def test_a_reservation_leaves_a_node_that_was_not_offered():
     job = released_job("j", ["a"])
     pod = replace(job[1], shape=replace(job[1].shape, affinity=pinned_to("a", "b")))
     (move,) = of_kind(
@@ -344,7 +344,7 @@ def test_half_released_members_keep_their_reservations_while_the_rest_is_placed(
     assert len(gang.pods) == 2
 
 
-def test_a_cycle_is_a_function_of_its_arguments():
+def test_a_pass_is_a_function_of_its_arguments():
     entities = [NODES, queued_job("one", 5), queued_job("two", 2, created_at=1.0)]
     one, two = run(*entities), run(*reversed(entities))
     assert one.commands == two.commands
@@ -367,7 +367,7 @@ def test_a_reservation_taken_in_flight_is_not_given_twice():
     store.check_invariants()
 
 
-def test_pods_of_a_deleted_job_count_nothing_for_a_new_one_of_its_name():
+def test_pods_of_a_deleted_job_do_not_count_for_a_new_job_of_its_name():
     old = make_owner("j", uid="old", size=4)
     done = [make_pod(f"j-old-{i}", owner=old, node="a", phase="Succeeded") for i in range(4)]
     cycle = run(NODES, done, queued_job("j", 9))

@@ -98,5 +98,5 @@ def test_a_reason_is_its_token_wherever_it_is_written(reason: Reason) -> None:
     assert Reason.named(reason.value) is reason
 
 
-def test_a_word_that_is_no_token_names_no_reason() -> None:
+def test_an_unknown_token_is_no_reason() -> None:
     assert Reason.named("") is None

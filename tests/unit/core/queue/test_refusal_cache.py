@@ -1,4 +1,4 @@
-"""What was worked out before is taken only where nothing has changed."""
+"""Cached values are used only while nothing has changed."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -34,7 +34,7 @@ def test_a_value_counts_as_long_as_its_source_is_the_same() -> None:
     assert kept.get("b", (1, "x")) is None
 
 
-def test_what_nobody_wants_goes_once_it_is_much() -> None:
+def test_unused_entries_are_dropped_once_there_are_many() -> None:
     kept: Kept[int, int] = Kept()
     for number in range(1000):
         kept.put(number, 0, number)
@@ -42,7 +42,7 @@ def test_what_nobody_wants_goes_once_it_is_much() -> None:
     assert [kept.latest(number) for number in (1, 2, 3)] == [1, 2, None]
 
 
-def test_refusals_belong_to_one_room_and_one_set_of_parameters() -> None:
+def test_refusals_belong_to_one_table_and_one_set_of_parameters() -> None:
     refusals, rooms, params = Refusals(), [object() for _ in range(40)], object()
     asked_for = Demand("x")
     refusals.of(rooms[0], params)[asked_for] = "no"
@@ -55,7 +55,7 @@ def test_refusals_belong_to_one_room_and_one_set_of_parameters() -> None:
     assert refusals.of(rooms[0], params) == {Demand("x"): "no"}
 
 
-def test_a_refusal_goes_with_the_job_that_it_was_found_for() -> None:
+def test_a_refusal_is_dropped_with_its_job() -> None:
     """On a room that stays for days a tenant makes and deletes pods of new kinds (defect A6)."""
     refusals, room, params = Refusals(), object(), object()
     kept = [Demand(number) for number in range(3)]
@@ -89,7 +89,7 @@ def asked(snapshot: Snapshot, name: str) -> Plan | Refusal:
     return planner.plan_cached(cache, job, room, PARAMS, 0.0, **named)
 
 
-def test_jobs_that_ask_for_the_same_are_refused_without_looking_again(planned: list[str]) -> None:
+def test_jobs_that_request_the_same_are_refused_without_another_search(planned: list[str]) -> None:
     pods = [pod for name in ("x", "y", "z") for pod in queued_job(name, 3, cpu="2")]
     snapshot = snapshot_of(NODES, *pods)
     refusals = [asked(snapshot, name) for name in ("x", "y", "z")]
@@ -98,21 +98,21 @@ def test_jobs_that_ask_for_the_same_are_refused_without_looking_again(planned: l
     assert planned == ["x"]
 
 
-def test_a_job_that_asks_for_something_else_is_looked_at(planned: list[str]) -> None:
+def test_a_job_that_requests_something_else_is_planned(planned: list[str]) -> None:
     snapshot = snapshot_of(NODES, *queued_job("x", 3, cpu="2"), *queued_job("y", 4, cpu="2"))
     first, second = asked(snapshot, "x"), asked(snapshot, "y")
     assert planned == ["x", "y"]
     assert first != second
 
 
-def test_a_plan_is_nobody_elses(planned: list[str]) -> None:
+def test_a_plan_is_not_shared(planned: list[str]) -> None:
     snapshot = snapshot_of(NODES, *queued_job("x", 2), *queued_job("y", 2))
     plans = [asked(snapshot, name) for name in ("x", "y")]
     assert planned == ["x", "y"]
     assert all(isinstance(plan, Plan) for plan in plans)
 
 
-def test_a_gang_with_a_member_on_its_way_is_always_looked_at(planned: list[str]) -> None:
+def test_a_gang_with_a_released_member_is_always_planned(planned: list[str]) -> None:
     snapshot = snapshot_of(NODES, released_job("x", ["a"], size=4))
     assert only(snapshot, "x").members[0].state is State.RESERVED
     assert only(snapshot, "x").demand is None
@@ -141,7 +141,7 @@ CHANGES: dict[str, Callable[[object, Pod], None]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_change_is_seen(change: Callable[[object, Pod], None]) -> None:
+def test_a_changed_job_is_viewed_anew(change: Callable[[object, Pod], None]) -> None:
     owner, *pods = queued_job("x", 2)
     store = store_of(*NODES, owner, *pods)
     before = only(store.snapshot(), "x")

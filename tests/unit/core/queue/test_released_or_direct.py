@@ -38,7 +38,7 @@ RELEASED = {
 
 
 @pytest.mark.parametrize("fields", RELEASED.values(), ids=RELEASED.keys())
-def test_a_released_pod_is_known_whatever_is_edited(fields):
+def test_a_released_pod_is_recognised_despite_edits(fields):
     found = member(**fields)
     assert not found.direct
     assert isinstance(repair.give_back(found, "test"), DeletePod)
@@ -82,14 +82,14 @@ def gated_by(*gates, **fields):
 
 
 @pytest.mark.parametrize("gates", [("example.com/mine",), (labels.GATE, "example.com/mine")])
-def test_a_pod_that_anybody_gates_holds_no_room(gates):
+def test_a_pod_with_any_gate_has_no_reservation(gates):
     forged = gated_by(*gates, name="f", job="f", annotations=RESERVATION, cpu="3")
     snapshot = snapshot_of(make_node("n1", cpu="4"), forged)
     assert forged.uid not in snapshot.reservations
     assert snapshot.node_table.free[0][snapshot.node_table.resources.index("cpu")] == 4000
 
 
-def test_a_gang_that_only_others_gate_gets_no_reservations():
+def test_a_gang_with_foreign_gates_gets_no_reservations():
     owner = make_owner("j", size=2)
     pods = [gated_by("example.com/mine", name=f"j-{i}", owner=owner) for i in range(2)]
     snapshot = snapshot_of(make_node("n1", cpu="4"), owner, *pods)

@@ -1,4 +1,4 @@
-"""Who runs where and until when, as the reservation sees it."""
+"""Running jobs: their nodes and their ends, as the reservation of the head counts them."""
 
 from dataclasses import replace
 
@@ -67,12 +67,12 @@ ENDS = {
 
 
 @pytest.mark.parametrize(("entities", "ends_at", "end", "endless"), ENDS.values(), ids=ENDS.keys())
-def test_when_a_tenant_ends(entities, ends_at, end, endless) -> None:
+def test_end_of_a_running_job(entities, ends_at, end, endless) -> None:
     (one,) = running(entities)
     assert (one.job.ends_at, one.end, one.job.endless) == (ends_at, end, endless)
 
 
-NOBODY = {
+NO_RUNNING_JOB = {
     "a job that waits": queued_job("j", 2),
     "a pod of another scheduler": [
         make_pod("x", node="a", scheduler_name="default-scheduler"),
@@ -82,8 +82,8 @@ NOBODY = {
 }
 
 
-@pytest.mark.parametrize("entities", NOBODY.values(), ids=NOBODY.keys())
-def test_who_is_no_tenant(entities) -> None:
+@pytest.mark.parametrize("entities", NO_RUNNING_JOB.values(), ids=NO_RUNNING_JOB.keys())
+def test_pods_that_are_no_running_job(entities) -> None:
     assert running(entities) == ()
 
 

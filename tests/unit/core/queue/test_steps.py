@@ -1,4 +1,4 @@
-"""A cycle in steps decides what a cycle decides, and does little from one pause to the next."""
+"""A pass in steps decides what a pass decides, and does little between two pauses."""
 
 import pytest
 
@@ -74,7 +74,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("entities", CASES.values(), ids=CASES)
-def test_one_class_at_most_is_looked_at_between_two_pauses(looks, entities) -> None:
+def test_at_most_one_class_is_computed_between_two_pauses(looks, entities) -> None:
     """The event loop waits for one look at all nodes, not for all of them (defect A6)."""
     _, most = looks_between_pauses(looks, *entities)
     assert most == 1

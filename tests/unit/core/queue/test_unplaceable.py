@@ -1,4 +1,4 @@
-"""Whom autoscalers are shown: what the nodes could not hold even if all were empty."""
+"""Jobs shown to autoscalers: the nodes could not hold them even if all were empty."""
 
 import pytest
 from msgspec.structs import replace
@@ -57,23 +57,23 @@ KEPT = {
 
 
 @pytest.mark.parametrize("entities", KEPT.values(), ids=KEPT.keys())
-def test_whoever_waits_for_something_else_keeps_it(entities):
+def test_a_job_that_waits_for_something_else_keeps_its_gate(entities):
     assert shown(NODES, entities) == []
 
 
-def test_it_keeps_it_for_a_while_and_by_default_for_ever():
+def test_a_gate_stays_for_a_while_and_by_default_for_ever():
     job = SHOWN["the gang is larger than the cluster"]
     assert shown(NODES, job, at=59.0) == []
     assert shown(NODES, job, at=1e6, params=CoreParameters()) == []
 
 
-def test_the_owner_is_told():
+def test_the_owner_gets_events():
     snapshot = snapshot_of(NODES, SHOWN["a pod is larger than any node"])
     cycle = queue_pass(snapshot, QueueState(), Reading(60, 60), PARAMS)
     events = [c for c in cycle.commands if isinstance(c, EmitEvent) and c.about.kind != "Pod"]
     assert len({event.action for event in events}) == 2  # neither takes the other's place in line
-    told = [event.reason for event in events]
-    assert told == ["GateRemoved", "NoSuchNode"]
+    reasons = [event.reason for event in events]
+    assert reasons == ["GateRemoved", "NoSuchNode"]
 
 
 def test_without_the_gate_it_has_no_reservations_until_there_are_nodes_for_all_of_it():

@@ -1,4 +1,4 @@
-"""Room that others free for a job: it is that job's, and growth comes after everybody."""
+"""Room that other jobs free for a job belongs to it; growth comes after all other jobs."""
 
 import pytest
 from msgspec.structs import replace
@@ -46,7 +46,7 @@ def test_the_starter_is_first_and_holds_the_room_that_is_being_freed() -> None:
     assert found.backfill_head.starts_at == NOW
 
 
-def test_nobody_takes_a_part_of_it() -> None:
+def test_no_job_takes_a_part_of_the_freed_room() -> None:
     found = cycle(without(LEAVING, 3), S, SMALL)
     assert reasons(found) == {"s": Reason.AWAITING_ROOM, "x": Reason.BEHIND_RESERVATION}
 
@@ -62,13 +62,13 @@ RECORDS = {
     "done a moment ago": ({"phase": Phase.DONE, "since": NOW - 5.0}, True, 0),
     "done long ago": ({"phase": Phase.DONE, "since": NOW - 60.0}, False, 0),
     "aborted": ({"phase": Phase.ABORTED, "since": NOW}, False, 0),
-    "for nobody": ({"starts": None}, False, 2),
-    "nobody of it stays": ({"to": 0}, True, 4),
+    "for no job": ({"starts": None}, False, 2),
+    "no worker of it stays": ({"to": 0}, True, 4),
 }
 
 
 @pytest.mark.parametrize(("of", "holds", "gone"), RECORDS.values(), ids=RECORDS.keys())
-def test_what_a_record_says(of, holds, gone) -> None:
+def test_starters_and_leaving_workers_of_a_record(of, holds, gone) -> None:
     entities = changing(VICTIM, **{"to": 2, "starts": STARTER, **of})
     snapshot = snapshot_of(NODE, entities, S)
     assert elastic_workers.starters(snapshot, NOW) == ((STARTER,) if holds else ())
@@ -82,7 +82,7 @@ def test_the_starter_that_was_first_is_first() -> None:
     assert elastic_workers.starters(snapshot, NOW) == (key_of("t"), STARTER)
 
 
-def test_a_starter_that_never_fits_blocks_nobody() -> None:
+def test_a_starter_that_never_fits_delays_no_job() -> None:
     huge = waiting("s", 9, at=50.0)
     found = cycle(without(LEAVING, 3), huge, SMALL)
     assert reasons(found) == {"x": Reason.RELEASING, "s": Reason.GANG_DOES_NOT_FIT}
@@ -100,7 +100,7 @@ def test_workers_that_their_job_can_do_without_come_after_whole_jobs() -> None:
     assert [entry.job.name for entry in found.entries] == ["late", "v"]
 
 
-def test_they_take_what_is_left() -> None:
+def test_such_workers_take_what_is_left() -> None:
     found = cycle(grown(), waiting("late", 1, at=900.0))
     assert reasons(found) == {"late": Reason.RELEASING, "v": Reason.RELEASING}
 

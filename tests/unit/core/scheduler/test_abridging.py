@@ -1,4 +1,4 @@
-"""What the decision log keeps of answers about many nodes says the same in fewer names."""
+"""The decision log keeps answers about many nodes in fewer names."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +10,7 @@ EVERY = {f"node-{i:04}": i for i in range(200)}
 NODES = st.lists(st.sampled_from([*EVERY, "elsewhere"]), max_size=250)
 
 
-def test_all_nodes_but_two_are_said_by_the_two():
+def test_all_nodes_but_two_are_abridged_to_the_two():
     names = [name for name in reversed(EVERY) if name not in {"node-0007", "node-0100"}]
     assert requests.abridged(names, EVERY) == ("*", "node-0007", "node-0100")
 
@@ -20,14 +20,14 @@ def test_few_nodes_are_named_in_order():
 
 
 @given(NODES)
-def test_nothing_is_lost_but_the_order(names):
+def test_names_are_restored_in_another_order(names):
     short = requests.abridged(names, EVERY)
     assert sorted(requests.in_full(short, EVERY)) == sorted(names)
     assert len(short) <= max(len(names), 1)
 
 
 @given(NODES, st.randoms())
-def test_the_order_in_which_nodes_were_offered_leaves_no_trace(names, dice):
+def test_the_order_of_offered_nodes_has_no_effect(names, dice):
     shuffled = names.copy()
     dice.shuffle(shuffled)
     assert requests.abridged(shuffled, EVERY) == requests.abridged(names, EVERY)
@@ -35,14 +35,14 @@ def test_the_order_in_which_nodes_were_offered_leaves_no_trace(names, dice):
     assert requests.abridged_scores(scores) == requests.abridged_scores(others)
 
 
-def test_a_verdict_names_who_failed_by_message():
+def test_a_verdict_lists_failed_nodes_by_message():
     offered = ("node-0000", "node-0001")
     verdict = FilterVerdict(("node-0001",), failed={"node-0000": "full"})
-    said = requests.abridged_verdict(verdict, EVERY, offered, len(offered))
-    assert said == {"passed": ("node-0001",), "failed": {"full": ("node-0000",)}}
+    abridged = requests.abridged_verdict(verdict, EVERY, offered, len(offered))
+    assert abridged == {"passed": ("node-0001",), "failed": {"full": ("node-0000",)}}
 
 
-def test_of_many_scores_the_commonest_is_said_once():
+def test_of_many_scores_the_commonest_is_written_once():
     scores = [(name, 4 if i else 9) for i, name in enumerate(EVERY)]
     assert requests.abridged_scores(scores) == {"*": 4, "9": ["node-0000"]}
 

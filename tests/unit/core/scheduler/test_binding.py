@@ -1,4 +1,4 @@
-"""The barrier's decision, and every outcome of a call to bind."""
+"""The decision of the bind barrier, and every outcome of a call to bind."""
 
 import pytest
 
@@ -61,7 +61,7 @@ def test_a_member_without_a_reservation_keeps_the_gang_waiting():
     assert binding.burst(snapshot_of(NODES, gone), gone[1], arrived, PARAMS) is None
 
 
-def test_a_member_without_the_gate_keeps_nobody_waiting():
+def test_a_member_without_the_gate_delays_no_gang():
     job = released_job("j", ["a", "a"])
     stray = make_pod("stray", owner=job[0])
     arrived = [pod.uid for pod in job[1:]]
@@ -81,8 +81,8 @@ def test_no_plan_of_ours_speaks_against_a_pod_of_another_scheduler():
     gang = {"labels": {labels.JOB: "j"}, "annotations": {labels.MIN_AVAILABLE: "4"}}
     pods = {name: make_pod(name, scheduler_name=name, **gang) for name in ("other", "shuntyard")}
     snapshot = snapshot_of(NODES, [*pods.values()])
-    said = {n: binding.objection(snapshot, p.key, p.uid, "a", PARAMS) for n, p in pods.items()}
-    assert said == {"other": None, "shuntyard": binding.NO_RESERVATION}
+    errors = {n: binding.objection(snapshot, p.key, p.uid, "a", PARAMS) for n, p in pods.items()}
+    assert errors == {"other": None, "shuntyard": binding.NO_RESERVATION}
     gone = binding.objection(snapshot, pods["other"].key, pods["other"].uid, "gone", PARAMS)
     assert gone == binding.NODE_GONE
 
@@ -109,7 +109,7 @@ OBJECTIONS = {
 
 
 @pytest.mark.parametrize(("entities", "call", "want"), OBJECTIONS.values(), ids=OBJECTIONS.keys())
-def test_what_speaks_against_a_binding_is_said(entities, call, want):
+def test_a_binding_is_refused_with_its_cause(entities, call, want):
     assert binding.objection(snapshot_of(*entities), *call, PARAMS) == want
 
 

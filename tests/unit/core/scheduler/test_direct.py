@@ -92,9 +92,9 @@ def test_members_that_come_later_take_the_placeholders_in_order():
 
 
 REFUSED = {
-    "somebody waits for room": (members(4), direct_gangs.NEVER),
+    "a job waits for room": (members(4), direct_gangs.NEVER),
     "the gang does not fit": (members(9), NOW),
-    "nobody knows its size": (make_gang("j", workers=2), NOW),
+    "its size is unknown": (make_gang("j", workers=2), NOW),
     "its size is not a number": (
         make_gang("j", workers=2, annotations={labels.MIN_AVAILABLE: "two"}),
         NOW,
@@ -107,7 +107,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("gang", "occasion"), REFUSED.values(), ids=REFUSED.keys())
-def test_nothing_is_given_where(gang, occasion):
+def test_no_reservation_is_made_if(gang, occasion):
     store = store_of(NODES, gang)
     pod = next(p for p in gang if hasattr(p, "gates") and not p.gates)
     assert ask(store, pod, occasion) == filtering.WITHOUT_RESERVATIONS
@@ -161,7 +161,7 @@ def test_roles_take_the_reservations_that_were_planned_for_them():
     assert store.snapshot().placeholders == {}
 
 
-def test_reservations_nobody_came_for_are_overdue():
+def test_placeholders_of_absent_members_are_overdue():
     gang = members(3, count=1)
     store = store_of(NODES, gang)
     ask(store, gang[1])
@@ -268,12 +268,12 @@ def bound_direct(count, size=4, *, scheduled_at=10.0, left_at=5.0):
 LIVES = {
     "members were there when the burst ran": (bound_direct(2), False),
     "the lost one's successor came later": (bound_direct(3, left_at=11.0), True),
-    "nobody is left": (bound_direct(4), True),
+    "no member is left": (bound_direct(4), True),
 }
 
 
 @pytest.mark.parametrize(("gang", "whole"), LIVES.values(), ids=LIVES.keys())
-def test_after_a_restart_a_broken_burst_is_told_from_a_lost_member(gang, whole):
+def test_after_a_restart_a_broken_burst_differs_from_a_lost_member(gang, whole):
     snapshot = snapshot_of(NODES, gang)
     assert _is_whole(job_views.view(snapshot, KEY), snapshot) is whole
 
@@ -282,7 +282,7 @@ def _is_whole(job, snapshot):
     return repair.is_whole(job, snapshot) or repair.was_whole(job, QueueState())
 
 
-def test_the_binding_says_what_a_release_would_have_said():
+def test_a_binding_writes_the_annotations_of_a_release():
     gang = members(2)
     store = store_of(NODES, gang)
     ask(store, gang[1])

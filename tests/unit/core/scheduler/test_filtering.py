@@ -1,4 +1,4 @@
-"""What kube-scheduler is told about the nodes it offers."""
+"""Answers to filter about the offered nodes."""
 
 import pytest
 from msgspec.structs import replace
@@ -29,7 +29,7 @@ def test_a_pod_with_a_reservation_passes_on_its_planned_node_alone():
     assert verdict.not_offered is None
 
 
-def test_where_a_node_passes_nothing_is_said_of_the_others():
+def test_if_a_node_passes_the_others_have_no_message():
     job = released_job("j", ["b", "a"])
     assert judge(snapshot_of(NODES, job), job[1]).failed == {}
     pod = make_pod("single", cpu="3")
