@@ -69,8 +69,8 @@ class Watched(World):
 
     most = 0
 
-    def cycle(self):
-        found = super().cycle()
+    def run_pass(self):
+        found = super().run_pass()
         held = [self.specs[key] for key in self._ends if self.specs[key].namespace == LIMITED]
         self.most = max(self.most, sum(map(asks, held)))
         return found
@@ -112,10 +112,10 @@ def test_without_surprises_every_job_starts_when_it_was_estimated(rows, limit, p
     specs = specs_of(rows)
     world = World(entities(limit), specs, params)
     world.run(until=START + max(spec.comes_at for spec in specs))
-    cycle = queue_pass(world.observe(), world.memory, world.reading, params)
-    estimates = forecast.estimates(Session(world.observe(), world.reading, params), cycle)
+    outcome = queue_pass(world.observe(), world.state, world.reading, params)
+    estimates = forecast.estimates(Session(world.observe(), world.reading, params), outcome)
     began = {name: START + at for name, at in world.run().started.items()}
-    for entry in cycle.entries:
+    for entry in outcome.entries:
         estimate = estimates[entry.job.key]
         assert estimate.starts_at == began.get(entry.job.name), (entry.reason, estimate)
 
@@ -136,8 +136,8 @@ def test_one_cycle_does_not_give_everything_to_the_namespace_with_many_jobs(enab
     params = CoreParameters(fair_share=FairShareParameters(enabled=enabled), order=Order.CREATION)
     world = World([make_node("n0", cpu=str(CPUS))], [*many, *few], params)
     world.now = START + 1
-    cycle = queue_pass(world.observe(), world.memory, world.reading, params)
-    gangs = [c for c in cycle.commands if isinstance(c, ReleaseGang)]
+    outcome = queue_pass(world.observe(), world.state, world.reading, params)
+    gangs = [c for c in outcome.commands if isinstance(c, ReleaseGang)]
     of_few = sum(gang.job.startswith("few/") for gang in gangs)
     assert (len(gangs), of_few) == (CPUS, 4 if enabled else 0)
-    assert {e.reason for e in cycle.entries} <= {Reason.RELEASING, Reason.GANG_DOES_NOT_FIT}
+    assert {e.reason for e in outcome.entries} <= {Reason.RELEASING, Reason.GANG_DOES_NOT_FIT}

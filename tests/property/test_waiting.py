@@ -142,9 +142,9 @@ def test_without_surprises_every_job_starts_when_it_was_estimated(rows, jobs, pa
     nodes, specs = nodes_of(rows), specs_of(jobs, stated=True)
     world = World(nodes, specs, params)
     world.run(until=START + max(spec.comes_at for spec in specs))
-    cycle = queue_pass(world.observe(), world.memory, world.reading, params)
-    estimates = forecast.estimates(Session(world.observe(), world.reading, params), cycle)
+    outcome = queue_pass(world.observe(), world.state, world.reading, params)
+    estimates = forecast.estimates(Session(world.observe(), world.reading, params), outcome)
     began = {name: START + at for name, at in world.run().started.items()}
-    for entry in cycle.entries:
+    for entry in outcome.entries:
         estimate = estimates[entry.job.key]
         assert estimate.starts_at == began.get(entry.job.name), estimate

@@ -132,7 +132,7 @@ PASSES: dict[str, tuple[OwnProgress | None, float, Reason]] = {
 @pytest.mark.parametrize(("progress", "lasts", "want"), PASSES.values(), ids=PASSES)
 def test_a_job_is_backfilled_by_the_end_that_the_status_states(progress, lasts, want) -> None:
     world = yard(progress, WHOLE, Spec("s", cpu="2", comes_at=5.0, lasts=lasts))
-    found = {entry.job.name: entry.reason for entry in world.cycle().entries}
+    found = {entry.job.name: entry.reason for entry in world.run_pass().entries}
     assert found == {"whole": Reason.MAX_WAIT_DRAINING, "s": want}
 
 
@@ -143,8 +143,8 @@ def test_a_start_estimate_says_that_it_rests_on_a_status() -> None:
     ):
         world = yard(progress, WHOLE)
         snapshot = world.observe()
-        cycle = queue_pass(snapshot, world.memory, world.reading, PARAMS)
-        estimates = forecast.estimates(Session(snapshot, world.reading, PARAMS), cycle)
+        outcome = queue_pass(snapshot, world.state, world.reading, PARAMS)
+        estimates = forecast.estimates(Session(snapshot, world.reading, PARAMS), outcome)
         assert estimates[WHOLE.key] == want
 
 

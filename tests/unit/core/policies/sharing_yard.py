@@ -58,7 +58,7 @@ class Machine:
     def start(
         self, jobs: Iterable[Wants], seen: Callable[[Wants, bool], None] = lambda *_: None
     ) -> list[str]:
-        """Start whom can be started, turn by turn; return their names in the order of turns."""
+        """Start the jobs that fit, turn by turn; return their names in the order of turns."""
         started = []
         for job in fair_share.in_turn(((job.namespace, job) for job in jobs), self.turn):
             starts = self.fits(job) and self.may(job)

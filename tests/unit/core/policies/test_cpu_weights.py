@@ -20,7 +20,7 @@ CASES = {
     "the nearer to its end, the more": ([(600, 100.0), (600, 200.0)], {}, [800, 400]),
     "equal work gives what was asked for": ([(700, 50.0), (100, 50.0)], {}, [700, 100]),
     "one alone keeps its own": ([(333, 50.0)], {}, [333]),
-    "who asked for more gets more": ([(900, 100.0), (300, 100.0)], {}, [900, 300]),
+    "a pod that requested more gets more": ([(900, 100.0), (300, 100.0)], {}, [900, 300]),
     "and in proportion": ([(900, 300.0), (300, 100.0)], {}, [600, 600]),
     "unknown work keeps its own": (
         [(500, None), (600, 100.0), (600, 200.0)],
@@ -46,7 +46,7 @@ CASES = {
         [800, 400],
     ),
     "no pod falls below the floor": ([(500, 1.0), (500, 1e6)], {"floor_milli": 100}, [900, 100]),
-    "who was given less than the floor keeps that": (
+    "a pod with less than the floor keeps that": (
         [(970, 1.0), (30, 1e6)],
         {"floor_milli": 100},
         [970, 30],

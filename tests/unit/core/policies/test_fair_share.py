@@ -99,7 +99,7 @@ STARTS: dict[str, tuple[Machine, list[Wants], str]] = {
         [*jobs("a", 4, 2), *jobs("b", 1, 2)],
         "a1 a2 a3 b1 a4",
     ),
-    "who holds less goes first": (
+    "the namespace that holds less goes first": (
         Machine([10], held={"a": np.array([4])}),
         [*jobs("a", 1, 1), *jobs("b", 5, 1)],
         "b1 b2 b3 b4 a1 b5",

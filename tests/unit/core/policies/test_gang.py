@@ -78,7 +78,7 @@ def test_resources_without_a_request_do_not_make_a_node_tight():
 
 
 FEWEST = {
-    "largest holders first, the rest to the tightest": (
+    "the largest nodes first, the rest to the tightest": (
         {"a": 4, "b": 8, "c": 8, "d": 6},
         {"ps": 2, "worker": 8},
         [],

@@ -86,7 +86,7 @@ TURNS: dict[str, tuple[list[Waiter], float | None, list[str]]] = {
         100.0,
         ["b", "a"],
     ),
-    "who says nothing waits for as long as the settings say": (
+    "without a maximum wait that of the settings counts": (
         [waiter("a", 0, None), waiter("b", 41, None)],
         10.0,
         ["a"],

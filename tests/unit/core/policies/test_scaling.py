@@ -162,7 +162,7 @@ CASES = {
         PLAIN,
         ">n1:b",
     ),
-    "by gain: who saves more time gets more": (
+    "by gain: the job that saves more time gets more": (
         {"n1": 4000},
         [
             runs("a", "n1", most=4, speed=LINEAR, left=10.0),

@@ -61,13 +61,13 @@ CASES = {
         WORKER_SLOTS,
         ("1:2/2 2:2/2", 100.0 / (1.0 + math.exp(-0.8)) - 8.0),
     ),
-    "who can wait passes a dear slot": (
+    "a job that can wait skips a dear slot": (
         make_job(),
         {1: 3.0},
         WORKER_SLOTS,
         ("2:1/1", 50.0 - 2.0),
     ),
-    "who cannot wait pays for it": (
+    "a job that cannot wait pays for it": (
         make_job(**CRITICAL),
         {1: 3.0},
         WORKER_SLOTS,

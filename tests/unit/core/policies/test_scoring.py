@@ -74,7 +74,11 @@ LOCALITY = {
     "no member placed": ([0, 0, 0], None, [0, 0, 0]),
     "share by node": ([3, 1, 0], None, [0.75, 0.25, 0]),
     "share by domain": ([3, 1, 0], ("r1", "r2", "r1"), [0.75, 0.25, 0.75]),
-    "a node without the label stands alone": ([2, 1, 1], (None, "r1", "r1"), [0.5, 0.5, 0.5]),
+    "a node without the label is a domain of its own": (
+        [2, 1, 1],
+        (None, "r1", "r1"),
+        [0.5, 0.5, 0.5],
+    ),
     "two nodes without the label are two": ([2, 2, 0], (None, None, "r"), [0.5, 0.5, 0]),
 }
 

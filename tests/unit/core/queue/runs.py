@@ -20,7 +20,7 @@ from tests.unit.core.clusters import store_of
 
 START: Final = 1000.0
 """When runs begin: a pod bound at second 0 would count as not bound."""
-MOST_CYCLES: Final = 2000
+MOST_PASSES: Final = 2000
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class World:
     Attributes:
         now: Seconds since the epoch.
         started: When each job started, by name, since the beginning of the run.
-        holders: Time and name of the job for which room was kept, for each cycle that kept some.
+        holders: Time and name of the job for which room was kept, for each pass that kept some.
     """
 
     def __init__(
@@ -79,9 +79,9 @@ class World:
         self.params = params or CoreParameters()
         self.specs = {spec.key: spec for spec in specs}
         self.store = store_of(list(nodes))
-        self.memory, self.now = QueueState(), START
+        self.state, self.now = QueueState(), START
         self.started: dict[str, float] = {}
-        self.holders: list[tuple[float, str]] = []
+        self.heads: list[tuple[float, str]] = []
         self._coming = sorted(self.specs.values(), key=lambda spec: spec.comes_at)
         self._ends: dict[JobKey, float] = {}
 
@@ -90,18 +90,18 @@ class World:
         return Reading(self.now, self.now)
 
     def run(self, until: float = 1e9, *, until_held: bool = False) -> Self:
-        """Run until nothing happens any more; not beyond ``until``, or the first holder."""
-        for _ in range(MOST_CYCLES):
-            cycle = self.cycle()
-            if until_held and cycle.backfill_head is not None:
+        """Run until nothing happens any more; not beyond ``until``, or the first head."""
+        for _ in range(MOST_PASSES):
+            outcome = self.run_pass()
+            if until_held and outcome.backfill_head is not None:
                 return self
             ahead = [*self._ends.values(), *(START + spec.comes_at for spec in self._coming)]
-            if cycle.wake_after_seconds is not None:
-                ahead.append(self.now + cycle.wake_after_seconds)
+            if outcome.wake_after_seconds is not None:
+                ahead.append(self.now + outcome.wake_after_seconds)
             if not ahead or min(ahead) > until:
                 return self
             self.now = min(ahead)
-        raise AssertionError(f"still not done after {MOST_CYCLES} cycles")
+        raise AssertionError(f"still not done after {MOST_PASSES} passes")
 
     def drop_all_but(self, kept: Collection[JobKey]) -> None:
         """Take away the jobs that wait or will come, but for those kept."""
@@ -122,17 +122,17 @@ class World:
                 self.store.apply(Upsert(replace(pod, phase="Succeeded")))
         return self.store.snapshot()
 
-    def cycle(self) -> QueueOutcome:
-        """One cycle now, carried out."""
+    def run_pass(self) -> QueueOutcome:
+        """Run one pass now and carry it out."""
         snapshot = self.observe()
-        cycle = queue_pass(snapshot, self.memory, self.reading, self.params)
-        self.memory = cycle.state
-        if cycle.backfill_head is not None:
-            self.holders.append((self.now, cycle.backfill_head.job.rpartition("/")[2]))
-        for command in cycle.commands:
+        outcome = queue_pass(snapshot, self.state, self.reading, self.params)
+        self.state = outcome.state
+        if outcome.backfill_head is not None:
+            self.heads.append((self.now, outcome.backfill_head.job.rpartition("/")[2]))
+        for command in outcome.commands:
             if isinstance(command, ReleaseGang):
                 self._start(command)
-        return cycle
+        return outcome
 
     def _start(self, gang: ReleaseGang) -> None:
         spec = self.specs[JobKey(gang.job)]

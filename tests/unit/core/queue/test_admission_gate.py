@@ -26,19 +26,19 @@ def yard(*jobs, count=2, cpu=4, **settings):
     return world
 
 
-def cycle(world):
+def run_pass(world):
     reading = Reading(world.now, world.now)
-    memory = QueueState(priced=world.last.unplanned if world.last else {})
-    return queue_pass(world.store.snapshot(), memory, reading, world.params)
+    state = QueueState(priced=world.last.unplanned if world.last else {})
+    return queue_pass(world.store.snapshot(), state, reading, world.params)
 
 
 def reasons(world):
-    return {entry.job.name: entry.reason for entry in cycle(world).entries}
+    return {entry.job.name: entry.reason for entry in run_pass(world).entries}
 
 
 def released(world):
     """Job → pod → node."""
-    gangs = [one for one in cycle(world).commands if isinstance(one, ReleaseGang)]
+    gangs = [one for one in run_pass(world).commands if isinstance(one, ReleaseGang)]
     return {
         gang.job.rsplit("/", 1)[1]: {pod.pod.rsplit("/", 1)[1]: pod.node for pod in gang.pods}
         for gang in gangs
@@ -46,11 +46,11 @@ def released(world):
 
 
 def proposals(world):
-    found = elastic_proposals.slot_plan_proposals(
+    changes = elastic_proposals.slot_plan_proposals(
         Session(world.store.snapshot(), Reading(world.now, world.now), world.params)
     )
-    assert all(one.cause is Cause.SLOT for one in found)
-    return {one.job.rsplit("/", 1)[1]: one.to for one in found}
+    assert all(one.cause is Cause.SLOT for one in changes)
+    return {one.job.rsplit("/", 1)[1]: one.to for one in changes}
 
 
 def test_a_job_with_a_utility_waits_for_a_slot_plan_and_is_placed_by_it():
@@ -79,7 +79,7 @@ def test_a_problem_with_an_annotation_is_shown_in_the_queue():
     unmeasured = priced_job("a", 1, work=1, text="epochs=1,chunks=1,batches=1")
     world = yard(unmeasured, unmeasured=WhenUnmeasured.HOLD)
     world.look()
-    (entry,) = cycle(world).entries
+    (entry,) = run_pass(world).entries
     assert entry.reason is Reason.MISCONFIGURED
     assert "step=" in entry.message
 
@@ -164,7 +164,7 @@ def test_a_job_without_utility_left_is_held_or_queued_with_the_others(when, reas
 
 def test_an_invalid_annotation_is_named():
     world = yard(priced_job("a", 1, work=1, utility="much"))
-    (entry,) = cycle(world).entries
+    (entry,) = run_pass(world).entries
     assert entry.reason is Reason.MISCONFIGURED
     assert "shuntyard.io/utility" in entry.message
 

@@ -27,18 +27,18 @@ def small(name: str, comes_at: float, **more: object) -> Spec:
 
 
 def at(seconds: float, *specs: Spec, params: CoreParameters = PARAMS) -> tuple[World, QueueOutcome]:
-    """Run up to a moment, and one cycle more at it."""
+    """Run up to a moment, and one pass more at it."""
     world = World(NODES, specs, params).run(until=START + seconds - 0.5)
     world.now = START + seconds
-    return world, world.cycle()
+    return world, world.run_pass()
 
 
-def reasons(cycle: QueueOutcome) -> dict[str, Reason]:
-    return {entry.job.name: entry.reason for entry in cycle.entries}
+def reasons(outcome: QueueOutcome) -> dict[str, Reason]:
+    return {entry.job.name: entry.reason for entry in outcome.entries}
 
 
-def holder(cycle: QueueOutcome) -> str | None:
-    return cycle.backfill_head.job.rpartition("/")[2] if cycle.backfill_head else None
+def head(outcome: QueueOutcome) -> str | None:
+    return outcome.backfill_head.job.rpartition("/")[2] if outcome.backfill_head else None
 
 
 STREAM = [small(f"s{i}", float(i), lasts=9.0) for i in range(30)]
@@ -47,14 +47,14 @@ STREAM = [small(f"s{i}", float(i), lasts=9.0) for i in range(30)]
 def test_without_a_maximum_wait_small_jobs_pass_a_large_one_for_ever() -> None:
     world = World(NODES, [replace(WHOLE, max_wait=None), *STREAM], PARAMS).run()
     assert world.started["whole"] >= max(world.started[job.name] for job in STREAM)
-    assert world.holders == []
+    assert world.heads == []
 
 
 def test_a_job_that_has_waited_too_long_starts_when_those_that_run_have_ended() -> None:
     world = World(NODES, [WHOLE, *STREAM], PARAMS).run()
     at_its_deadline = [start for start in world.started.values() if start <= 4.0]
     assert world.started["whole"] <= 4.0 + 9.0
-    assert {name for _, name in world.holders} == {"whole"}
+    assert {name for _, name in world.heads} == {"whole"}
     assert len(at_its_deadline) < len(world.started)
 
 
@@ -66,15 +66,15 @@ def test_a_job_without_a_maximum_wait_has_that_of_the_settings() -> None:
 
 def test_the_deadline_wakes_the_next_pass() -> None:
     _, before = at(2.0, small("s", 0.0), WHOLE)
-    assert (holder(before), before.wake_after_seconds) == (None, 2.0)
+    assert (head(before), before.wake_after_seconds) == (None, 2.0)
     _, after = at(4.0, small("s", 0.0), WHOLE)
-    assert (holder(after), after.wake_after_seconds) == ("whole", None)
+    assert (head(after), after.wake_after_seconds) == ("whole", None)
 
 
 PASSING: dict[str, tuple[Spec, Reason]] = {
-    "it ends before the holder starts": (small("s", 5.0, lasts=5.0), Reason.RELEASING),
-    "it ends the moment the holder starts": (small("s", 5.0, lasts=6.0), Reason.RELEASING),
-    "it would end later, where the holder goes": (
+    "it ends before the head starts": (small("s", 5.0, lasts=5.0), Reason.RELEASING),
+    "it ends the moment the head starts": (small("s", 5.0, lasts=6.0), Reason.RELEASING),
+    "it would end later, where the head goes": (
         small("s", 5.0, lasts=7.0),
         Reason.BEHIND_RESERVATION,
     ),
@@ -82,7 +82,7 @@ PASSING: dict[str, tuple[Spec, Reason]] = {
         small("s", 5.0, lasts=1.0, stated=False),
         Reason.BEHIND_RESERVATION,
     ),
-    "there is no room for it, holder or not": (
+    "there is no room for it, head or not": (
         Spec("s", 4, cpu="2", comes_at=5.0, lasts=1.0, stated=False),
         Reason.GANG_DOES_NOT_FIT,
     ),
@@ -93,21 +93,21 @@ PASSING: dict[str, tuple[Spec, Reason]] = {
 @pytest.mark.parametrize(("spec", "want"), PASSING.values(), ids=PASSING.keys())
 def test_jobs_that_may_start_before_the_head(spec: Spec, want: Reason) -> None:
     runs_until_11 = small("first", 0.0, lasts=11.0)
-    _, cycle = at(5.0, runs_until_11, WHOLE, spec)
-    assert holder(cycle) == "whole"
-    assert reasons(cycle) == {"whole": Reason.MAX_WAIT_DRAINING, "s": want}
+    _, outcome = at(5.0, runs_until_11, WHOLE, spec)
+    assert head(outcome) == "whole"
+    assert reasons(outcome) == {"whole": Reason.MAX_WAIT_DRAINING, "s": want}
 
 
 def test_room_that_the_head_does_not_need_is_open_to_all() -> None:
-    holder_of_three = Spec("wide", 2, cpu="3", comes_at=1.0, max_wait=3.0)
+    head_of_three = Spec("wide", 2, cpu="3", comes_at=1.0, max_wait=3.0)
     stays = Spec("s", cpu="1", comes_at=5.0, lasts=1000.0, stated=False)
-    world, cycle = at(5.0, small("first", 0.0, lasts=11.0), holder_of_three, stays)
-    assert reasons(cycle) == {"wide": Reason.MAX_WAIT_DRAINING, "s": Reason.RELEASING}
+    world, outcome = at(5.0, small("first", 0.0, lasts=11.0), head_of_three, stays)
+    assert reasons(outcome) == {"wide": Reason.MAX_WAIT_DRAINING, "s": Reason.RELEASING}
     assert world.run().started["wide"] == 11.0
 
 
 def test_the_head_is_planned_anew_if_another_job_can_start_then() -> None:
-    """The holder would take a; the selector leaves the other job no choice, so it takes b."""
+    """The head would take a; the selector leaves the other job no choice, so it takes b."""
     nodes = [make_node("a", cpu="4", labels={"disk": "ssd"}), make_node("b", cpu="4")]
     specs = [
         small("first", 0.0, lasts=11.0, where={"disk": "ssd"}),
@@ -127,17 +127,17 @@ def test_the_head_is_planned_anew_if_another_job_can_start_then() -> None:
 def test_only_the_oldest_deadline_has_a_reservation_and_the_next_follows() -> None:
     later = Spec("later", 2, cpu="4", comes_at=2.0, max_wait=18.0)
     world = World(NODES, [WHOLE, later, *STREAM], PARAMS).run()
-    names = [name for _, name in world.holders]
+    names = [name for _, name in world.heads]
     assert names == sorted(names, key=["whole", "later"].index)
     assert world.started["whole"] < world.started["later"] <= 20.0 + 9.0 + 10.0
 
 
 def test_a_gang_that_would_never_fit_delays_no_job_and_has_that_reason() -> None:
     huge = Spec("huge", 3, cpu="4", comes_at=0.0, max_wait=1.0)
-    _, cycle = at(5.0, small("first", 0.0), huge, WHOLE, small("s", 5.0))
-    assert reasons(cycle)["huge"] == Reason.GANG_TOO_LARGE
-    assert holder(cycle) == "whole"
-    messages = {entry.reason: entry.message for entry in cycle.entries}
+    _, outcome = at(5.0, small("first", 0.0), huge, WHOLE, small("s", 5.0))
+    assert reasons(outcome)["huge"] == Reason.GANG_TOO_LARGE
+    assert head(outcome) == "whole"
+    messages = {entry.reason: entry.message for entry in outcome.entries}
     assert messages[Reason.GANG_TOO_LARGE] == Reason.GANG_TOO_LARGE.message
 
 
@@ -162,9 +162,9 @@ def test_a_job_that_waits_for_something_other_than_room_has_no_reservation(entit
         world.store.apply(Upsert(entity))
     world.run(until=START + 4.5)
     world.now = START + 5.0
-    cycle = world.cycle()
-    assert reasons(cycle)["odd"] == want
-    assert holder(cycle) == "whole"
+    outcome = world.run_pass()
+    assert reasons(outcome)["odd"] == want
+    assert head(outcome) == "whole"
 
 
 def test_a_whole_gang_that_wants_more_pods_has_no_reservation() -> None:
@@ -178,21 +178,21 @@ def test_a_whole_gang_that_wants_more_pods_has_no_reservation() -> None:
         world.store.apply(Upsert(pod))
     world.specs = {JobKey("default/group/elastic"): Spec("elastic", lasts=1e6)}
     world.now = START + 10.0
-    assert len([c for c in world.cycle().commands if isinstance(c, ReleaseGang)]) == 1
-    cycle = world.cycle()
-    assert reasons(cycle) == {"elastic": Reason.GANG_DOES_NOT_FIT}
-    assert holder(cycle) is None
+    assert len([c for c in world.run_pass().commands if isinstance(c, ReleaseGang)]) == 1
+    outcome = world.run_pass()
+    assert reasons(outcome) == {"elastic": Reason.GANG_DOES_NOT_FIT}
+    assert head(outcome) is None
 
 
 def test_a_gang_that_lost_a_member_is_completed_despite_a_reservation() -> None:
     world, _ = at(3.0, Spec("runs", 3, cpu="1", comes_at=0.0, lasts=50.0, stated=False), WHOLE)
     world.now = START + 5.0
-    assert holder(world.cycle()) == "whole"
+    assert head(world.run_pass()) == "whole"
     lost = next(pod for pod in world.store.snapshot().pods.values() if pod.name == "runs-0")
     world.store.apply(Delete("Pod", lost.key, lost.uid))
     world.store.apply(Upsert(replaced(lost, "runs-x")))
-    cycle = world.cycle()
-    assert reasons(cycle) == {"whole": Reason.MAX_WAIT_DRAINING, "runs": Reason.RELEASING}
+    outcome = world.run_pass()
+    assert reasons(outcome) == {"whole": Reason.MAX_WAIT_DRAINING, "runs": Reason.RELEASING}
 
 
 def replaced(lost: Pod, name: str) -> Pod:
@@ -207,12 +207,12 @@ def test_pods_of_other_schedulers_are_expected_to_stay() -> None:
     world.store.apply(Upsert(foreign))
     world.run(until=START + 4.5)
     world.now = START + 5.0
-    assert reasons(world.cycle())["whole"] == Reason.GANG_TOO_LARGE
+    assert reasons(world.run_pass())["whole"] == Reason.GANG_TOO_LARGE
 
 
 def test_the_head_is_the_same_after_a_restart() -> None:
     world, before = at(5.0, small("first", 0.0, lasts=11.0), WHOLE, small("s", 5.0))
-    world.memory = type(world.memory)()
-    after = world.cycle()
-    assert holder(before) == holder(after) == "whole"
+    world.state = type(world.state)()
+    after = world.run_pass()
+    assert head(before) == head(after) == "whole"
     assert [c for c in after.commands if isinstance(c, ReleaseGang)] == []

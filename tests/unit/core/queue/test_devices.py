@@ -29,48 +29,48 @@ PARAMS = CoreParameters()
 ASKS = {GPU: "1"}
 
 
-def cycle(*entities: Entity | list[Entity]) -> decision.QueueOutcome:
+def run_pass(*entities: Entity | list[Entity]) -> decision.QueueOutcome:
     return queue_pass(snapshot_of(*entities), QueueState(), Reading(10, 10), PARAMS)
 
 
-def released(found: decision.QueueOutcome) -> tuple[ReleasePod, ...]:
-    (gang,) = [command for command in found.commands if isinstance(command, ReleaseGang)]
+def released(outcome: decision.QueueOutcome) -> tuple[ReleasePod, ...]:
+    (gang,) = [command for command in outcome.commands if isinstance(command, ReleaseGang)]
     return gang.pods
 
 
 def test_a_gated_gang_that_requests_it_is_released_without_a_pin() -> None:
-    pods = released(cycle(NODES, CLASS, queued_job("j", 2, requests=ASKS)))
+    pods = released(run_pass(NODES, CLASS, queued_job("j", 2, requests=ASKS)))
     assert [(pod.node, pod.terms) for pod in pods] == [(None, None), (None, None)]
     assert json.loads(pods[0].decision)["unmodelled"] == [SERVED]
 
 
 def test_without_the_class_it_waits_for_a_node_that_offers_it() -> None:
     """Where resource.k8s.io is not served nothing changes."""
-    (entry,) = cycle(NODES, queued_job("j", 2, requests=ASKS)).entries
+    (entry,) = run_pass(NODES, queued_job("j", 2, requests=ASKS)).entries
     assert (entry.reason, GPU in entry.message) == (Reason.NO_SUCH_NODE, True)
 
 
 def test_other_jobs_are_pinned_as_before() -> None:
-    pods = released(cycle(NODES, CLASS, queued_job("j", 2)))
+    pods = released(run_pass(NODES, CLASS, queued_job("j", 2)))
     assert {pod.node for pod in pods} <= {"a", "b"}
 
 
 def test_other_requests_of_the_gang_must_fit() -> None:
-    (entry,) = cycle(NODES, CLASS, queued_job("j", 9, requests=ASKS)).entries
+    (entry,) = run_pass(NODES, CLASS, queued_job("j", 9, requests=ASKS)).entries
     assert entry.reason is Reason.GANG_DOES_NOT_FIT
 
 
 def test_nodes_that_offer_the_resource_do_not_limit_the_gang() -> None:
     """One node offers one piece, the class serves more: how many, only kube-scheduler knows."""
-    pods = released(cycle(NODES, OFFERING, CLASS, queued_job("j", 3, requests=ASKS)))
+    pods = released(run_pass(NODES, OFFERING, CLASS, queued_job("j", 3, requests=ASKS)))
     assert {pod.node for pod in pods} == {None}
 
 
 def test_the_resource_that_is_made_of_the_name_of_the_class_is_served_too() -> None:
     asks = {"deviceclass.resource.kubernetes.io/tpu": "1"}
     by_name = make_device_class("tpu", resource="")
-    assert released(cycle(NODES, by_name, queued_job("j", 1, requests=asks)))
-    (entry,) = cycle(NODES, CLASS, queued_job("j", 1, requests=asks)).entries
+    assert released(run_pass(NODES, by_name, queued_job("j", 1, requests=asks)))
+    (entry,) = run_pass(NODES, CLASS, queued_job("j", 1, requests=asks)).entries
     assert entry.reason is Reason.NO_SUCH_NODE
 
 
@@ -146,7 +146,7 @@ def test_explain_shows_why_it_was_released_without_a_pin() -> None:
 def test_a_device_class_is_read() -> None:
     meta = {"name": "gpu", "uid": "u", "creationTimestamp": "1970-01-01T00:00:09Z"}
     body = json.dumps({"metadata": meta, "spec": {"extendedResourceName": GPU}}).encode()
-    found = device_classes.decode(body)
-    assert found == make_device_class("gpu", created_at=9.0, uid="u")
+    outcome = device_classes.decode(body)
+    assert outcome == make_device_class("gpu", created_at=9.0, uid="u")
     bare = device_classes.decode(b'{"metadata": {"name": "bare"}}')
     assert bare.extended_resource == ""

@@ -63,9 +63,9 @@ def test_duration_of_a_job_that_has_not_started(notes, runs, want) -> None:
 
 def end(snapshot, runs=None, *, since: float = 900.0) -> End:
     key = JobKey("default/job/j")
-    memory = QueueState(runs=runs or {})
+    state = QueueState(runs=runs or {})
     session = Session(snapshot, NOW, CoreParameters())
-    return running_jobs.expected_end(session, snapshot.jobs[key], key, since, memory)
+    return running_jobs.expected_end(session, snapshot.jobs[key], key, since, state)
 
 
 ENDS = {
@@ -121,7 +121,7 @@ def test_an_agents_prediction_counts_if_there_is_no_other_source(read_at, span, 
 
 
 def finished(*specs: Spec) -> World:
-    """Run jobs to their ends, with a cycle while each runs."""
+    """Run jobs to their ends, with a pass while each runs."""
     looks = [Spec(f"look{i}x", comes_at=s.comes_at + 5.0, lasts=1.0) for i, s in enumerate(specs)]
     return World([NODE], [*specs, *looks]).run()
 
@@ -131,23 +131,23 @@ def test_the_last_few_runs_of_a_name_are_kept() -> None:
         Spec(f"train-{i}", 2, comes_at=20.0 * i, lasts=10.0 + i, stated=False) for i in range(8)
     ]
     world = finished(*specs)
-    assert world.memory.runs["default/job/train"] == (13.0, 14.0, 15.0, 16.0, 17.0)
-    assert world.memory.running == {}
+    assert world.state.runs["default/job/train"] == (13.0, 14.0, 15.0, 16.0, 17.0)
+    assert world.state.running == {}
 
 
 def test_a_run_that_failed_or_was_deleted_is_no_run() -> None:
     world = World([NODE], [Spec("f", lasts=1e9), Spec("d", lasts=1e9)])
-    world.cycle()
+    world.run_pass()
     world.now += 1.0
-    world.cycle()
-    assert set(world.memory.running) == {"default/job/f", "default/job/d"}
+    world.run_pass()
+    assert set(world.state.running) == {"default/job/f", "default/job/d"}
     pods = {pod.name: pod for pod in world.store.snapshot().pods.values()}
     world.store.apply(Upsert(changed(pods["f-0"], phase="Failed")))
     world.store.apply(Delete("Pod", pods["d-0"].key, pods["d-0"].uid))
     world.now += 1.0
-    world.cycle()
-    assert world.memory.running == {}
-    assert world.memory.runs == {}
+    world.run_pass()
+    assert world.state.running == {}
+    assert world.state.runs == {}
 
 
 def test_a_bounded_number_of_names_is_kept_and_the_oldest_is_dropped(monkeypatch) -> None:
@@ -155,14 +155,14 @@ def test_a_bounded_number_of_names_is_kept_and_the_oldest_is_dropped(monkeypatch
     names = ["ant", "bee", "cat", "bee", "dog"]
     specs = [Spec(f"{n}-{i}", comes_at=20.0 * i) for i, n in enumerate(names)]
     world = finished(*specs)
-    assert list(world.memory.runs) == ["default/job/bee", "default/job/dog"]
-    assert world.memory.runs["default/job/bee"] == (10.0, 10.0)
+    assert list(world.state.runs) == ["default/job/bee", "default/job/dog"]
+    assert world.state.runs["default/job/bee"] == (10.0, 10.0)
 
 
 def test_after_a_restart_running_jobs_are_recognised_by_their_pods() -> None:
     world = World([NODE], [Spec("j", lasts=100.0)])
-    world.cycle()
+    world.run_pass()
     world.now += 30.0
-    world.memory = QueueState()
-    world.cycle()
-    assert world.memory.running == {"default/job/j": START}
+    world.state = QueueState()
+    world.run_pass()
+    assert world.state.running == {"default/job/j": START}

@@ -22,8 +22,8 @@ def estimates(*specs: Spec, after: float = 5.0) -> dict[str, Estimate]:
     world = World(NODES, specs, PARAMS).run(until=START + after)
     world.now = START + after
     snapshot = world.observe()
-    cycle = queue_pass(snapshot, world.memory, world.reading, PARAMS)
-    estimated = forecast.estimates(Session(snapshot, world.reading, PARAMS), cycle)
+    outcome = queue_pass(snapshot, world.state, world.reading, PARAMS)
+    estimated = forecast.estimates(Session(snapshot, world.reading, PARAMS), outcome)
     return {
         key.rpartition("/")[2]: Estimate(one.starts_at and one.starts_at - START, one.why)
         for key, one in estimated.items()
@@ -85,8 +85,8 @@ def test_the_estimated_start_and_its_basis(specs, want) -> None:
 
 def test_a_job_that_was_released_starts_now() -> None:
     world = World(NODES, [Spec("w")], PARAMS)
-    snapshot, cycle = world.observe(), world.cycle()
-    estimated = forecast.estimates(Session(snapshot, world.reading, PARAMS), cycle)
+    snapshot, outcome = world.observe(), world.run_pass()
+    estimated = forecast.estimates(Session(snapshot, world.reading, PARAMS), outcome)
     assert list(estimated.values()) == [Estimate(START, "nodes are reserved")]
 
 
@@ -95,8 +95,8 @@ def test_a_job_that_has_run_too_long_has_no_end() -> None:
     world = World(NODES, [late, FULL[1], wide("w")], PARAMS).run(until=START + 5.0)
     world.now = START + 60.0
     snapshot = world.store.snapshot()  # r0 has not ended, despite its annotation
-    cycle = queue_pass(snapshot, world.memory, world.reading, PARAMS)
-    estimated = forecast.estimates(Session(snapshot, world.reading, PARAMS), cycle)
+    outcome = queue_pass(snapshot, world.state, world.reading, PARAMS)
+    estimated = forecast.estimates(Session(snapshot, world.reading, PARAMS), outcome)
     assert [one.why for one in estimated.values()] == [
         "waits for default/r0, whose end is unknown: overrun"
     ]

@@ -19,8 +19,8 @@ def yard(*jobs, **settings):
 
 def estimates(world) -> dict[str, Estimate]:
     reading, snapshot = Reading(world.now, world.now), world.store.snapshot()
-    cycle = queue_pass(snapshot, QueueState(), reading, world.params)
-    estimated = forecast.estimates(Session(snapshot, reading, world.params), cycle)
+    outcome = queue_pass(snapshot, QueueState(), reading, world.params)
+    estimated = forecast.estimates(Session(snapshot, reading, world.params), outcome)
     return {key.rpartition("/")[2]: one for key, one in estimated.items()}
 
 

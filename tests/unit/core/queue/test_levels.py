@@ -29,13 +29,13 @@ IN_A_RACK = {MUST: "rack"}
 PARAMS = CoreParameters()
 
 
-def cycle(*entities, params=PARAMS):
+def run_pass(*entities, params=PARAMS):
     return queue_pass(snapshot_of(*entities), QueueState(), Reading(10, 10), params)
 
 
-def released(found):
+def released(outcome):
     """The pods of the only gang that was released."""
-    (gang,) = [command for command in found.commands if isinstance(command, ReleaseGang)]
+    (gang,) = [command for command in outcome.commands if isinstance(command, ReleaseGang)]
     return gang.pods
 
 
@@ -90,8 +90,8 @@ WRONG = {
 
 @pytest.mark.parametrize(("annotations", "words"), WRONG.values(), ids=WRONG.keys())
 def test_an_unusable_level_is_named_and_the_job_waits(annotations, words):
-    found = cycle(make_node(), queued_job("j", 2, annotations=annotations))
-    (entry,) = found.entries
+    outcome = run_pass(make_node(), queued_job("j", 2, annotations=annotations))
+    (entry,) = outcome.entries
     assert entry.reason == "Misconfigured"
     assert all(word in entry.message for word in words), entry.message
 
@@ -100,15 +100,15 @@ def test_the_levels_are_those_of_the_settings():
     rows = TopologyParameters(levels=(Level("row", "example.com/row"),))
     nodes = [make_node("a", cpu="1"), make_node("b", labels={"example.com/row": "7"})]
     params = CoreParameters(topology=rows)
-    found = cycle(nodes, queued_job("j", 1, annotations={MUST: "row"}), params=params)
-    assert [pod.node for pod in released(found)] == ["b"]
-    found = cycle(nodes, queued_job("j", 1, annotations=IN_A_RACK), params=params)
-    assert "one of the topology levels: row (example.com/row)" in found.entries[0].message
+    outcome = run_pass(nodes, queued_job("j", 1, annotations={MUST: "row"}), params=params)
+    assert [pod.node for pod in released(outcome)] == ["b"]
+    outcome = run_pass(nodes, queued_job("j", 1, annotations=IN_A_RACK), params=params)
+    assert "one of the topology levels: row (example.com/row)" in outcome.entries[0].message
 
 
 def test_a_required_gang_is_released_into_one_rack_with_its_pins():
     nodes = racks({"r1": [2, 1], "r2": [2, 2, 1], "": [32]})
-    pods = released(cycle(nodes, queued_job("j", 4, annotations=IN_A_RACK)))
+    pods = released(run_pass(nodes, queued_job("j", 4, annotations=IN_A_RACK)))
     assert {pod.node for pod in pods} == {"r2-0", "r2-1"}
     pinned = {line.values[0] for pod in pods for term in pod.terms for line in term.fields}
     assert pinned == {"r2-0", "r2-1", "r2-2"}
@@ -117,19 +117,19 @@ def test_a_required_gang_is_released_into_one_rack_with_its_pins():
 
 def test_a_gang_that_no_rack_holds_waits_and_its_reason_counts_the_pods_that_fit():
     nodes = racks({"a/r1": [3], "a/r2": [2, 2]})
-    (entry,) = cycle(nodes, queued_job("j", 5, annotations=IN_A_RACK)).entries
+    (entry,) = run_pass(nodes, queued_job("j", 5, annotations=IN_A_RACK)).entries
     assert entry.reason == "TopologyPlacementFailed"
     assert entry.message.endswith(
         "4 of 5 pods fit in rack r2 (zone a), and no other rack holds more"
     )
-    found = cycle(nodes, queued_job("j", 5, annotations={SHOULD: "rack"}))
-    assert {json.loads(pod.decision)["domain"] for pod in released(found)} == {"zone a"}
+    outcome = run_pass(nodes, queued_job("j", 5, annotations={SHOULD: "rack"}))
+    assert {json.loads(pod.decision)["domain"] for pod in released(outcome)} == {"zone a"}
 
 
 def test_as_many_members_as_one_rack_holds_start_if_the_gang_needs_no_more():
     nodes = racks({"r1": [3], "r2": [2, 2]})
     notes = {**IN_A_RACK, labels.MIN_AVAILABLE: "2"}
-    pods = released(cycle(nodes, queued_job("j", 6, annotations=notes)))
+    pods = released(run_pass(nodes, queued_job("j", 6, annotations=notes)))
     assert sorted(pod.node for pod in pods) == ["r2-0", "r2-0", "r2-1", "r2-1"]
 
 
@@ -139,9 +139,9 @@ def test_a_recreated_member_goes_to_the_rack_of_the_others():
     common = {"owner": owner, "annotations": IN_A_RACK}
     placed = [make_pod(f"j-{i}", index=i, node="r1-0", plan="p", **common) for i in range(2)]
     again = make_pod("j-2", index=2, gated=True, **common)
-    assert [pod.node for pod in released(cycle(nodes, owner, placed, again))] == ["r1-0"]
+    assert [pod.node for pod in released(run_pass(nodes, owner, placed, again))] == ["r1-0"]
     full = make_pod("x", node="r1-0", cpu="2", scheduler_name="other")
-    (entry,) = cycle(nodes, owner, placed, again, full).entries
+    (entry,) = run_pass(nodes, owner, placed, again, full).entries
     assert "0 of 1 pods fit in rack r1, where its other members are" in entry.message
 
 
@@ -150,7 +150,7 @@ def test_a_lost_reservation_moves_inside_the_rack():
     nodes[0] = replace(nodes[0], unschedulable=True)
     pinned = make_shape(affinity=pinned_to("r1-0", "r1-1"))
     gang = released_job("j", ["r1-0", "r1-1"], shape=pinned, annotations=IN_A_RACK)
-    rewritten = [c for c in cycle(nodes, gang).commands if isinstance(c, RewriteReservation)]
+    rewritten = [c for c in run_pass(nodes, gang).commands if isinstance(c, RewriteReservation)]
     assert [command.node for command in rewritten] == ["r1-1"]
 
 
@@ -171,11 +171,11 @@ def test_pods_without_a_planned_node_are_pinned_to_the_rack():
         (ruled, [make_term(DISK, *in_r2), make_term()]),
     ):
         gang = queued_job("j", 7, annotations=IN_A_RACK, shape=shape)
-        pods = released(cycle(ssd, gang))
+        pods = released(run_pass(ssd, gang))
         assert [(pod.node, pod.terms) for pod in pods] == [(None, tuple(want))] * 7
         assert {bool(pod.resource_version) for pod in pods} == {shape is ruled}
         free = queued_job("j", 7, annotations={SHOULD: "rack"}, shape=shape)
-        assert {pod.terms for pod in released(cycle(ssd, free))} == {None}
+        assert {pod.terms for pod in released(run_pass(ssd, free))} == {None}
 
 
 DISK = Requirement("disk", "In", ("ssd",))
@@ -192,17 +192,17 @@ def test_a_member_without_a_node_keeps_the_others_in_its_rack():
             make_pod(f"j-{i}", index=i, owner=owner, annotations=IN_A_RACK, gated=True)
             for i in (1, 2)
         ]
-        assert {pod.node for pod in released(cycle(nodes, owner, loose, new))} == {want}
+        assert {pod.node for pod in released(run_pass(nodes, owner, loose, new))} == {want}
 
 
 def beside(*nodes, leaving=(), wish=IN_A_RACK):
     """Where pods of a job may move whose pods are on these nodes."""
     room_nodes = racks({"r1": [8, 8], "r2": [8, 8], "": [8]})
     job, room = only_job(room_nodes, released_job("j", list(nodes), bound=9, annotations=wish))
-    found = topology.required(job, room, PARAMS.topology)
-    if found is None:
+    domains = topology.required(job, room, PARAMS.topology)
+    if domains is None:
         return None
-    mask = topology.home(job, {f"default-j-{i}" for i in leaving}, room, found)
+    mask = topology.home(job, {f"default-j-{i}" for i in leaving}, room, domains)
     return [node.name for node, may in zip(room.nodes, mask, strict=True) if may]
 
 
@@ -210,7 +210,7 @@ HOMES = {
     "none is asked for": (beside("r1-0", wish={}), None),
     "one is only preferred": (beside("r1-0", wish={SHOULD: "rack"}), None),
     "there is no such level": (beside("r1-0", wish={MUST: "row"}), None),
-    "that of those who stay": (beside("r1-0", "r1-1", leaving=[0]), ["r1-0", "r1-1"]),
+    "that of the members that stay": (beside("r1-0", "r1-1", leaving=[0]), ["r1-0", "r1-1"]),
     "any, if no member stays": (
         beside("r1-0", "r1-1", leaving=[0, 1]),
         ["r1-0", "r1-1", "r2-0", "r2-1"],
@@ -220,9 +220,9 @@ HOMES = {
 }
 
 
-@pytest.mark.parametrize(("found", "want"), HOMES.values(), ids=HOMES.keys())
-def test_the_rack_in_which_moved_members_stay_is(found, want):
-    assert found == want
+@pytest.mark.parametrize(("nodes", "want"), HOMES.values(), ids=HOMES.keys())
+def test_the_rack_in_which_moved_members_stay_is(nodes, want):
+    assert nodes == want
 
 
 AIMED = {
@@ -238,9 +238,9 @@ def test_a_moved_member_arrives(targets, node, spares):
     stays = make_pod("j-0", index=0, node="r1-0", plan="p", **common)
     comes = make_pod("j-1", uid="j-1", index=1, gated=True, **common)
     job, room = only_job(racks({"r1": [8, 8], "r2": [8, 8]}), owner, stays, comes)
-    found = planner.place_on_targets(job, job.members[1:], targets, room, PARAMS)
-    assert (found.nodes["j-1"] if found else None) == node
-    assert (found.spares["j-1"] if found else ()) == spares
+    placement = planner.place_on_targets(job, job.members[1:], targets, room, PARAMS)
+    assert (placement.nodes["j-1"] if placement else None) == node
+    assert (placement.spares["j-1"] if placement else ()) == spares
 
 
 def test_members_that_arrive_together_arrive_in_one_rack():
@@ -266,8 +266,10 @@ def test_members_without_our_gate_get_their_reservations(notes, want):
     owner = make_owner("j", size=4)
     pods = [make_pod(f"j-{i}", index=i, owner=owner, annotations=notes) for i in range(4)]
     job, room = only_job(racks({"r1": [2, 1], "r2": [2, 2]}), owner, pods)
-    found = planner.place_members(job, job.members, room, PARAMS)
-    got = found.reason if isinstance(found, Unschedulable) else set(found.nodes.values())
+    placement = planner.place_members(job, job.members, room, PARAMS)
+    got = (
+        placement.reason if isinstance(placement, Unschedulable) else set(placement.nodes.values())
+    )
     assert got == want
 
 
@@ -283,8 +285,8 @@ ABSENT = {
 def test_a_required_level_that_no_node_has_is_a_reason_of_its_own(key, text, pods) -> None:
     """The message names the label, the annotation and the levels that nodes have (defect B4)."""
     nodes = [make_node(name, cpu="4", labels={ZONE: "z"}) for name in "ab"]
-    found = cycle(*nodes, queued_job("j", pods, cpu="1", annotations={key: text}))
-    (entry,) = found.entries
+    outcome = run_pass(*nodes, queued_job("j", pods, cpu="1", annotations={key: text}))
+    (entry,) = outcome.entries
     assert entry.reason is Reason.NO_SUCH_TOPOLOGY_LEVEL
     assert f"rack is the label {RACK} (annotation {key})" in entry.message
     assert f"require a level that nodes have: zone ({ZONE})" in entry.message
@@ -292,8 +294,8 @@ def test_a_required_level_that_no_node_has_is_a_reason_of_its_own(key, text, pod
 
 def test_no_level_is_proposed_if_nodes_have_none() -> None:
     bare = replace(make_node("a"), labels={})
-    found = cycle(bare, queued_job("j", 1, annotations=IN_A_RACK))
-    assert found.entries[0].message.endswith("label the nodes with it")
+    outcome = run_pass(bare, queued_job("j", 1, annotations=IN_A_RACK))
+    assert outcome.entries[0].message.endswith("label the nodes with it")
 
 
 OTHERS = {
@@ -306,19 +308,19 @@ OTHERS = {
 @pytest.mark.parametrize(("on_node", "wish", "want"), OTHERS.values(), ids=OTHERS)
 def test_another_reason_takes_precedence_for(on_node, wish, want) -> None:
     nodes = [make_node("a", labels=on_node), make_node("b")]
-    found = cycle(*nodes, queued_job("j", 1, annotations=wish))
-    assert found.entries[0].reason is want
+    outcome = run_pass(*nodes, queued_job("j", 1, annotations=wish))
+    assert outcome.entries[0].reason is want
 
 
 def test_without_nodes_the_level_is_not_what_is_missing() -> None:
-    found = cycle(queued_job("j", 1, annotations=IN_A_RACK))
-    assert found.entries[0].reason is Reason.NO_SUCH_NODE
+    outcome = run_pass(queued_job("j", 1, annotations=IN_A_RACK))
+    assert outcome.entries[0].reason is Reason.NO_SUCH_NODE
 
 
 def test_a_job_whose_level_no_node_has_keeps_no_room() -> None:
     """Time does not help it: its maximum wait is over, and others go on (defect B4)."""
     waits = queued_job("old", 1, annotations={**IN_A_RACK, labels.MAX_WAIT: "1s"})
-    found = cycle(make_node("a", cpu="1"), waits, queued_job("young", 1, created_at=5))
-    reasons = {entry.job.name: entry.reason for entry in found.entries}
-    assert found.backfill_head is None
+    outcome = run_pass(make_node("a", cpu="1"), waits, queued_job("young", 1, created_at=5))
+    reasons = {entry.job.name: entry.reason for entry in outcome.entries}
+    assert outcome.backfill_head is None
     assert reasons == {"old": Reason.NO_SUCH_TOPOLOGY_LEVEL, "young": Reason.RELEASING}

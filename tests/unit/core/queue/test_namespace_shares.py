@@ -86,8 +86,8 @@ def test_an_unusable_value_is_named_and_the_default_counts(notes, key, value, ex
 @pytest.mark.parametrize("params", [ON, CoreParameters()], ids=["on", "off"])
 def test_an_event_on_the_waiting_job_names_it_if_fair_share_is_on(params):
     space = make_namespace(annotations=noted("heavy", "", "much"))
-    cycle = decided([NODE, space, *queued_job("train", 1)], params)
-    events = [c for c in cycle.commands if isinstance(c, EmitEvent)]
+    outcome = decided([NODE, space, *queued_job("train", 1)], params)
+    events = [c for c in outcome.commands if isinstance(c, EmitEvent)]
     assert [c.reason for c in events] == (["AnnotationIgnored"] if params is ON else [])
     assert all("'heavy'" in c.message and "'much'" in c.message for c in events)
 
@@ -130,9 +130,9 @@ def test_pods_of_other_schedulers_count_for_no_namespace():
 def waits(*entities, params=ON, limit="0.5"):
     """Why each job waits; empty if it is released."""
     space = make_namespace(annotations=noted("", "", limit))
-    cycle = decided([NODE, space, *entities], params)
-    gone = {c.job for c in cycle.commands if isinstance(c, ReleaseGang)}
-    return {e.job.name: "" if e.job.key in gone else str(e.reason) for e in cycle.entries}
+    outcome = decided([NODE, space, *entities], params)
+    gone = {c.job for c in outcome.commands if isinstance(c, ReleaseGang)}
+    return {e.job.name: "" if e.job.key in gone else str(e.reason) for e in outcome.entries}
 
 
 def test_a_job_waits_for_quota_or_exceeds_it_for_ever():
@@ -143,8 +143,8 @@ def test_a_job_waits_for_quota_or_exceeds_it_for_ever():
 
 def test_a_job_that_never_fits_its_quota_gets_a_warning_at_once():
     space = make_namespace(annotations=noted("", "", "0.5"))
-    cycle = decided([NODE, space, *queued_job("c", 6, created_at=100.0)])
-    event, *others = [c for c in cycle.commands if isinstance(c, EmitEvent)]
+    outcome = decided([NODE, space, *queued_job("c", 6, created_at=100.0)])
+    event, *others = [c for c in outcome.commands if isinstance(c, EmitEvent)]
     assert (event.about.kind, event.reason, event.warning) == ("Job", "ExceedsMaxQuota", True)
     assert {other.about.kind for other in others} == {"Pod"}
 
@@ -163,8 +163,8 @@ def test_other_obstacles_are_reported_before_quota():
 def test_a_gang_that_needs_fewer_gets_as_many_members_as_its_namespace_may_hold():
     pods = make_gang("train", workers=8, gated=True, annotations={labels.MIN_AVAILABLE: "2"})
     space = make_namespace(annotations=noted("", "", "0.5"))
-    cycle = decided([NODE, space, *pods])
-    (gang,) = [c for c in cycle.commands if isinstance(c, ReleaseGang)]
+    outcome = decided([NODE, space, *pods])
+    (gang,) = [c for c in outcome.commands if isinstance(c, ReleaseGang)]
     assert len(gang.pods) == 5
 
 
@@ -181,7 +181,7 @@ def test_no_room_is_kept_for_a_job_that_waits_for_quota():
     )
     running = released_job("runs", ["n"] * 4, bound=4)
     other = queued_job("other", 1, namespace="elsewhere")
-    cycle = decided(
+    outcome = decided(
         [
             NODE,
             make_namespace(annotations=noted("", "", "0.5")),
@@ -192,8 +192,8 @@ def test_no_room_is_kept_for_a_job_that_waits_for_quota():
         ],
         params,
     )
-    assert cycle.backfill_head is None
-    found = {e.job.name: str(e.reason) for e in cycle.entries}
+    assert outcome.backfill_head is None
+    found = {e.job.name: str(e.reason) for e in outcome.entries}
     assert found["large"] == "WaitingForQuota"
     assert found["small"] == "BehindReservation"  # its own namespace's quota is kept
 
@@ -202,8 +202,8 @@ def test_the_table_of_namespaces():
     space = make_namespace(annotations=noted("2", "0.125", "0.25"))
     running = released_job("runs", ["n"] * 2, bound=1, memory="50Gi")
     snapshot = snapshot_of(NODE, space, *running, *queued_job("waits", 9))
-    cycle = queue_pass(snapshot, QueueState(), Reading(100, 100), ON)
-    (entry,) = namespaces(Session(snapshot, Reading(100, 100), ON), cycle, acting=True).entries
+    outcome = queue_pass(snapshot, QueueState(), Reading(100, 100), ON)
+    (entry,) = namespaces(Session(snapshot, Reading(100, 100), ON), outcome, acting=True).entries
     assert (entry.waiting, entry.running, entry.share) == (1, 1, 1.0)
     assert entry.held == {"cpu": 2000, "memory": 100 * 2**30, "pods": 2}
     assert (entry.weight, entry.guaranteed_share, entry.limit) == (2.0, 0.125, 0.375)

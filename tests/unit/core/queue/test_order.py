@@ -95,8 +95,8 @@ def test_the_key_is_made_of_class_user_and_requests():
 def test_the_read_api_shows_the_key_of_the_order_beside_v(order):
     params = CoreParameters(order=order)
     snapshot = snapshot_of(*QUEUE[1:])  # without a node, so that all wait
-    cycle = queue_pass(snapshot, QueueState(), Reading(10, 10), params)
-    answer = lists.queue(Session(snapshot, Reading(10, 10), params), cycle, acting=True)
+    outcome = queue_pass(snapshot, QueueState(), Reading(10, 10), params)
+    answer = lists.queue(Session(snapshot, Reading(10, 10), params), outcome, acting=True)
     shown = {entry.job: entry.weight for entry in answer.entries}
     assert {entry.job: round(entry.v) for entry in answer.entries} == V
     if order is not Order.WEIGHTING:

@@ -34,26 +34,26 @@ PARAMS = CoreParameters()
 NODES = [make_node("a", cpu="4"), make_node("b", cpu="4")]
 
 
-def run(*entities, memory=None, at=100.0, params=PARAMS):
+def run(*entities, state=None, at=100.0, params=PARAMS):
     snapshot = snapshot_of(*entities)
-    return queue_pass(snapshot, memory or QueueState(), Reading(at, at), params)
+    return queue_pass(snapshot, state or QueueState(), Reading(at, at), params)
 
 
-def of_kind(cycle, kind):
-    return [c for c in cycle.commands if isinstance(c, kind)]
+def of_kind(outcome, kind):
+    return [c for c in outcome.commands if isinstance(c, kind)]
 
 
-def released(cycle):
-    return [gang.job.rpartition("/")[2] for gang in of_kind(cycle, ReleaseGang)]
+def released(outcome):
+    return [gang.job.rpartition("/")[2] for gang in of_kind(outcome, ReleaseGang)]
 
 
-def reasons(cycle):
-    return {entry.job.name: entry.reason for entry in cycle.entries}
+def reasons(outcome):
+    return {entry.job.name: entry.reason for entry in outcome.entries}
 
 
 def test_a_gang_that_fits_is_released_as_a_whole():
-    cycle = run(NODES, queued_job("j", 4))
-    (gang,) = of_kind(cycle, ReleaseGang)
+    outcome = run(NODES, queued_job("j", 4))
+    (gang,) = of_kind(outcome, ReleaseGang)
     assert len(gang.pods) == 4
     assert {pod.node for pod in gang.pods} == {"a"}
     assert {pod.plan for pod in gang.pods} == {gang.pods[0].plan}
@@ -61,14 +61,14 @@ def test_a_gang_that_fits_is_released_as_a_whole():
 
 
 def test_nothing_of_a_gang_that_does_not_fit_is_released():
-    cycle = run(NODES, queued_job("j", 9))
-    assert released(cycle) == []
-    assert reasons(cycle)["j"] in {Reason.GANG_DOES_NOT_FIT, Reason.FRAGMENTED}
+    outcome = run(NODES, queued_job("j", 9))
+    assert released(outcome) == []
+    assert reasons(outcome)["j"] in {Reason.GANG_DOES_NOT_FIT, Reason.FRAGMENTED}
 
 
 def test_nodes_used_by_one_job_are_not_free_for_the_next():
-    cycle = run(NODES, queued_job("one", 5), queued_job("two", 4, created_at=1.0))
-    assert len(released(cycle)) == 1
+    outcome = run(NODES, queued_job("one", 5), queued_job("two", 4, created_at=1.0))
+    assert len(released(outcome)) == 1
 
 
 def test_as_many_as_fit_are_released_if_the_gang_needs_no_more():
@@ -119,15 +119,15 @@ WAITING = {
 
 @pytest.mark.parametrize(("entities", "want"), WAITING.values(), ids=WAITING.keys())
 def test_a_waiting_job_has_a_reason_and_delays_no_other(entities, want):
-    cycle = run(NODES, entities, queued_job("other", 2))
-    assert reasons(cycle)["j"] == want
-    assert released(cycle) == ["other"]
+    outcome = run(NODES, entities, queued_job("other", 2))
+    assert reasons(outcome)["j"] == want
+    assert released(outcome) == ["other"]
 
 
-def on_owners(cycle):
+def on_owners(outcome):
     """Events about the jobs themselves, not about pods of a gang."""
-    jobs = {entry.job.about.uid for entry in cycle.entries}
-    return [event for event in of_kind(cycle, EmitEvent) if event.about.uid in jobs]
+    jobs = {entry.job.about.uid for entry in outcome.entries}
+    return [event for event in of_kind(outcome, EmitEvent) if event.about.uid in jobs]
 
 
 def test_a_reason_is_written_once_as_event_and_condition():
@@ -137,15 +137,15 @@ def test_a_reason_is_written_once_as_event_and_condition():
     conditions = of_kind(first, SetQueuedCondition)
     assert len(conditions) == 9
     reported = [gang[0], *(replace(p, queued_reason=conditions[0].reason.value) for p in gang[1:])]
-    again = run(NODES, reported, memory=first.state)
+    again = run(NODES, reported, state=first.state)
     assert of_kind(again, EmitEvent) == of_kind(again, SetQueuedCondition) == []
 
 
 def test_a_young_job_gets_an_event_only_if_a_person_must_act():
     young = queued_job("young", 9, created_at=99.0)
     assert of_kind(run(NODES, young), EmitEvent) == []
-    cycle = run(NODES, young)
-    later = run(NODES, young, memory=cycle.state, at=103.0)
+    outcome = run(NODES, young)
+    later = run(NODES, young, state=outcome.state, at=103.0)
     assert [e.reason for e in on_owners(later)] == [Reason.GANG_DOES_NOT_FIT]
     wrong = make_gang("w", workers=2, gated=True, created_at=99.0)
     assert [e.reason for e in on_owners(run(NODES, wrong))] == [Reason.GANG_SIZE_UNKNOWN]
@@ -189,20 +189,20 @@ def test_user_priority_comes_from_namespace_or_quota():
 
 def test_an_invalid_user_priority_is_reported_once_and_delays_no_job():
     namespace = make_namespace(annotations={labels.USER_PRIORITY: "high"})
-    cycle = run(NODES, queued_job("j", 2), namespace)
-    assert released(cycle) == ["j"]
-    (event,) = on_owners(cycle)
+    outcome = run(NODES, queued_job("j", 2), namespace)
+    assert released(outcome) == ["j"]
+    (event,) = on_owners(outcome)
     assert (event.reason, event.warning) == ("AnnotationIgnored", True)
     assert "shuntyard.io/user-priority" in event.message
-    again = run(NODES, queued_job("j", 9), namespace, memory=cycle.state)
+    again = run(NODES, queued_job("j", 9), namespace, state=outcome.state)
     assert [e.reason for e in on_owners(again)] == ["GangDoesNotFit"]
 
 
 def test_a_reservation_whose_node_is_gone_moves_to_a_pinned_one():
     job = released_job("j", ["gone"], shape=None)
     pod = replace(job[1], shape=replace(job[1].shape, affinity=pinned_to("gone", "b")))
-    cycle = run(NODES, job[0], pod)
-    (move,) = of_kind(cycle, RewriteReservation)
+    outcome = run(NODES, job[0], pod)
+    (move,) = of_kind(outcome, RewriteReservation)
     assert (move.pod, move.node, move.resource_version) == (pod.key, "b", "1")
 
 
@@ -218,7 +218,7 @@ def test_a_reservation_leaves_a_node_that_was_not_offered():
     job = released_job("j", ["a"])
     pod = replace(job[1], shape=replace(job[1].shape, affinity=pinned_to("a", "b")))
     (move,) = of_kind(
-        run(NODES, job[0], pod, memory=refuse(QueueState(), [(pod.uid, "a")])), RewriteReservation
+        run(NODES, job[0], pod, state=refuse(QueueState(), [(pod.uid, "a")])), RewriteReservation
     )
     assert move.node == "b"
 
@@ -229,18 +229,18 @@ def test_a_lost_pin_is_given_time_then_the_pod_is_deleted():
     first = run(NODES, job[0], pod, at=100.0)
     assert of_kind(first, DeletePod) == []
     assert first.wake_after_seconds == PARAMS.pin_lost_seconds
-    later = run(NODES, job[0], pod, memory=first.state, at=100.0 + PARAMS.pin_lost_seconds)
+    later = run(NODES, job[0], pod, state=first.state, at=100.0 + PARAMS.pin_lost_seconds)
     (deletion,) = of_kind(later, DeletePod)
     assert (deletion.uid, deletion.cause, deletion.bare) == (pod.uid, "pin-lost", False)
     assert later.state.backoff["default/job/j"] == Backoff(130.0 + PARAMS.backoff_seconds, 1)
 
 
 def test_a_job_that_gave_its_reservations_back_waits():
-    memory = QueueState(backoff={"default/job/j": Backoff(until=110.0, strikes=1)})
-    cycle = run(NODES, queued_job("j", 2), memory=memory, at=100.0)
-    assert reasons(cycle)["j"] == Reason.BACKING_OFF
-    assert cycle.wake_after_seconds == 10.0
-    assert released(run(NODES, queued_job("j", 2), memory=cycle.state, at=110.0)) == ["j"]
+    state = QueueState(backoff={"default/job/j": Backoff(until=110.0, strikes=1)})
+    outcome = run(NODES, queued_job("j", 2), state=state, at=100.0)
+    assert reasons(outcome)["j"] == Reason.BACKING_OFF
+    assert outcome.wake_after_seconds == 10.0
+    assert released(run(NODES, queued_job("j", 2), state=outcome.state, at=110.0)) == ["j"]
 
 
 def broken(size=4):
@@ -255,71 +255,71 @@ def test_a_broken_burst_is_dissolved_when_its_members_cannot_be_reserved():
     begun = run(NODES, job, at=100.0)
     assert of_kind(begun, DeletePod) == []
     patience = PARAMS.bind_burst_seconds
-    partial = run(*entities, memory=begun.state, at=101.0)
+    partial = run(*entities, state=begun.state, at=101.0)
     assert of_kind(partial, DeletePod) == []
-    cycle = run(*entities, memory=partial.state, at=101.0 + patience)
-    assert [c.cause for c in of_kind(cycle, DeletePod)] == ["partial-gang"] * 2
-    assert cycle.state.backoff["default/job/j"].strikes == 1
+    outcome = run(*entities, state=partial.state, at=101.0 + patience)
+    assert [c.cause for c in of_kind(outcome, DeletePod)] == ["partial-gang"] * 2
+    assert outcome.state.backoff["default/job/j"].strikes == 1
 
 
 def test_a_burst_that_goes_on_is_not_broken_however_long_it_takes():
-    memory, rest = None, PARAMS.bind_burst_seconds + PARAMS.pin_lost_seconds
+    state, rest = None, PARAMS.bind_burst_seconds + PARAMS.pin_lost_seconds
     for bound in (1, 2, 3):
         job = released_job("j", ["a", "a", "b", "b"], bound=bound)
-        cycle = run(NODES, job, memory=memory, at=(rest - 1) * bound)
-        assert of_kind(cycle, DeletePod) == []
-        memory = cycle.state
-    cycle = run(NODES, job, memory=memory, at=(rest - 1) * 3 + rest)
-    assert len(of_kind(cycle, DeletePod)) == 4
+        outcome = run(NODES, job, state=state, at=(rest - 1) * bound)
+        assert of_kind(outcome, DeletePod) == []
+        state = outcome.state
+    outcome = run(NODES, job, state=state, at=(rest - 1) * 3 + rest)
+    assert len(of_kind(outcome, DeletePod)) == 4
 
 
 def test_a_member_that_is_bound_a_second_time_is_no_progress():
-    memory, rest = None, PARAMS.bind_burst_seconds + PARAMS.pin_lost_seconds
+    state, rest = None, PARAMS.bind_burst_seconds + PARAMS.pin_lost_seconds
     deleted = []
     for turn, bound in enumerate((2, 1, 2, 1, 2)):
         job = released_job("j", ["a", "a", "b", "b"], bound=bound)
-        cycle = run(NODES, job, memory=memory, at=turn * rest / 4)
-        deleted += of_kind(cycle, DeletePod)
-        memory = cycle.state
+        outcome = run(NODES, job, state=state, at=turn * rest / 4)
+        deleted += of_kind(outcome, DeletePod)
+        state = outcome.state
     assert deleted
 
 
 def test_a_broken_burst_is_completed_when_its_members_can_be_reserved():
     job = broken()
     owner, new = job[0], [make_pod(f"j-new-{i}", owner=job[0], gated=True) for i in range(2)]
-    memory = QueueState(known=frozenset({"default/job/j"}), partial_since={"default/job/j": 0.0})
-    cycle = run(NODES, owner, job[1:], new, memory=memory, at=100.0)
-    assert of_kind(cycle, DeletePod) == []
-    (gang,) = of_kind(cycle, ReleaseGang)
+    state = QueueState(known=frozenset({"default/job/j"}), partial_since={"default/job/j": 0.0})
+    outcome = run(NODES, owner, job[1:], new, state=state, at=100.0)
+    assert of_kind(outcome, DeletePod) == []
+    (gang,) = of_kind(outcome, ReleaseGang)
     assert len(gang.pods) == 2
 
 
 def test_a_gang_that_was_whole_keeps_its_members_when_it_loses_one():
     store = store_of(NODES, released_job("j", ["a", "a", "b"], bound=3))
-    cycle = queue_pass(store.snapshot(), QueueState(), Reading(0, 0), PARAMS)
+    outcome = queue_pass(store.snapshot(), QueueState(), Reading(0, 0), PARAMS)
     lost = released_job("j", ["a", "a", "b"], bound=3)[3]
     store.apply(Delete("Pod", lost.key, lost.uid))
     store.apply(Upsert(make_pod("j-new", owner=make_owner("j", size=3), gated=True, cpu="64")))
     for at in (100.0, 1000.0):
-        cycle = queue_pass(store.snapshot(), cycle.state, Reading(at, at), PARAMS)
-        assert of_kind(cycle, DeletePod) == []
+        outcome = queue_pass(store.snapshot(), outcome.state, Reading(at, at), PARAMS)
+        assert of_kind(outcome, DeletePod) == []
 
 
 def test_after_a_restart_a_gang_with_bound_and_reserved_members_of_one_plan_is_partial():
     job = released_job("j", ["a", "a", "b"], bound=1)
-    cycle = run(NODES, job)
-    assert "default/job/j" in cycle.state.partial_since
-    assert of_kind(cycle, DeletePod) == []
+    outcome = run(NODES, job)
+    assert "default/job/j" in outcome.state.partial_since
+    assert of_kind(outcome, DeletePod) == []
 
 
 def test_a_member_refused_by_the_kubelet_was_never_placed():
     job = released_job("j", ["a", "a", "b"], bound=3)
     failed = replace(job[3], phase="Failed", phase_reason="OutOfcpu")
     new = make_pod("j-new", owner=job[0], gated=True, cpu="64")
-    memory = QueueState(known=frozenset({"default/job/j"}), complete=frozenset({"default/job/j"}))
-    cycle = run(NODES, job[:3], failed, new, memory=memory)
-    assert "default/job/j" in cycle.state.partial_since
-    later = run(NODES, job[:3], failed, new, memory=cycle.state, at=200.0)
+    state = QueueState(known=frozenset({"default/job/j"}), complete=frozenset({"default/job/j"}))
+    outcome = run(NODES, job[:3], failed, new, state=state)
+    assert "default/job/j" in outcome.state.partial_since
+    later = run(NODES, job[:3], failed, new, state=outcome.state, at=200.0)
     assert {c.uid for c in of_kind(later, DeletePod)} == {p.uid for p in job[1:3]}
 
 
@@ -331,7 +331,7 @@ def test_half_released_members_are_given_back_if_the_rest_never_fits():
     first = run(NODES, owner, reserved, rest, blocker, at=0.0)
     assert released(first) == []
     later = run(
-        NODES, owner, reserved, rest, blocker, memory=first.state, at=PARAMS.bind_burst_seconds
+        NODES, owner, reserved, rest, blocker, state=first.state, at=PARAMS.bind_burst_seconds
     )
     assert {c.uid for c in of_kind(later, DeletePod)} == {p.uid for p in reserved}
 
@@ -370,7 +370,7 @@ def test_a_reservation_taken_in_flight_is_not_given_twice():
 def test_pods_of_a_deleted_job_do_not_count_for_a_new_job_of_its_name():
     old = make_owner("j", uid="old", size=4)
     done = [make_pod(f"j-old-{i}", owner=old, node="a", phase="Succeeded") for i in range(4)]
-    cycle = run(NODES, done, queued_job("j", 9))
-    assert released(cycle) == []
-    assert reasons(cycle)["j"] == Reason.GANG_DOES_NOT_FIT
+    outcome = run(NODES, done, queued_job("j", 9))
+    assert released(outcome) == []
+    assert reasons(outcome)["j"] == Reason.GANG_DOES_NOT_FIT
     assert released(run(NODES, done, queued_job("j", 4))) == ["j"]

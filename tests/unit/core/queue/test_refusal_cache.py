@@ -56,7 +56,7 @@ def test_refusals_belong_to_one_table_and_one_set_of_parameters() -> None:
 
 
 def test_a_refusal_is_dropped_with_its_job() -> None:
-    """On a room that stays for days a tenant makes and deletes pods of new kinds (defect A6)."""
+    """On a table that stays for days a tenant makes and deletes pods of new kinds (defect A6)."""
     refusals, room, params = Refusals(), object(), object()
     kept = [Demand(number) for number in range(3)]
     for asked_for in kept:

@@ -1,4 +1,4 @@
-"""What tells a released pod from a direct one (defect E4), and who holds room (defect A5)."""
+"""Released pods and direct pods (defect E4), and pods that have reservations (defect A5)."""
 
 import pytest
 
@@ -93,9 +93,9 @@ def test_a_gang_with_foreign_gates_gets_no_reservations():
     owner = make_owner("j", size=2)
     pods = [gated_by("example.com/mine", name=f"j-{i}", owner=owner) for i in range(2)]
     snapshot = snapshot_of(make_node("n1", cpu="4"), owner, *pods)
-    cycle = queue_pass(snapshot, QueueState(), Reading(100, 100), CoreParameters())
-    assert [c for c in cycle.commands if isinstance(c, ReleaseGang)] == []
-    assert [entry.reason.value for entry in cycle.entries] == ["AdmissionGated"]
+    outcome = queue_pass(snapshot, QueueState(), Reading(100, 100), CoreParameters())
+    assert [c for c in outcome.commands if isinstance(c, ReleaseGang)] == []
+    assert [entry.reason.value for entry in outcome.entries] == ["AdmissionGated"]
 
 
 def _fields(pod):

@@ -57,14 +57,14 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 
 def looks_between_pauses(looks: list[object], *entities: Pod) -> tuple[decision.QueueOutcome, int]:
-    """Return what a cycle in steps decides, and how many looks there were from pause to pause."""
+    """Return the outcome of a pass in steps, and the most classes computed between two pauses."""
     steps = QUEUE.steps(
         Session(snapshot_of(*NODES, *entities), NOW, PARAMS), QueueState(), QueueTrigger()
     )
     most, before = 0, 0
-    while isinstance(cycle := further(steps), Paused):
+    while isinstance(outcome := further(steps), Paused):
         most, before = max(most, len(looks) - before), len(looks)
-    return cycle, max(most, len(looks) - before)
+    return outcome, max(most, len(looks) - before)
 
 
 CASES = {
@@ -78,12 +78,12 @@ def test_at_most_one_class_is_computed_between_two_pauses(looks, entities) -> No
     """The event loop waits for one look at all nodes, not for all of them (defect A6)."""
     _, most = looks_between_pauses(looks, *entities)
     assert most == 1
-    assert len(looks) == len(entities)  # each class is looked at once in the whole cycle
+    assert len(looks) == len(entities)  # each class is computed once in the whole pass
 
 
 @pytest.mark.parametrize("entities", CASES.values(), ids=CASES)
 def test_pauses_change_nothing_and_every_job_has_its_turn(looks, entities) -> None:
-    """Order, reasons and commands are those of a cycle without pauses (defect A6)."""
+    """Order, reasons and commands are those of a pass without pauses (defect A6)."""
     in_steps, _ = looks_between_pauses(looks, *entities)
     at_once = queue_pass(snapshot_of(*NODES, *entities), QueueState(), NOW, PARAMS)
     assert in_steps == at_once

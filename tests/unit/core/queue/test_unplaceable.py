@@ -19,8 +19,8 @@ FULL = released_job("full", ["a", "b"], bound=2, cpu="3")
 
 
 def shown(*entities, params=PARAMS, at=60.0):
-    cycle = queue_pass(snapshot_of(*entities), QueueState(), Reading(at, at), params)
-    return [command for command in cycle.commands if isinstance(command, OpenGate)]
+    outcome = queue_pass(snapshot_of(*entities), QueueState(), Reading(at, at), params)
+    return [command for command in outcome.commands if isinstance(command, OpenGate)]
 
 
 SHOWN = {
@@ -69,8 +69,8 @@ def test_a_gate_stays_for_a_while_and_by_default_for_ever():
 
 def test_the_owner_gets_events():
     snapshot = snapshot_of(NODES, SHOWN["a pod is larger than any node"])
-    cycle = queue_pass(snapshot, QueueState(), Reading(60, 60), PARAMS)
-    events = [c for c in cycle.commands if isinstance(c, EmitEvent) and c.about.kind != "Pod"]
+    outcome = queue_pass(snapshot, QueueState(), Reading(60, 60), PARAMS)
+    events = [c for c in outcome.commands if isinstance(c, EmitEvent) and c.about.kind != "Pod"]
     assert len({event.action for event in events}) == 2  # neither takes the other's place in line
     reasons = [event.reason for event in events]
     assert reasons == ["GateRemoved", "NoSuchNode"]
@@ -78,17 +78,17 @@ def test_the_owner_gets_events():
 
 def test_without_the_gate_it_has_no_reservations_until_there_are_nodes_for_all_of_it():
     store = store_of(NODES, SHOWN["the gang is larger than the cluster"])
-    memory, at = QueueState(), 60.0
+    state, at = QueueState(), 60.0
     for _ in range(3):
-        cycle = queue_pass(store.snapshot(), memory, Reading(at, at), PARAMS)
-        assert [c for c in cycle.commands if isinstance(c, ReleaseGang)] == []
-        for command in cycle.commands:
+        outcome = queue_pass(store.snapshot(), state, Reading(at, at), PARAMS)
+        assert [c for c in outcome.commands if isinstance(c, ReleaseGang)] == []
+        for command in outcome.commands:
             if isinstance(command, OpenGate):
                 pods = store.snapshot().pods
                 for key, _ in command.pods:
                     store.apply(Upsert(replace(pods[key], gates=())))
-        memory, at = cycle.state, at + 31.0
+        state, at = outcome.state, at + 31.0
     store.apply(Upsert(make_node("c", cpu="1")))
-    cycle = queue_pass(store.snapshot(), memory, Reading(at, at), PARAMS)
-    (gang,) = [c for c in cycle.commands if isinstance(c, ReleaseGang)]
+    outcome = queue_pass(store.snapshot(), state, Reading(at, at), PARAMS)
+    (gang,) = [c for c in outcome.commands if isinstance(c, ReleaseGang)]
     assert [pod.direct for pod in gang.pods] == [True] * 9

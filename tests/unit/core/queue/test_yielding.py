@@ -22,14 +22,14 @@ VICTIM = running("v", ["a"] * 4, workers="1..4")
 LEAVING = changing(VICTIM, 2, starts=STARTER)
 
 
-def cycle(*entities, now=NOW, memory=None, params=None):
+def run_pass(*entities, now=NOW, state=None, params=None):
     snapshot = snapshot_of(NODE, *entities)
     reading = Reading(now, now)
-    return queue_pass(snapshot, memory or QueueState(), reading, params or CoreParameters())
+    return queue_pass(snapshot, state or QueueState(), reading, params or CoreParameters())
 
 
-def reasons(found):
-    return {entry.job.name: entry.reason for entry in found.entries}
+def reasons(outcome):
+    return {entry.job.name: entry.reason for entry in outcome.entries}
 
 
 def without(entities, *indices):
@@ -40,20 +40,20 @@ S, SMALL = waiting("s", 2, at=50.0), waiting("x", 1, at=10.0)
 
 
 def test_the_starter_is_first_and_holds_the_room_that_is_being_freed() -> None:
-    found = cycle(LEAVING, S, SMALL)
-    assert reasons(found) == {"s": Reason.AWAITING_ROOM, "x": Reason.GANG_DOES_NOT_FIT}
-    assert found.entries[0].job.key == found.backfill_head.job == STARTER
-    assert found.backfill_head.starts_at == NOW
+    outcome = run_pass(LEAVING, S, SMALL)
+    assert reasons(outcome) == {"s": Reason.AWAITING_ROOM, "x": Reason.GANG_DOES_NOT_FIT}
+    assert outcome.entries[0].job.key == outcome.backfill_head.job == STARTER
+    assert outcome.backfill_head.starts_at == NOW
 
 
 def test_no_job_takes_a_part_of_the_freed_room() -> None:
-    found = cycle(without(LEAVING, 3), S, SMALL)
-    assert reasons(found) == {"s": Reason.AWAITING_ROOM, "x": Reason.BEHIND_RESERVATION}
+    outcome = run_pass(without(LEAVING, 3), S, SMALL)
+    assert reasons(outcome) == {"s": Reason.AWAITING_ROOM, "x": Reason.BEHIND_RESERVATION}
 
 
 def test_it_starts_as_soon_as_it_fits_before_all_others() -> None:
-    found = cycle(without(LEAVING, 2, 3), SMALL, S)
-    assert reasons(found) == {"s": Reason.RELEASING, "x": Reason.GANG_DOES_NOT_FIT}
+    outcome = run_pass(without(LEAVING, 2, 3), SMALL, S)
+    assert reasons(outcome) == {"s": Reason.RELEASING, "x": Reason.GANG_DOES_NOT_FIT}
 
 
 RECORDS = {
@@ -84,9 +84,9 @@ def test_the_starter_that_was_first_is_first() -> None:
 
 def test_a_starter_that_never_fits_delays_no_job() -> None:
     huge = waiting("s", 9, at=50.0)
-    found = cycle(without(LEAVING, 3), huge, SMALL)
-    assert reasons(found) == {"x": Reason.RELEASING, "s": Reason.GANG_DOES_NOT_FIT}
-    assert found.backfill_head is None
+    outcome = run_pass(without(LEAVING, 3), huge, SMALL)
+    assert reasons(outcome) == {"x": Reason.RELEASING, "s": Reason.GANG_DOES_NOT_FIT}
+    assert outcome.backfill_head is None
 
 
 def grown():
@@ -95,26 +95,26 @@ def grown():
 
 
 def test_workers_that_their_job_can_do_without_come_after_whole_jobs() -> None:
-    found = cycle(grown(), waiting("late", 2, at=900.0))
-    assert reasons(found) == {"late": Reason.RELEASING, "v": Reason.GANG_DOES_NOT_FIT}
-    assert [entry.job.name for entry in found.entries] == ["late", "v"]
+    outcome = run_pass(grown(), waiting("late", 2, at=900.0))
+    assert reasons(outcome) == {"late": Reason.RELEASING, "v": Reason.GANG_DOES_NOT_FIT}
+    assert [entry.job.name for entry in outcome.entries] == ["late", "v"]
 
 
 def test_such_workers_take_what_is_left() -> None:
-    found = cycle(grown(), waiting("late", 1, at=900.0))
-    assert reasons(found) == {"late": Reason.RELEASING, "v": Reason.RELEASING}
+    outcome = run_pass(grown(), waiting("late", 1, at=900.0))
+    assert reasons(outcome) == {"late": Reason.RELEASING, "v": Reason.RELEASING}
 
 
 def test_their_maximum_wait_is_never_over() -> None:
     a_day = 86400.0
-    found = cycle(grown(), waiting("late", 2, at=a_day), now=a_day + 1000.0)
-    assert reasons(found) == {"late": Reason.RELEASING, "v": Reason.GANG_DOES_NOT_FIT}
+    outcome = run_pass(grown(), waiting("late", 2, at=a_day), now=a_day + 1000.0)
+    assert reasons(outcome) == {"late": Reason.RELEASING, "v": Reason.GANG_DOES_NOT_FIT}
 
 
 def test_a_job_that_lacks_workers_of_its_gang_does_not_come_after_others() -> None:
     owner, *pods = running("v", ["a"], workers="3..4", at=1.0)
     owner = replace(owner, size=3, counts=(replace(owner.counts[0], count=3),))
     lost = [owner, *pods, *more_workers(owner, [1, 2], created_at=1.0)]
-    memory = QueueState(known=frozenset({key_of("v")}), complete=frozenset({key_of("v")}))
-    found = cycle(lost, waiting("late", 2, at=900.0), memory=memory)
-    assert reasons(found)["v"] is Reason.RELEASING
+    state = QueueState(known=frozenset({key_of("v")}), complete=frozenset({key_of("v")}))
+    outcome = run_pass(lost, waiting("late", 2, at=900.0), state=state)
+    assert reasons(outcome)["v"] is Reason.RELEASING

@@ -177,8 +177,8 @@ def test_placeholders_of_absent_members_are_overdue():
     assert direct_gangs.overdue(store.snapshot(), 20.0, PARAMS) == (KEY,)
 
 
-def cycle(store, memory=None, at=100.0):
-    return queue_pass(store.snapshot(), memory or QueueState(), Reading(at, at), PARAMS)
+def run_pass(store, state=None, at=100.0):
+    return queue_pass(store.snapshot(), state or QueueState(), Reading(at, at), PARAMS)
 
 
 def of_kind(found, kind):
@@ -187,24 +187,24 @@ def of_kind(found, kind):
 
 def test_a_gang_that_was_turned_away_is_released_by_annotations_alone():
     store = store_of(NODES, members(4))
-    (gang,) = of_kind(cycle(store, turn_away(QueueState(), [KEY])), ReleaseGang)
+    (gang,) = of_kind(run_pass(store, turn_away(QueueState(), [KEY])), ReleaseGang)
     assert {(p.direct, p.terms, p.node, p.plan_size) for p in gang.pods} == {(True, None, "a", 4)}
 
 
 def test_a_gang_that_filter_has_not_been_asked_about_is_left_to_it():
     known = QueueState(known=frozenset({"default/job/other"}))
-    assert cycle(store_of(NODES, members(4, created_at=99.0)), known).entries == ()
+    assert run_pass(store_of(NODES, members(4, created_at=99.0)), known).entries == ()
     old = members(4, created_at=100.0 - scheduling_pass.UNASKED_SECONDS)
-    assert len(cycle(store_of(NODES, old), known).entries) == 1
+    assert len(run_pass(store_of(NODES, old), known).entries) == 1
 
 
 def test_a_gang_whose_reservations_are_kept_does_not_stand_in_the_queue():
     gang = members(4, count=2)
     store = store_of(NODES, gang)
     ask(store, gang[1])
-    found = cycle(store, turn_away(QueueState(), [KEY]), at=10.0)
+    found = run_pass(store, turn_away(QueueState(), [KEY]), at=10.0)
     assert (found.entries, found.commands) == ((), ())
-    later = cycle(store, found.state, at=10.0 + PARAMS.bind_burst_seconds)
+    later = run_pass(store, found.state, at=10.0 + PARAMS.bind_burst_seconds)
     assert later.commands == ()
 
 
@@ -212,11 +212,11 @@ def test_members_whose_others_never_came_give_their_reservations_back():
     gang = members(4, count=2)
     store = store_of(NODES, gang)
     ask(store, gang[1])
-    first = cycle(store, at=10.0)
+    first = run_pass(store, at=10.0)
     store.drop_placeholders(KEY)
-    second = cycle(store, first.state, at=50.0)
+    second = run_pass(store, first.state, at=50.0)
     assert second.commands == ()
-    third = cycle(store, second.state, at=50.0 + PARAMS.bind_burst_seconds)
+    third = run_pass(store, second.state, at=50.0 + PARAMS.bind_burst_seconds)
     assert [(c.uid, c.annotated) for c in of_kind(third, ClearReservation)] == [
         (pod.uid, False) for pod in gang[1:]
     ]
@@ -229,7 +229,7 @@ def test_a_promised_reservation_whose_node_is_gone_is_written_down_elsewhere():
     store = store_of(NODES, gang)
     ask(store, gang[1])
     store.apply(Delete("Node", "a"))
-    moves = of_kind(cycle(store), RewriteReservation)
+    moves = of_kind(run_pass(store), RewriteReservation)
     assert {(move.node, move.direct, move.plan_size) for move in moves} == {("b", True, 2)}
 
 
@@ -237,14 +237,14 @@ def test_a_direct_reservation_that_fits_nowhere_is_taken_back_and_the_pod_is_lef
     store = store_of(
         NODES, members(1, reservation="gone", plan="p", annotations={labels.DIRECT: "true"})
     )
-    first = cycle(store)
-    later = cycle(store, first.state, at=100.0 + PARAMS.pin_lost_seconds)
+    first = run_pass(store)
+    later = run_pass(store, first.state, at=100.0 + PARAMS.pin_lost_seconds)
     assert of_kind(later, RewriteReservation) != [] or of_kind(later, ClearReservation) != []
     full = [make_pod(f"x-{n}", node=n, cpu="4", scheduler_name="other") for n in NAMES]
     for pod in full:
         store.apply(Upsert(pod))
-    first = cycle(store)
-    later = cycle(store, first.state, at=100.0 + PARAMS.pin_lost_seconds)
+    first = run_pass(store)
+    later = run_pass(store, first.state, at=100.0 + PARAMS.pin_lost_seconds)
     (taken,) = of_kind(later, ClearReservation)
     assert taken.annotated
     assert of_kind(later, DeletePod) == []
@@ -312,9 +312,9 @@ def test_in_tree_members_are_bound_as_they_come_and_never_mended():
     assert binding.objection(snapshot, pods[1].key, pods[1].uid, "a", PARAMS) is None
     burst = binding.burst(snapshot, pods[1], [p.uid for p in pods[1:]], PARAMS)
     assert burst == binding.Burst((), (pods[1].uid, pods[2].uid))
-    first = cycle(store)
+    first = run_pass(store)
     assert first.entries == ()
-    assert cycle(store, first.state, at=1000.0).commands == ()
+    assert run_pass(store, first.state, at=1000.0).commands == ()
 
 
 WAITING = {
@@ -327,7 +327,7 @@ WAITING = {
 
 @pytest.mark.parametrize(("reason", "free"), WAITING.items())
 def test_a_gang_is_planned_at_once_only_while_no_job_lacks_room(reason, free):
-    found = cycle(store_of(NODES, queued_job("j", 2)))
+    found = run_pass(store_of(NODES, queued_job("j", 2)))
     entry = QueueEntry(found.entries[0].job, found.entries[0].value, reason, "")
     assert direct_gangs.no_job_lacks_room([entry]) is free
 
