@@ -11,7 +11,7 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
@@ -20,9 +20,8 @@ from aiohttp import web
 
 from agent.http.app import Page, create_runner
 from agent.loops.discover import Discovery
-from agent.loops.follow import Following
+from agent.loops.reading import Following, Sampling, Worker
 from agent.loops.report import ReporterServices, Reporting, ReportParameters
-from agent.loops.sample import Sampling
 from agent.metrics import AgentMetrics
 from agent.replicas.addresses import Addresses
 from agent.replicas.client import ExtenderClient
@@ -34,7 +33,6 @@ from agent.settings import NODE_VARIABLE, AgentSettings, ExtenderSection
 from agent.tailing.chunk import Limits, OpenFiles
 from agent.tracking.sources import NodeContext
 from agent.tracking.tracker import Tracker
-from agent.worker import Worker
 from shared import logs
 from shared import settings as settings_files
 from shared.clock import Clock
@@ -138,7 +136,7 @@ async def serve(
     async with contextlib.AsyncExitStack() as stack:
         session = await stack.enter_async_context(_session(settings.extender))
         workers = stack.enter_context(_workers())
-        parts = build(settings, machine, session, workers)
+        parts = Composition(settings, machine, session, workers).parts()
         await parts.runner.setup()
         stack.push_async_callback(parts.runner.cleanup)
         async with asyncio.TaskGroup() as loops:
@@ -158,62 +156,114 @@ async def serve(
                 task.cancel()
 
 
-def build(
-    settings: AgentSettings,
-    machine: NodeParts,
-    session: aiohttp.ClientSession,
-    workers: tuple[Worker, Worker],
-) -> Parts:
-    """Build all parts and connect them; nothing runs yet."""
-    clock, metrics, board = machine.clock, AgentMetrics(), Board()
-    health = Health(clock.monotonic)
-    beat = partial(_heartbeat, health, settings.health.loop_max_age_seconds)
-    rng = random.Random()  # noqa: S311 - jitter, nothing secret
-    extender = settings.extender
-    client = ExtenderClient(session, machine.credentials)
-    addresses = Addresses(extender.urls, extender.service, extender.port, extender.server_name)
-    files, samples = workers
-    following = Following(
-        Tracker(node_context(settings, machine.node), clock),
-        files, settings.following.hang_seconds, board, metrics, clock, beat("follow"),
-    )  # fmt: skip
-    pause_seconds = settings.sampling.interval_seconds
-    sampling = Sampling(
-        machine.samplers, samples, pause_seconds, board, clock, beat("sample", pause_seconds)
-    )
-    pause_seconds = settings.discovery.interval_seconds
-    discovery = Discovery(
-        client, addresses, machine.node, pause_seconds, board, following.wake.set, metrics,
-        beat("discover", 2 * pause_seconds + extender.timeout_seconds), rng,
-    )  # fmt: skip
-    services = ReporterServices(client, board, following.command, metrics, clock, rng)
-    params = _report_parameters(settings, machine.node)
-    reporting = Reporting(addresses, extender.resolve_seconds, params, services, beat("report"))
-    health.conditions = {"pods known": discovery.known, "reported": reporting.answered}
+class Composition:
+    """All parts of one process; each is built once, when it is first used."""
 
-    def prepare() -> None:
-        metrics.pods.places, metrics.pods.state = board.places or {}, board.state()
-        metrics.dropped_events.set(board.dropped())
+    def __init__(
+        self,
+        settings: AgentSettings,
+        machine: NodeParts,
+        session: aiohttp.ClientSession,
+        workers: tuple[Worker, Worker],
+    ) -> None:
+        self._settings = settings
+        self._machine = machine
+        self._client = ExtenderClient(session, machine.credentials)
+        self._files, self._samples = workers
+        self._metrics, self._board = AgentMetrics(), Board()
+        self._health = Health(machine.clock.monotonic)
+        self._rng = random.Random()  # noqa: S311 - jitter, nothing secret
 
-    connections = Connections("agent", most_connections(settings.api.most_connections))
-    runner = create_runner(health, Page(prepare, metrics.render), connections)
-    return Parts((reporting, discovery, following, sampling), runner, connections, board)
+    def parts(self) -> Parts:
+        """Return all parts, connected; nothing runs yet."""
+        settings, metrics, board = self._settings, self._metrics, self._board
+        following, sampling = self.following, self.sampling
+        discovery, reporting = self.discovery, self.reporting
+        conditions = {"pods known": discovery.known, "reported": reporting.answered}
+        self._health.conditions = conditions
 
+        def prepare() -> None:
+            metrics.pods.places, metrics.pods.state = board.places or {}, board.state()
+            metrics.dropped_events.set(board.dropped())
 
-def _heartbeat(
-    health: Health, max_age_seconds: float, name: str, pause_seconds: float = 0.0
-) -> Heartbeat:
-    """Return the heartbeat of a loop that pauses for ``pause_seconds``."""
-    return health.heartbeat(name, max_age_seconds + pause_seconds)
+        connections = Connections("agent", most_connections(settings.api.most_connections))
+        runner = create_runner(self._health, Page(prepare, metrics.render), connections)
+        return Parts((reporting, discovery, following, sampling), runner, connections, board)
 
+    @cached_property
+    def addresses(self) -> Addresses:
+        """Where the extender's replicas are."""
+        extender = self._settings.extender
+        return Addresses(extender.urls, extender.service, extender.port, extender.server_name)
 
-def _report_parameters(settings: AgentSettings, node: str) -> ReportParameters:
-    return ReportParameters(
-        node=node,
-        boot=uuid.uuid4().hex,
-        timeout_seconds=settings.extender.timeout_seconds,
-        **settings.report.model_dump(),
-    )
+    @cached_property
+    def following(self) -> Following:
+        """Reads the pods' files."""
+        return Following(
+            tracker=Tracker(node_context(self._settings, self._machine.node), self._machine.clock),
+            worker=self._files,
+            hang_seconds=self._settings.following.hang_seconds,
+            board=self._board,
+            metrics=self._metrics,
+            clock=self._machine.clock,
+            heartbeat=self._beat("follow"),
+        )
+
+    @cached_property
+    def sampling(self) -> Sampling:
+        """Samples the use of pods and node."""
+        interval_seconds = self._settings.sampling.interval_seconds
+        return Sampling(
+            samplers=self._machine.samplers,
+            worker=self._samples,
+            interval_seconds=interval_seconds,
+            board=self._board,
+            clock=self._machine.clock,
+            heartbeat=self._beat("sample", interval_seconds),
+        )
+
+    @cached_property
+    def discovery(self) -> Discovery:
+        """Asks the extender for the pods of this node."""
+        interval_seconds = self._settings.discovery.interval_seconds
+        timeout_seconds = self._settings.extender.timeout_seconds
+        return Discovery(
+            client=self._client,
+            addresses=self.addresses,
+            node=self._machine.node,
+            interval_seconds=interval_seconds,
+            board=self._board,
+            changed=self.following.wake.set,
+            metrics=self._metrics,
+            heartbeat=self._beat("discover", 2 * interval_seconds + timeout_seconds),
+            rng=self._rng,
+        )
+
+    @cached_property
+    def reporting(self) -> Reporting:
+        """Reports to the extender's replicas."""
+        extender = self._settings.extender
+        params = ReportParameters(
+            node=self._machine.node,
+            boot=uuid.uuid4().hex,
+            timeout_seconds=extender.timeout_seconds,
+            **self._settings.report.model_dump(),
+        )
+        services = ReporterServices(
+            client=self._client,
+            board=self._board,
+            commands=self.following.command,
+            metrics=self._metrics,
+            clock=self._machine.clock,
+            rng=self._rng,
+        )
+        resolve_seconds = extender.resolve_seconds
+        return Reporting(self.addresses, resolve_seconds, params, services, self._beat("report"))
+
+    def _beat(self, name: str, pause_seconds: float = 0.0) -> Heartbeat:
+        """Return the heartbeat of a loop that pauses for ``pause_seconds``."""
+        most_seconds = self._settings.health.loop_max_age_seconds
+        return self._health.heartbeat(name, most_seconds + pause_seconds)
 
 
 def node_context(settings: AgentSettings, node: str) -> NodeContext:

@@ -20,8 +20,7 @@ from shared.convergence.parameters import (
     PRESETS,
     ConvergenceParameters,
 )
-from shared.sections import HealthSection, LoggingSection
-from shared.settings import Part, Section, takes
+from shared.settings import HealthSection, LoggingSection, Part, Section, takes
 from shared.wire import MOST_EVENTS
 
 NODE_VARIABLE: Final = "NODE_NAME"

@@ -13,7 +13,7 @@ from cli.client import Way
 from cli.errors import UnansweredError
 from shared import api, labels
 from shared.explanation import Checked
-from shared.plain import plain
+from shared.terminal import plain
 
 MOST_VALUES: Final = 1_000_000
 """Of a manifest with all that its aliases repeat."""

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from shared.plain import plain
+from shared.terminal import plain
 
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _SHORT: Final = frozenset("bfnrt")

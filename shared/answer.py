@@ -1,4 +1,4 @@
-"""Common fields and headers of the read API."""
+"""Common fields, headers and entries of the read API."""
 
 from typing import Final
 
@@ -6,17 +6,19 @@ import msgspec
 from msgspec import Struct
 
 API_VERSION: Final = "shuntyard.io/read/v1"
-
 FORWARDED: Final = "Shuntyard-Forwarded"
 """Header of a request that a replica forwarded, or that is for this replica only."""
+
 
 PROXIED_AUTHORIZATION: Final = "Shuntyard-Authorization"
 """Header ``Bearer TOKEN`` for callers behind the API server's service proxy, which removes
 ``Authorization``. Only tokens for ``VIEWERS_AUDIENCE`` are accepted in it, so that no token with
 more rights is sent there."""
 
+
 VIEWERS_AUDIENCE: Final = "shuntyard-viewers"
 """Audience of the tokens in that header: they are valid for the read API only."""
+
 
 VIEWERS_ACCOUNT: Final = "shuntyard-viewer"
 """ServiceAccount in the extender's namespace, without rights: the Role ``shuntyard-viewer`` allows
@@ -44,3 +46,25 @@ class Listed(Response, frozen=True, kw_only=True):
     """
 
     more: str = msgspec.field(name="continue", default="")
+
+
+class EndEntry(Struct, frozen=True, kw_only=True):
+    """The expected end of a job.
+
+    Attributes:
+        at: When it is expected, seconds since the epoch; None if unknown.
+        why: Source of it (``status``, ``annotation``, ``history``, ``progress``), or why it is
+            unknown (``unstated``, ``overrun``); see docs/policies/reservation.md.
+        done_percent: How much of the training is done by the status of the job's own object, 0 to
+            100; None if that does not say.
+        said_at: When that was written, on the training's clock; None if it was not.
+        stale: It is too old, or about an earlier run of the job, and is ignored.
+        problem: What in it cannot be used; empty if all can.
+    """
+
+    at: float | None = None
+    why: str
+    done_percent: float | None = None
+    said_at: float | None = None
+    stale: bool = False
+    problem: str = ""

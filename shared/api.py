@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from shared.answer import API_VERSION as API_VERSION  # noqa: PLC0414 - found here by all
+from shared.answer import EndEntry
 from shared.answer import Listed as Listed  # noqa: PLC0414 - as above
 from shared.answer import Response as Response  # noqa: PLC0414 - as above
-from shared.ending import EndEntry
 from shared.explanation import Ahead, Bill, Change, Checked, Place, Shift, Tried
 from shared.ledgers import Declined, MigrationEntry, RescaleEntry, WorkersEntry
 from shared.pricing import AdmissionEntry, PricePart

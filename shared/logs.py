@@ -17,7 +17,7 @@ from typing import Any, Final, TextIO
 
 from typing_extensions import override
 
-from shared.plain import plain
+from shared.terminal import plain
 
 
 class Level(StrEnum):

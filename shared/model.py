@@ -9,8 +9,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from shared import devices, identity, owners, pod_cpu, pod_shape
-from shared.volumes import PersistentVolume, PersistentVolumeClaim
+from shared import claims, identity, owners, pod_cpu, pod_shape
+from shared.claims import PersistentVolume, PersistentVolumeClaim
 
 NodeName = identity.NodeName
 PodKey = identity.PodKey
@@ -24,7 +24,7 @@ Taint = pod_shape.Taint
 HostPort = pod_shape.HostPort
 PodShape = pod_shape.PodShape
 ContainerCpu = pod_cpu.ContainerCpu
-DeviceClass = devices.DeviceClass
+DeviceClass = claims.DeviceClass
 
 OwnerReference = owners.OwnerReference
 JobState = owners.JobState

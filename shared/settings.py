@@ -14,13 +14,17 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
 from shared.errors import SettingsError
+from shared.logs import Format, Level
 from shared.parameters import Declaration, declarations
 
 PREFIX: Final = "SHUNTYARD__"
 _UNKNOWN: Final = {"extra_forbidden", "unexpected_keyword_argument"}
 _NO_SECTION: Final = {"model_type", "dataclass_type"}
 
+
 Settings = TypeVar("Settings", bound=BaseModel)
+
+
 SectionType = TypeVar("SectionType", bound="Section")
 
 
@@ -31,6 +35,8 @@ class DataclassInstance(Protocol):
 
 
 Parameters = TypeVar("Parameters", bound=DataclassInstance)
+
+
 Path_ = tuple[str, ...]
 
 
@@ -252,3 +258,27 @@ def _known(model: type[BaseModel], path: Path_) -> list[str]:
     if dataclasses.is_dataclass(inner):
         return [field.name for field in dataclasses.fields(inner)]
     return list(inner.model_fields)
+
+
+class LoggingSection(Section):
+    """The log on standard error."""
+
+    level: Level = Field(
+        default=Level.INFO,
+        description="`info`: what changed; `warning`: trouble that mends itself; `error`: a "
+        "person must look; `debug`: every request.",
+    )
+    format: Format = Field(
+        default=Format.JSON, description="`json`: one object a line; `text`: for people."
+    )
+
+
+class HealthSection(Section):
+    """When the program counts as dead."""
+
+    loop_max_age_seconds: float = Field(
+        default=60.0,
+        ge=1,
+        le=3600,
+        description="A loop that gave no sign of life for longer makes `/livez` fail.",
+    )

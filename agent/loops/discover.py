@@ -24,7 +24,7 @@ JITTER_RATIO: Final = 0.2
 log = logging.getLogger(__name__)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Discovery:
     """See the module.
 

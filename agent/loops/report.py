@@ -55,7 +55,7 @@ class ReportParameters:
     timeout_seconds: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReporterServices:
     """Services that all reporters share."""
 

@@ -38,6 +38,7 @@ _EVENT_TIME, _EVENT_STEP, _EVENT_SUMMARY = 1, 2, 5
 _VALUE = 1
 _TAG, _SIMPLE, _TENSOR = 1, 2, 8
 _DTYPE, _SHAPE, _CONTENT, _FLOATS, _DOUBLES = 1, 2, 4, 5, 6
+_TENSOR_FIELDS: Final = (_DTYPE, _SHAPE, _CONTENT, _FLOATS, _DOUBLES)
 _SIZE = 1
 _OF_TYPE: Final = {1: (_FLOATS, _FLOAT), 2: (_DOUBLES, _DOUBLE)}
 _VALIDATION: Final = frozenset(("validation", "val", "valid", "eval", "test"))
@@ -213,7 +214,7 @@ def _scalar(data: int | bytes) -> list[tuple[str, float]]:
 
 def _element(data: bytes) -> float | None:
     """Return the only element of a tensor of floats; None if it has more or is of another type."""
-    fields_of_tensor = picked(data, _DTYPE, _SHAPE, _CONTENT, _FLOATS, _DOUBLES)
+    fields_of_tensor = picked(data, *_TENSOR_FIELDS)
     kind, shape = fields_of_tensor.get(_DTYPE), fields_of_tensor.get(_SHAPE, b"")
     if not isinstance(kind, int) or kind not in _OF_TYPE or not isinstance(shape, bytes):
         return None

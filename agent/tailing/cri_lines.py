@@ -116,7 +116,14 @@ class CriCutter:
         cut = self._streams[fields[1]].cut(content, _ANY)
         seen_at = moment(fields[0]) if cut.lines else None
         times = (seen_at,) * len(cut.lines)
-        return Cut(0, cut.lines, times, b"", cut.dropped_bytes, cut.dropped_lines)
+        return Cut(
+            consumed=0,
+            lines=cut.lines,
+            times=times,
+            data=b"",
+            dropped_bytes=cut.dropped_bytes,
+            dropped_lines=cut.dropped_lines,
+        )
 
     def _keep(self, piece: bytes) -> None:
         kept = self._kept + piece

@@ -249,7 +249,14 @@ class Sources:
 
 def path_variables(pod: PodPlace) -> PathVariables:
     """Return the variables of the pod's paths."""
-    return PathVariables(pod.namespace, pod.job, pod.name, pod.uid, pod.role, pod.index)
+    return PathVariables(
+        namespace=pod.namespace,
+        job=pod.job,
+        pod=pod.name,
+        uid=pod.uid,
+        role=pod.role,
+        index=pod.index,
+    )
 
 
 def _written_at(path: Path) -> float:

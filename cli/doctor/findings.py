@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from cli.views.table import Column, table
-from shared.plain import plain
+from shared.terminal import plain
 
 API_VERSION: Final = "shuntyard.io/v1alpha1"
 PAGE: Final = "docs/doctor.md"

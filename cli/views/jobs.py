@@ -5,9 +5,9 @@ from typing import Final
 from cli.views import admission
 from cli.views.amounts import duration
 from cli.views.table import NOTHING, Column, table
-from cli.views.terminal import sparkline
 from shared import api
-from shared.ending import EndEntry
+from shared.answer import EndEntry
+from shared.terminal import sparkline
 
 CURVE_WIDTH: Final = 16
 

@@ -1,13 +1,11 @@
-"""What the output can show, and a curve drawn in one line of it."""
+"""Abilities of an output stream."""
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple, TextIO
+from collections.abc import Mapping
+from typing import NamedTuple, TextIO
 
-BLOCKS: Final = "▁▂▃▄▅▆▇█"
-PLAIN: Final = "_.:-=+*#"
-"""The levels where the terminal's encoding has no blocks, from low to high."""
+from shared.terminal import BLOCKS
 
 
 class Terminal(NamedTuple):
@@ -45,31 +43,3 @@ def can_show_blocks(encoding: str | None) -> bool:
     except (UnicodeEncodeError, LookupError):
         return False
     return True
-
-
-def sparkline(values: Sequence[float], *, width: int, blocks: bool) -> str:
-    """Return a curve in one line, oldest value first; empty for no values.
-
-    Args:
-        values: Finite numbers.
-        width: Characters at most, at least 2; more values than that are thinned out evenly, both
-            ends kept.
-        blocks: Whether the terminal can show block characters.
-    """
-    levels = BLOCKS if blocks else PLAIN
-    shown = _thinned(values, width)
-    if not shown:
-        return ""
-    low, high = min(shown), max(shown)
-    if high == low:
-        return levels[0] * len(shown)
-    # Halves, because the distance of two finite numbers may not be finite.
-    parts = ((value / 2 - low / 2) / (high / 2 - low / 2) for value in shown)
-    return "".join(levels[round(part * (len(levels) - 1))] for part in parts)
-
-
-def _thinned(values: Sequence[float], width: int) -> list[float]:
-    if len(values) <= width:
-        return list(values)
-    last = len(values) - 1
-    return [values[round(i * last / (width - 1))] for i in range(width)]

@@ -12,7 +12,7 @@ from devcluster.demo.curves import Point, first_point, last_point
 from devcluster.demo.history import JobHistory, JobName, Ledger
 from devcluster.demo.jobs import ExampleJob
 from shared.api import ProgressEntry, QueueEntry
-from shared.sparkline import sparkline
+from shared.terminal import sparkline
 
 FINISHED: Final = "finished"
 

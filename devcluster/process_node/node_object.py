@@ -12,8 +12,7 @@ from devcluster.process_node.options import NodeOptions
 from shared import labels, quantity
 from shared.clock import Clock
 from shared.kube import stamps
-from shared.kube.errors import ApiError
-from shared.kube.retry import Backoff
+from shared.kube.errors import ApiError, Backoff
 
 PODS: Final = 110
 LEASE_SECONDS: Final = 40

@@ -25,7 +25,7 @@ from devcluster.process_node.sandbox import EntrySpec
 from devcluster.process_node.spec import Container, PodObject
 from devcluster.process_node.status import ContainerRecord, PodRecord, Waiting
 from devcluster.process_node.volume_setup import VolumeSetup
-from shared.kube.retry import Backoff
+from shared.kube.errors import Backoff
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ from devcluster.process_node.api import NodeApi
 from devcluster.process_node.spec import PodObject
 from devcluster.process_node.status import PodRecord
 from shared.clock import Clock
-from shared.kube.errors import ApiError, ConflictError, NotFoundError
-from shared.kube.retry import Backoff
+from shared.kube.errors import ApiError, Backoff, ConflictError, NotFoundError
 
 logger = logging.getLogger(__name__)
 

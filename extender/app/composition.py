@@ -21,7 +21,7 @@ from extender.controllers.pricing import PricingController
 from extender.controllers.queue import QueueController
 from extender.core.decisionlog.replay import parameters_hash
 from extender.core.parameters.combined import CoreParameters
-from extender.metrics.listeners import Door
+from extender.metrics.listeners import ListenerName
 from extender.servers.readapi.answers import ReadAnswers
 from extender.servers.readapi.sources import StartEstimates
 from extender.servers.scheduler.barrier import CALLS_SHARE, BindBarrier
@@ -34,13 +34,13 @@ from extender.writers.bindings import Bindings
 from extender.writers.cpu_requests import RequestWriter
 from extender.writers.decision_log.recorder import Recorder
 from extender.writers.decision_log.segments import SegmentFiles
-from extender.writers.endpoint import EndpointLoop, Place
-from extender.writers.events import Teller
+from extender.writers.endpoint import EndpointAddress, EndpointLoop
+from extender.writers.events import EventWriter
 from extender.writers.execute import Executor
 from extender.writers.history import HistoryKeeper
 from extender.writers.leader_writer import LeaderWriter
 from extender.writers.leadership import Leadership
-from extender.writers.migrations import Mover
+from extender.writers.migrations import MigrationWriter
 from extender.writers.owners import OwnerWriter
 from extender.writers.signing.signing_keys import SigningKeys, SigningLoop
 from shared.kube import endpoints, paths
@@ -176,11 +176,11 @@ class Composition:
         )
 
     @cached_property
-    def events(self) -> Teller:
+    def events(self) -> EventWriter:
         """Writes conditions and Events behind the decisions."""
         context = self._context
         beat = context.beat("tell")
-        return Teller(context.client, context.clock, context.metrics, beat, self._identity)
+        return EventWriter(context.client, context.clock, context.metrics, beat, self._identity)
 
     @cached_property
     def executor(self) -> Executor:
@@ -217,7 +217,7 @@ class Composition:
         return MigrationController(
             context=self.decisions,
             heartbeat=context.beat("migrate"),
-            mover=Mover(self.writer, self.recorder, self.events, context.metrics),
+            mover=MigrationWriter(self.writer, self.recorder, self.events, context.metrics),
             installed=lambda: self.observer.has_migrations,
             changed=self._changed.follower(),
             interval_seconds=self._settings.migration.interval_seconds,
@@ -264,7 +264,7 @@ class Composition:
     def barrier(self) -> BindBarrier:
         """Binds a gang when all its members have arrived."""
         context, gang = self._context, self._settings.gang
-        most_calls = listeners.most_of(Door.SCHEDULER, self._settings.scheduler)
+        most_calls = listeners.most_of(ListenerName.SCHEDULER, self._settings.scheduler)
         return BindBarrier(
             store=self.recorder.store,
             bindings=Bindings(self.writer, self.recorder, context.metrics, gang.bind_parallelism),
@@ -307,7 +307,7 @@ class Composition:
         return (*shell, *decisions, measure)
 
     def _agents_loop(self) -> tuple[Loop, ...]:
-        if Door.AGENTS not in self._certificates:
+        if ListenerName.AGENTS not in self._certificates:
             return ()
         context, stale_seconds = self._context, self.parameters.agent_reports.stale_seconds
         beat = context.beat("agents")
@@ -320,7 +320,7 @@ class Composition:
             self.decisions, LiveDirectGangs(self.recorder, self.queue), self.barrier.bind
         )
         passing_on = listeners.forwarding(
-            settings.peers, self.leadership, self.leads, tls=Door.API in certificates
+            settings.peers, self.leadership, self.leads, tls=ListenerName.API in certificates
         )
         opened = [
             listeners.for_scheduler(
@@ -328,7 +328,7 @@ class Composition:
             ),
             listeners.for_people(settings.api, self.reads, context, certificates, passing_on),
         ]
-        if Door.AGENTS in certificates:
+        if ListenerName.AGENTS in certificates:
             opened.append(
                 listeners.for_agents(
                     settings.agents, self.observer, self.leads, context, certificates
@@ -352,7 +352,7 @@ class Composition:
                 EndpointLoop(
                     client=self.writer,
                     path=paths.namespaced(endpoints.SLICES, section.namespace, section.service),
-                    place=Place(section.address, port, section.port_name, pod),
+                    place=EndpointAddress(section.address, port, section.port_name, pod),
                     clock=context.clock,
                     heartbeat=context.beat("endpoint"),
                 )

@@ -13,7 +13,7 @@ from shared.kube.client import KubeClient
 from shared.system_clock import SystemClock
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Context:
     """The API server, the clock, what is counted, and what tells that the process lives.
 
@@ -39,7 +39,14 @@ class Context:
             metrics.signatures_refused.labels(what=what.value, why=fault.value).inc()
 
         signatures = Signatures(clock.now, refused=refused)
-        return cls(client, clock, metrics, health, age_seconds, signatures)
+        return cls(
+            client=client,
+            clock=clock,
+            metrics=metrics,
+            health=health,
+            loop_max_age_seconds=age_seconds,
+            signatures=signatures,
+        )
 
     def beat(self, name: str) -> Heartbeat:
         """Return the heartbeat of a new loop."""

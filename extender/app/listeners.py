@@ -14,7 +14,7 @@ from aiohttp import web
 from extender.app.context import Context
 from extender.controllers.observe.observer import Observer
 from extender.core.certificates import Requirements
-from extender.metrics.listeners import ConnectionEnd, Door
+from extender.metrics.listeners import ConnectionEnd, ListenerName
 from extender.servers.agents.answers import AgentAnswers
 from extender.servers.agents.tokens import AgentTokens
 from extender.servers.applications import (
@@ -45,11 +45,11 @@ from shared.answer import VIEWERS_AUDIENCE
 from shared.connections import Connections, Site, most_connections
 from shared.kube import paths, reviews
 
-FILES_SHARES: Final[Mapping[Door, float]] = {
-    Door.SCHEDULER: 0.6, Door.AGENTS: 0.2, Door.API: 0.1,
+FILES_SHARES: Final[Mapping[ListenerName, float]] = {
+    ListenerName.SCHEDULER: 0.6, ListenerName.AGENTS: 0.2, ListenerName.API: 0.1,
 }  # fmt: skip
 """Of the files that the process may open; the rest is for what it opens itself."""
-Certificates = Mapping[Door, ServerCertificate]
+Certificates = Mapping[ListenerName, ServerCertificate]
 _DAY_SECONDS: Final = 86400.0
 
 log = logging.getLogger(__name__)
@@ -110,10 +110,10 @@ def certificates(settings: ExtenderSettings) -> Certificates:
     scheduler, api, agents = settings.scheduler, settings.api, settings.agents
     if agents.certificate is None:
         log.info("no certificate for agents is set: their listener stays closed")
-    files: Mapping[Door, tuple[Path | None, Path | None, Path | None]] = {
-        Door.SCHEDULER: (scheduler.certificate, scheduler.key, scheduler.client_authority),
-        Door.API: (api.certificate, api.key, None),
-        Door.AGENTS: (agents.certificate, agents.key, None),
+    files: Mapping[ListenerName, tuple[Path | None, Path | None, Path | None]] = {
+        ListenerName.SCHEDULER: (scheduler.certificate, scheduler.key, scheduler.client_authority),
+        ListenerName.API: (api.certificate, api.key, None),
+        ListenerName.AGENTS: (agents.certificate, agents.key, None),
     }
     return {
         door: ServerCertificate(certificate, key, clients)
@@ -132,7 +132,7 @@ def for_scheduler(
     """Return the listener for kube-scheduler; ``first`` is done before each answer."""
     names = section.client_names if section.client_authority is not None else None
     app = create_scheduler_app(answers, context.metrics, names, first)
-    return _listener(app, section, Door.SCHEDULER, context, shown)
+    return _listener(app, section, ListenerName.SCHEDULER, context, shown)
 
 
 def forwarding(
@@ -174,7 +174,7 @@ def for_people(
     known = viewers(section, context)
     authorizer = Authorizer(known.authenticate, namespaces, open_to_all, known.authenticate_proxied)
     app = create_api_app(answers, context.health, context.metrics, passing_on, authorizer)
-    return _listener(app, section, Door.API, context, shown)
+    return _listener(app, section, ListenerName.API, context, shown)
 
 
 def viewers(section: ApiSection, context: Context) -> Viewers:
@@ -214,10 +214,10 @@ def for_agents(
         synced=lambda: observer.synced, acting=acting, notify=observer.changed.set,
     )  # fmt: skip
     app = create_agents_app(answers, metrics, most_body_bytes=section.most_body_bytes)
-    return _listener(app, section, Door.AGENTS, context, shown)
+    return _listener(app, section, ListenerName.AGENTS, context, shown)
 
 
-def most_of(door: Door, section: SchedulerSection | ApiSection | AgentsSection) -> int:
+def most_of(door: ListenerName, section: SchedulerSection | ApiSection | AgentsSection) -> int:
     """Return how many connections the listener may have."""
     return most_connections(section.most_connections, FILES_SHARES[door])
 
@@ -225,7 +225,7 @@ def most_of(door: Door, section: SchedulerSection | ApiSection | AgentsSection) 
 def _listener(
     app: web.Application,
     section: SchedulerSection | ApiSection | AgentsSection,
-    door: Door,
+    door: ListenerName,
     context: Context,
     shown: Certificates,
 ) -> Listener:

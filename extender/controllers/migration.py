@@ -17,7 +17,7 @@ from extender.core.migration.decision import (
     MigrationState,
     MigrationTrigger,
 )
-from extender.writers.migrations import Mover
+from extender.writers.migrations import MigrationWriter
 from shared.ledgers import Declined
 
 SETTLE_SECONDS: Final = 0.1
@@ -38,7 +38,7 @@ class MigrationController(Controller[MigrationState, MigrationTrigger, Migration
     """
 
     decision: MigrationDecision = MIGRATION
-    mover: Mover
+    mover: MigrationWriter
     installed: Callable[[], bool]
     changed: asyncio.Event
     interval_seconds: float

@@ -10,7 +10,7 @@ AUTHORITY: Final = "authority"
 """Certificate of the authority that the replicas made for themselves, beside the listeners'."""
 
 
-class Door(StrEnum):
+class ListenerName(StrEnum):
     """A listener."""
 
     SCHEDULER = "scheduler"
@@ -32,17 +32,17 @@ class ConnectionMetrics:
 
     def __init__(self, series: Series) -> None:
         self.open = series.gauge(
-            "shuntyard_connections", "Open connections of a listener.", listener=Door
+            "shuntyard_connections", "Open connections of a listener.", listener=ListenerName
         )
         self.ended = series.counter(
             "shuntyard_connections_ended",
             "Connections that a listener ended or rejected, by why: `crowded`, the limit of open "
             "connections was reached; `late`, the body of a request took too long.",
-            listener=Door,
+            listener=ListenerName,
             why=ConnectionEnd,
         )
 
-    def watch(self, door: Door, connections: Sized) -> None:
+    def watch(self, door: ListenerName, connections: Sized) -> None:
         """Read the number of open connections at every scrape."""
         self.open.labels(listener=door.value).set_function(lambda: float(len(connections)))
 
@@ -83,14 +83,14 @@ class CertificateMetrics:
             "shuntyard_certificate_renewals",
             "Checks that found changed files of a listener's certificate, by outcome; files that "
             "cannot be used are refused at every check.",
-            listener=Door,
+            listener=ListenerName,
             outcome=Renewing,
         )
         self.refusals = series.counter(
             "shuntyard_tls_refusals",
             "Handshakes that failed: a wrong or missing certificate of a client, an authority that "
             "the client does not know, no TLS at all.",
-            listener=Door,
+            listener=ListenerName,
         )
         self.made = series.counter(
             "shuntyard_certificates_made",

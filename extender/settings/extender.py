@@ -15,8 +15,7 @@ from extender.settings.lease import EndpointSection, LeaseSection, PeersSection
 from extender.settings.listeners import AgentsSection, ApiSection, SchedulerSection, Texts
 from extender.settings.policy import PolicySettings
 from shared.kube.resources import OPTIONAL
-from shared.sections import HealthSection, LoggingSection
-from shared.settings import Section
+from shared.settings import HealthSection, LoggingSection, Section
 
 
 class KubernetesSection(Section):

@@ -16,7 +16,8 @@ from extender.core.nodes.class_masks import MaskCache
 from extender.core.nodes.feasibility import accepts
 from extender.store.assumed import PodState, pod_state
 from extender.store.source import Content
-from shared import devices
+from shared import claims
+from shared.claims import PersistentVolume, PersistentVolumeClaim
 from shared.errors import ShuntyardError
 from shared.model import (
     DeviceClass,
@@ -35,7 +36,6 @@ from shared.model import (
     Uid,
 )
 from shared.progress import NodeReport
-from shared.volumes import PersistentVolume, PersistentVolumeClaim
 
 
 class InvariantError(ShuntyardError, AssertionError):
@@ -119,7 +119,7 @@ def _objects(content: Content) -> dict[str, object]:
         "namespaces": {e.name: e for e in entities if isinstance(e, Namespace)},
         "priority classes": {e.name: e for e in entities if isinstance(e, PriorityClass)},
         "quotas": {n: tuple(g) for n, g in groupby(quotas, attrgetter("namespace"))},
-        "devices": devices.served_resources(e for e in entities if isinstance(e, DeviceClass)),
+        "devices": claims.served_resources(e for e in entities if isinstance(e, DeviceClass)),
         "claims": {e.key: e for e in entities if isinstance(e, PersistentVolumeClaim)},
         "volumes": {e.name: e for e in entities if isinstance(e, PersistentVolume)},
         "reports": _reports(content),

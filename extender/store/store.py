@@ -24,6 +24,7 @@ from extender.store.pods import PodBook
 from extender.store.source import Content, ordered
 from extender.store.table import Collection, DeviceClasses, Quotas
 from extender.store.versions import Removed, older, only_later
+from shared.claims import PersistentVolume, PersistentVolumeClaim
 from shared.model import (
     Delete,
     Delta,
@@ -44,7 +45,6 @@ from shared.model import (
     Upsert,
 )
 from shared.progress import NodeReport
-from shared.volumes import PersistentVolume, PersistentVolumeClaim
 
 E = TypeVar("E")
 

@@ -17,7 +17,7 @@ from sys import getrefcount
 from types import MappingProxyType
 from typing import Final, Generic, Protocol, TypeVar
 
-from shared import devices
+from shared import claims
 from shared.model import DeviceClass, ResourceQuota
 
 
@@ -83,7 +83,7 @@ class DeviceClasses(Collection[str, DeviceClass]):
         """The class behind each resource; the same object until something changes."""
         if self.frozen() is not self._served_from:
             self._served_from = self.frozen()
-            self._served = MappingProxyType(devices.served_resources(self.all()))
+            self._served = MappingProxyType(claims.served_resources(self.all()))
         return self._served
 
 

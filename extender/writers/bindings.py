@@ -12,8 +12,7 @@ from extender.writers.decision_log.recorder import Recorder
 from extender.writers.leader_writer import LeaderWriter, NotLeaderError
 from shared import labels
 from shared.kube import parse, paths, writes
-from shared.kube.errors import ApiError, NotFoundError, OddObjectError
-from shared.kube.retry import transient
+from shared.kube.errors import ApiError, NotFoundError, OddObjectError, transient
 from shared.model import NodeName, Pod
 
 ATTEMPTS = 3

@@ -46,7 +46,7 @@ _DECODER: Final = msgspec.json.Decoder(_Slice)
 
 
 @dataclass(frozen=True)
-class Place:
+class EndpointAddress:
     """Where kube-scheduler finds this replica.
 
     Attributes:
@@ -85,7 +85,7 @@ class EndpointLoop:
 
     client: LeaderWriter
     path: str
-    place: Place
+    place: EndpointAddress
     clock: Clock
     heartbeat: Heartbeat
     _checked_at: float | None = None

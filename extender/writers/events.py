@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass
-class Teller:
+class EventWriter:
     """See the module."""
 
     client: KubeClient

@@ -26,7 +26,7 @@ from extender.core.cluster.commands import (
 from extender.core.records import annotations
 from extender.metrics.extender import ExtenderMetrics, Writing
 from extender.writers.decision_log.recorder import Recorder
-from extender.writers.events import Teller
+from extender.writers.events import EventWriter
 from extender.writers.leader_writer import LeaderWriter, NotLeaderError
 from extender.writers.replacing import Ending, Replacement
 from shared import labels
@@ -49,7 +49,7 @@ class Executor:
 
     client: LeaderWriter
     recorder: Recorder
-    teller: Teller
+    teller: EventWriter
     metrics: ExtenderMetrics
     parallelism: int
     _slots: asyncio.Semaphore = field(init=False)

@@ -29,7 +29,7 @@ from extender.metrics.extender import ExtenderMetrics
 from extender.writers import bare_pods
 from extender.writers.decision_log.recorder import Recorder
 from extender.writers.departures import Departures
-from extender.writers.events import Teller
+from extender.writers.events import EventWriter
 from extender.writers.leader_writer import LeaderWriter
 from shared.kube import migrations, moving
 from shared.kube.errors import AlreadyExistsError, ApiError, NotFoundError, OddObjectError
@@ -39,12 +39,12 @@ log = logging.getLogger(__name__)
 
 
 @dataclass
-class Mover:
+class MigrationWriter:
     """Carries out the commands of migrations."""
 
     client: LeaderWriter
     recorder: Recorder
-    teller: Teller
+    teller: EventWriter
     metrics: ExtenderMetrics
 
     def __post_init__(self) -> None:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from extender.core.cluster.commands import ChangeOwner, MarkPod
 from extender.writers.decision_log.recorder import Recorder
-from extender.writers.events import Teller
+from extender.writers.events import EventWriter
 from extender.writers.leader_writer import LeaderWriter, NotLeaderError
 from shared.clock import Clock
 from shared.kube import paths, resources, writes
@@ -52,7 +52,7 @@ class OwnerWriter:
 
     client: LeaderWriter
     recorder: Recorder
-    teller: Teller
+    teller: EventWriter
     clock: Clock
     _rests: dict[Uid, float] = field(default_factory=dict)
 

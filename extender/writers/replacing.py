@@ -31,8 +31,8 @@ from shared.kube.errors import (
     InvalidError,
     NotFoundError,
     ServerError,
+    transient,
 )
-from shared.kube.retry import transient
 from shared.model import TERMINAL_PHASES, PodKey, Uid
 
 MOST_TRIES: Final = 5

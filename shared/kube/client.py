@@ -76,7 +76,7 @@ class KubeClient:
     Every method raises the ``ApiError`` of the response. Requests are repeated once in two cases:
     any request after a 401, when the token was read again; and GET, PUT and DELETE by aiohttp when
     their connection ends without a response. So a PUT or DELETE that was carried out may fail with
-    a conflict or as not found. Further retries are up to the caller (``shared.kube.retry``).
+    a conflict or as not found. Further retries are up to the caller (``shared.kube.errors``).
     """
 
     def __init__(self, session: aiohttp.ClientSession, credentials: Credentials) -> None:

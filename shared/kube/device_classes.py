@@ -1,11 +1,11 @@
-"""Device classes of dynamic resource allocation: raw JSON to ``shared.devices.DeviceClass``."""
+"""Device classes of dynamic resource allocation: raw JSON to ``shared.claims.DeviceClass``."""
 
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
-from shared.devices import DeviceClass
+from shared.claims import DeviceClass
 from shared.kube import stamps
 from shared.kube.parse import Data, names_the_object
 from shared.kube.wire import Meta

@@ -1,4 +1,4 @@
-"""Errors of requests to the API server.
+"""Errors of requests to the API server, and when to retry a request.
 
 ::
 
@@ -18,6 +18,7 @@
     OddObjectError            an object from the server that we cannot read
 """
 
+import random
 from typing import Final
 
 import msgspec
@@ -150,6 +151,8 @@ _BY_STATUS: Final[dict[int, type[ApiError]]] = {
     422: InvalidError,
     429: ThrottledError,
 }
+
+
 _SERVER_SIDE: Final = 500
 _DECODER: Final = msgspec.json.Decoder(Status)
 
@@ -180,3 +183,42 @@ def from_response(code: int, body: bytes, retry_after: str | None = None) -> Api
     status.code = code
     seconds = float(retry_after) if retry_after and retry_after.isdecimal() else None
     return from_status(status, seconds)
+
+
+_TRANSIENT: Final = (ConnectionLostError, ServerError, ThrottledError)
+
+
+def transient(error: Exception) -> bool:
+    """Return True if the same request may succeed later although nothing was changed."""
+    return isinstance(error, _TRANSIENT)
+
+
+class Backoff:
+    """Exponential back-off with full jitter: uniform between 0 and a ceiling that doubles.
+
+    Args:
+        first_seconds: The first ceiling.
+        most_seconds: The ceiling never grows beyond this.
+        rng: Source of the jitter.
+
+    Source:
+        https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
+    """
+
+    def __init__(
+        self, *, first_seconds: float = 0.8, most_seconds: float = 30.0, rng: random.Random
+    ) -> None:
+        self._first_seconds = first_seconds
+        self._most_seconds = most_seconds
+        self._rng = rng
+        self._ceiling_seconds = first_seconds
+
+    def next_seconds(self) -> float:
+        """Return how long to wait now; the next ceiling is twice as high."""
+        ceiling = self._ceiling_seconds
+        self._ceiling_seconds = min(ceiling * 2, self._most_seconds)
+        return self._rng.uniform(0.0, ceiling)
+
+    def reset(self) -> None:
+        """Start again at the first ceiling, after a success."""
+        self._ceiling_seconds = self._first_seconds

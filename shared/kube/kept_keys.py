@@ -141,17 +141,24 @@ def _surely_fit(found: Mapping[str, str]) -> bool:
 
 def _bounded_labels(found: Mapping[str, str], limits: Limits) -> tuple[dict[str, str], str]:
     most = f"at most {limits.labels} labels with {limits.label_bytes} bytes in all"
-    return _bounded(found, "label", limits.labels, limits.label_bytes, most, frozenset())
+    return _bounded(
+        found,
+        what="label",
+        count=limits.labels,
+        size=limits.label_bytes,
+        most=most,
+        long=frozenset(),
+    )
 
 
 def _bounded_annotations(found: Mapping[str, str], limits: Limits) -> tuple[dict[str, str], str]:
     count, size = limits.annotations, limits.annotation_bytes
     most = f"at most {count} annotations of {labels.DOMAIN} with {size} bytes in all"
-    return _bounded(found, "annotation", count, size, most, limits.long)
+    return _bounded(found, what="annotation", count=count, size=size, most=most, long=limits.long)
 
 
 def _bounded(
-    found: Mapping[str, str], what: str, count: int, size: int, most: str, long: frozenset[str]
+    found: Mapping[str, str], *, what: str, count: int, size: int, most: str, long: frozenset[str]
 ) -> tuple[dict[str, str], str]:
     kept: dict[str, str] = {}
     problem, left = "", size

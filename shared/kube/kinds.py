@@ -81,6 +81,7 @@ class OwnerKind:
 
 
 def _kind(
+    *,
     kind: str,
     group: str,
     versions: tuple[str, ...],
@@ -114,6 +115,7 @@ def _kind(
 
 
 def _specified(
+    *,
     kind: str,
     group: str,
     versions: tuple[str, ...],
@@ -135,7 +137,16 @@ def _specified(
         return () if found.spec is None else templates(found.spec)
 
     whole = Object[spec]  # type: ignore[valid-type]
-    return _kind(kind, group, versions, whole, sized, changed, stamped, named_by)
+    return _kind(
+        kind=kind,
+        group=group,
+        versions=versions,
+        whole=whole,
+        size=sized,
+        changes=changed,
+        templates=stamped,
+        named_by=named_by,
+    )
 
 
 def _unsized(
@@ -146,14 +157,14 @@ def _unsized(
     The RayCluster has a name of its own, so no label of the pods names the kind.
     """
     return _specified(
-        kind,
-        group,
-        (version,),
-        ray_clusters.RayJobSpec,
-        lambda _: None,
-        ray_clusters.job_templates,
-        "",
-        changes,
+        kind=kind,
+        group=group,
+        versions=(version,),
+        spec=ray_clusters.RayJobSpec,
+        size=lambda _: None,
+        templates=ray_clusters.job_templates,
+        named_by="",
+        changes=changes,
     )
 
 
@@ -163,38 +174,38 @@ def _kubeflow(
     changes: Callable[[kubeflow_jobs.KubeflowSpec], Changes] = kubeflow_jobs.changes,
 ) -> OwnerKind:
     return _specified(
-        kind,
-        "kubeflow.org",
-        versions,
-        kubeflow_jobs.KubeflowSpec,
-        kubeflow_jobs.size,
-        kubeflow_jobs.templates,
-        labels.TRAINING_JOB_NAME,
-        changes,
+        kind=kind,
+        group="kubeflow.org",
+        versions=versions,
+        spec=kubeflow_jobs.KubeflowSpec,
+        size=kubeflow_jobs.size,
+        templates=kubeflow_jobs.templates,
+        named_by=labels.TRAINING_JOB_NAME,
+        changes=changes,
     )
 
 
 OWNERS: Final = (
     _kind(
-        "JobSet",
-        "jobset.x-k8s.io",
-        ("v1alpha2",),
-        job_sets.JobSet,
-        job_sets.size,
-        job_sets.changes,
-        job_sets.templates,
-        foreign_labels.JOBSET_NAME,
+        kind="JobSet",
+        group="jobset.x-k8s.io",
+        versions=("v1alpha2",),
+        whole=job_sets.JobSet,
+        size=job_sets.size,
+        changes=job_sets.changes,
+        templates=job_sets.templates,
+        named_by=foreign_labels.JOBSET_NAME,
     ),
     _kind(
-        "TrainJob",
-        "trainer.kubeflow.org",
-        ("v1alpha1",),
-        train_jobs.TrainJob,
-        lambda _: None,
-        train_jobs.changes,
-        train_jobs.templates,
-        foreign_labels.JOBSET_NAME,  # its JobSet has its name
-        train_jobs.progress,
+        kind="TrainJob",
+        group="trainer.kubeflow.org",
+        versions=("v1alpha1",),
+        whole=train_jobs.TrainJob,
+        size=lambda _: None,
+        changes=train_jobs.changes,
+        templates=train_jobs.templates,
+        named_by=foreign_labels.JOBSET_NAME,  # its JobSet has its name
+        progress=train_jobs.progress,
     ),
     _kubeflow("PyTorchJob", "v1", changes=kubeflow_jobs.pytorch_changes),
     _kubeflow("TFJob", "v1", changes=kubeflow_jobs.tf_changes),
@@ -205,34 +216,34 @@ OWNERS: Final = (
     _unsized("RayJob", "ray.io", "v1", ray_clusters.job_changes),
     _unsized("RayService", "ray.io", "v1", lambda _: NO_CHANGES),
     _specified(
-        "RayCluster",
-        "ray.io",
-        ("v1",),
-        ray_clusters.RayClusterSpec,
-        ray_clusters.size,
-        ray_clusters.templates,
-        foreign_labels.RAY_CLUSTER,
-        ray_clusters.changes,
+        kind="RayCluster",
+        group="ray.io",
+        versions=("v1",),
+        spec=ray_clusters.RayClusterSpec,
+        size=ray_clusters.size,
+        templates=ray_clusters.templates,
+        named_by=foreign_labels.RAY_CLUSTER,
+        changes=ray_clusters.changes,
     ),
     _specified(
-        "LeaderWorkerSet",
-        "leaderworkerset.x-k8s.io",
-        ("v1",),
-        leader_worker_sets.LeaderWorkerSetSpec,
-        leader_worker_sets.size,
-        leader_worker_sets.templates,
-        foreign_labels.LWS_NAME,
-        leader_worker_sets.changes,
+        kind="LeaderWorkerSet",
+        group="leaderworkerset.x-k8s.io",
+        versions=("v1",),
+        spec=leader_worker_sets.LeaderWorkerSetSpec,
+        size=leader_worker_sets.size,
+        templates=leader_worker_sets.templates,
+        named_by=foreign_labels.LWS_NAME,
+        changes=leader_worker_sets.changes,
     ),
     _specified(
-        "Job",
-        "batch.volcano.sh",
-        ("v1alpha1",),
-        volcano_jobs.VolcanoJobSpec,
-        volcano_jobs.size,
-        volcano_jobs.templates,
-        foreign_labels.VOLCANO_JOB,
-        volcano_jobs.changes,
+        kind="Job",
+        group="batch.volcano.sh",
+        versions=("v1alpha1",),
+        spec=volcano_jobs.VolcanoJobSpec,
+        size=volcano_jobs.size,
+        templates=volcano_jobs.templates,
+        named_by=foreign_labels.VOLCANO_JOB,
+        changes=volcano_jobs.changes,
     ),
 )
 """Every such kind."""

@@ -12,6 +12,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from shared import labels, model, quantity
+from shared.claims import PersistentVolume, PersistentVolumeClaim
 from shared.kube import (
     cpus,
     depth,
@@ -27,7 +28,6 @@ from shared.kube.changes import Changes, suspendable, with_changes
 from shared.kube.errors import OddObjectError
 from shared.kube.shapes import claims, prefers, shape, terms
 from shared.label_selectors import NOTHING, LabelSelector
-from shared.volumes import PersistentVolume, PersistentVolumeClaim
 
 Entity = TypeVar("Entity")
 Data = bytes | Raw

@@ -10,9 +10,8 @@ from typing import Final
 
 from shared.clock import Clock
 from shared.kube.client import KubeClient
-from shared.kube.errors import ApiError, GoneError
+from shared.kube.errors import ApiError, Backoff, GoneError, transient
 from shared.kube.resources import ResourceKind
-from shared.kube.retry import Backoff, transient
 from shared.kube.watching import ListWatch, Report
 from shared.model import Delta
 

@@ -113,14 +113,28 @@ def _owners(kind: kinds.OwnerKind) -> ResourceKind:
     source = f"{kind.kind}.{kind.group}"
     first, *others = (paths.collection(kind.group, v, kind.plural) for v in kind.versions)
     key = f"{source}/{{}}/{{}}".format
-    return ResourceKind(source, "Owner", first, kind.decode, key, tuple(others))
+    return ResourceKind(
+        source=source,
+        kind="Owner",
+        path=first,
+        decode=kind.decode,
+        key=key,
+        later_paths=tuple(others),
+    )
 
 
 def _pod_groups(kind: pod_groups.GroupKind) -> ResourceKind:
     source = f"PodGroup.{kind.group}"
     first, *others = (paths.collection(kind.group, v, "podgroups") for v in kind.versions)
     key = f"{source}/{{}}/{{}}".format
-    return ResourceKind(source, "PodGroup", first, kind.decode, key, tuple(others))
+    return ResourceKind(
+        source=source,
+        kind="PodGroup",
+        path=first,
+        decode=kind.decode,
+        key=key,
+        later_paths=tuple(others),
+    )
 
 
 OPTIONAL: Final = (

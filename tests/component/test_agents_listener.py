@@ -7,7 +7,7 @@ import ssl
 import aiohttp
 import pytest
 
-from extender.metrics.listeners import Door
+from extender.metrics.listeners import ListenerName
 from extender.servers.tls.renewal import RenewalLoop
 from shared.errors import SettingsError
 from shared.kube import paths
@@ -118,11 +118,11 @@ async def test_a_renewed_certificate_is_used_and_a_broken_one_is_not(
         )
         assert await asyncio.to_thread(_shows_certificate_of, cluster, trust)
         await asyncio.to_thread(shutil.copy, other.certificate, mounted.certificate)
-        await renewal.check(Door.AGENTS)
+        await renewal.check(ListenerName.AGENTS)
         assert "keeps its old certificate" in caplog.text
         assert await asyncio.to_thread(_shows_certificate_of, cluster, trust)
         await asyncio.to_thread(shutil.copy, other.key, mounted.key)
-        await renewal.check(Door.AGENTS)
+        await renewal.check(ListenerName.AGENTS)
         assert await asyncio.to_thread(_shows_certificate_of, cluster, other)
         assert (await cluster.call("GET", "/v1/nodes/a/pods", cluster.token("a"))).status == 200
 

@@ -16,9 +16,9 @@ from extender.metrics.extender import ExtenderMetrics
 from extender.store.store import ClusterStore
 from extender.writers.decision_log.recorder import Recorder
 from extender.writers.departures import Departures
-from extender.writers.events import Teller
+from extender.writers.events import EventWriter
 from extender.writers.leader_writer import LeaderWriter
-from extender.writers.migrations import Mover
+from extender.writers.migrations import MigrationWriter
 from extender.writers.owners import OwnerWriter
 from shared import labels
 from shared.health import Health
@@ -154,12 +154,12 @@ async def test_only_an_owner_that_opts_in_is_written_to(
     assert {call.name for call in calls} == {"ok"}
 
 
-def parts(client: KubeClient) -> tuple[Recorder, Teller, ExtenderMetrics, SystemClock]:
+def parts(client: KubeClient) -> tuple[Recorder, EventWriter, ExtenderMetrics, SystemClock]:
     clock, metrics = SystemClock(), ExtenderMetrics()
     beat = Health(clock.monotonic).heartbeat("any", max_age_seconds=60.0)
     store = ClusterStore(labels.SCHEDULER_NAME)
     recorder = Recorder(store, clock, metrics, beat, None, "hash")
-    return recorder, Teller(client, clock, metrics, beat, "me"), metrics, clock
+    return recorder, EventWriter(client, clock, metrics, beat, "me"), metrics, clock
 
 
 async def test_writers_refuse_an_owner_of_another_namespace_than_its_jobs(
@@ -175,7 +175,7 @@ async def test_writers_refuse_an_owner_of_another_namespace_than_its_jobs(
     fields = (("/spec/parallelism", 5),)
     await writer.carry_out([ChangeOwner(owner, "evil", "forged", fields=fields)])
     outcome = await Departures(leader, recorder).suspend(SuspendJob("evil/m", "evil", owner, ()))
-    mover = Mover(leader, recorder, teller, metrics)
+    mover = MigrationWriter(leader, recorder, teller, metrics)
     (resumed,) = await mover.carry_out([ResumeJob("evil/m", "prod", "db", Uid(owner.uid))])
     assert [one.result.value for one in (outcome, resumed)] == ["refused", "refused"]
     assert fake.object(paths.JOBS, "db", "prod") == found

@@ -12,7 +12,7 @@ from extender.core.cluster.reasons import Reason
 from extender.metrics.extender import ExtenderMetrics
 from extender.store.store import ClusterStore
 from extender.writers.decision_log.recorder import Recorder
-from extender.writers.events import Teller
+from extender.writers.events import EventWriter
 from extender.writers.execute import Executor
 from extender.writers.leader_writer import LeaderWriter
 from shared import labels
@@ -32,7 +32,7 @@ def executor(client: KubeClient) -> Executor:
     beat = Health(clock.monotonic).heartbeat("any", max_age_seconds=60.0)
     store = ClusterStore(labels.SCHEDULER_NAME)
     recorder = Recorder(store, clock, metrics, beat, None, "hash")
-    teller = Teller(client, clock, metrics, beat, "me")
+    teller = EventWriter(client, clock, metrics, beat, "me")
     return Executor(LeaderWriter(client, lambda: True), recorder, teller, metrics, parallelism=4)
 
 

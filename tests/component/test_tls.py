@@ -14,7 +14,7 @@ import pytest
 
 from devcluster.certificates import Authority, Pair
 from extender.controllers.observe.observer import Observer
-from extender.metrics.listeners import Door
+from extender.metrics.listeners import ListenerName
 from extender.servers.tls.renewal import RenewalLoop
 from extender.writers.leadership import Leadership
 from shared.errors import SettingsError
@@ -116,7 +116,7 @@ def renewal(running: Extender) -> RenewalLoop:
     return next(loop for loop in running.parts.loops if isinstance(loop, RenewalLoop))
 
 
-def counted(running: Extender, door: Door, outcome: str) -> float:
+def counted(running: Extender, door: ListenerName, outcome: str) -> float:
     metrics = renewal(running).metrics.certificates
     return metrics.renewals.labels(listener=door.value, outcome=outcome)._value.get()
 
@@ -155,7 +155,7 @@ async def test_a_client_certificate_is_refused(
             await bind(running, session)
         refusals = renewal(running).metrics.certificates.refusals.labels(listener="scheduler")
         await eventually(lambda: refusals._value.get() == 1)
-        await renewal(running).check(Door.SCHEDULER)
+        await renewal(running).check(ListenerName.SCHEDULER)
     assert f"the listener scheduler refused 1 handshakes: {why}" in caplog.text
 
 
@@ -254,12 +254,12 @@ async def test_no_request_fails_while_certificates_change(pki: Pki) -> None:
                 group.create_task(load())
             await eventually(lambda: len(statuses) >= 40)
             await asyncio.to_thread(_swap, pki)
-            await renewal(running).check(Door.SCHEDULER)
+            await renewal(running).check(ListenerName.SCHEDULER)
             before = len(statuses)
             await eventually(lambda: len(statuses) >= before + 40)
             done.set()
         assert set(statuses) == {200}
-        assert counted(running, Door.SCHEDULER, "renewed") == 1
+        assert counted(running, ListenerName.SCHEDULER, "renewed") == 1
         context = await asyncio.to_thread(pki.client, new, pki.foreign)
         async with client_session(context) as with_new:
             assert await bind(running, with_new) == 200
@@ -293,8 +293,8 @@ async def test_unusable_files_are_logged_and_the_old_certificate_stays(
     async with running_with(scheduler=pki.mutual) as running:
         await asyncio.to_thread(break_it, pki)
         for _ in range(2):
-            await renewal(running).check(Door.SCHEDULER)
-        assert counted(running, Door.SCHEDULER, "refused") == 2
+            await renewal(running).check(ListenerName.SCHEDULER)
+        assert counted(running, ListenerName.SCHEDULER, "refused") == 2
         lines = [r for r in caplog.records if "scheduler keeps its old" in r.getMessage()]
         assert len(lines) == 1
         metrics = renewal(running).metrics.certificates
@@ -305,8 +305,8 @@ async def test_unusable_files_are_logged_and_the_old_certificate_stays(
             assert await bind(running, session) == 200
         await asyncio.to_thread(lambda: pki.mount(pki.ours.issue_server("whole")))
         await asyncio.to_thread(shutil.copy, pki.ours.certificate, pki.mounted / "clients.crt")
-        await renewal(running).check(Door.SCHEDULER)
-        assert counted(running, Door.SCHEDULER, "renewed") == 1
+        await renewal(running).check(ListenerName.SCHEDULER)
+        assert counted(running, ListenerName.SCHEDULER, "renewed") == 1
 
 
 @pytest.mark.parametrize("section", ["scheduler", "api"])

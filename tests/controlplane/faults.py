@@ -18,8 +18,13 @@ from devcluster.errors import ComponentError
 from shared import labels
 from shared.kube import auth, paths
 from shared.kube.client import KubeClient
-from shared.kube.errors import ApiError, ConflictError, ConnectionLostError, NotFoundError
-from shared.kube.retry import transient
+from shared.kube.errors import (
+    ApiError,
+    ConflictError,
+    ConnectionLostError,
+    NotFoundError,
+    transient,
+)
 from tests.controlplane import watching
 from tests.controlplane.jobs import Manifest, Pods, job, pod
 from tests.controlplane.watching import Event, History, Object

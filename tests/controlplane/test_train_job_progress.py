@@ -12,7 +12,7 @@ from devcluster.cluster import Cluster
 from devcluster.operator_catalog import JOB_SET
 from devcluster.options import KwokNodes
 from shared import api
-from shared.ending import EndEntry
+from shared.answer import EndEntry
 from shared.kube import paths
 from shared.system_clock import SystemClock
 from tests.controlplane.jobs import Pods, job

@@ -23,8 +23,7 @@ from devcluster.process_nodes import process_nodes
 from shared import api, labels, quantity
 from shared.kube import auth, paths
 from shared.kube.client import KubeClient
-from shared.kube.errors import ApiError, NotFoundError
-from shared.kube.retry import transient
+from shared.kube.errors import ApiError, NotFoundError, transient
 from shared.ledgers import MigrationEntry
 from shared.system_clock import SystemClock
 from tests.controlplane import watching

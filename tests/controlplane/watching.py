@@ -16,8 +16,7 @@ from typing import Any
 from shared import labels
 from shared.kube import paths
 from shared.kube.client import KubeClient
-from shared.kube.errors import ApiError, GoneError
-from shared.kube.retry import transient
+from shared.kube.errors import ApiError, GoneError, transient
 from tests.fakes.eventually import eventually
 
 Object = Mapping[str, Any]

@@ -11,6 +11,7 @@ import numpy as np
 from extender.core.nodes.class_masks import MaskCache
 from extender.core.nodes.node_table import NodeTable
 from shared import labels as names
+from shared.claims import PersistentVolume, PersistentVolumeClaim
 from shared.label_selectors import LabelSelector
 from shared.model import (
     DeviceClass,
@@ -31,7 +32,6 @@ from shared.model import (
     Uid,
 )
 from shared.quantity import base_units
-from shared.volumes import PersistentVolume, PersistentVolumeClaim
 
 
 def make_shape(

@@ -11,7 +11,7 @@ from cli import client, commands, manifest, sanitize
 from cli.errors import UnansweredError
 from shared import logs
 from shared.errors import InputError
-from shared.plain import plain
+from shared.terminal import plain
 from tests.fakes.answers import QUEUE
 
 FORGED = (

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field, replace
 from shared.clock import Clock
 from shared.kube import discovery, paths
 from shared.kube.client import KubeClient
-from shared.kube.errors import ApiError, ForbiddenError, NotFoundError
+from shared.kube.errors import ApiError, ForbiddenError, NotFoundError, transient
 from shared.kube.reflector import Reflector
 from shared.kube.resources import ResourceKind
-from shared.kube.retry import transient
 from shared.model import Delta, Replace
 
 CATALOG_SECONDS = 10.0

@@ -33,8 +33,8 @@ from msgspec.structs import replace
 
 from extender.core.cluster.snapshot import Snapshot
 from shared import labels, pod_cpu
+from shared.claims import PersistentVolume
 from shared.model import CPU, NodeSelectorTerm, Pod, PodShape, Requirement
-from shared.volumes import PersistentVolume
 
 VOLUMES: Final = "volumes"
 """Name of claimed volumes among what is not modelled."""

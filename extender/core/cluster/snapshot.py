@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from extender.core.cluster.owner_index import OwnerIndex
 from extender.core.nodes.node_table import NodeTable
+from shared.claims import PersistentVolume, PersistentVolumeClaim
 from shared.model import (
     JobKey,
     Migration,
@@ -31,7 +32,6 @@ from shared.model import (
     Uid,
 )
 from shared.progress import NodeReport
-from shared.volumes import PersistentVolume, PersistentVolumeClaim
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")

@@ -37,7 +37,7 @@ from extender.core.queue.state import QueueState
 from extender.core.queue.weighting import Weight
 from extender.core.records.slot_plan import plans_by_job
 from shared import api
-from shared.ending import EndEntry
+from shared.answer import EndEntry
 from shared.ledgers import WorkersEntry
 from shared.model import JobKey, Node, PodShape
 from shared.tenancy import NamespaceEntry, NamespacesResponse

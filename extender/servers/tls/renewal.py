@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from extender.metrics.extender import ExtenderMetrics
-from extender.metrics.listeners import Door, Renewing
+from extender.metrics.listeners import ListenerName, Renewing
 from shared.clock import Clock
 from shared.errors import SettingsError
 from shared.health import Heartbeat
@@ -53,12 +53,12 @@ class Renewable(Protocol):
 class RenewalLoop:
     """Checks the files of all certificates in turn."""
 
-    certificates: Mapping[Door, Renewable]
+    certificates: Mapping[ListenerName, Renewable]
     clock: Clock
     metrics: ExtenderMetrics
     heartbeat: Heartbeat
-    _problems: dict[Door, LastingProblems] = field(default_factory=dict)
-    _refused: dict[Door, Counter[str]] = field(default_factory=dict)
+    _problems: dict[ListenerName, LastingProblems] = field(default_factory=dict)
+    _refused: dict[ListenerName, Counter[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for door, certificate in self.certificates.items():
@@ -74,7 +74,7 @@ class RenewalLoop:
                 await self.check(door)
             await asyncio.sleep(CHECK_SECONDS)
 
-    async def check(self, door: Door) -> None:
+    async def check(self, door: ListenerName) -> None:
         """Renew a certificate if its files changed; files that cannot be used are logged once."""
         metrics, certificate = self.metrics.certificates, self.certificates[door]
         problems: list[str] = []
@@ -90,13 +90,13 @@ class RenewalLoop:
         now = self.clock.now()
         metrics.observe(door.value, certificate.begins_at, certificate.ends_at, now)
 
-    def _count(self, door: Door, why: str) -> None:
+    def _count(self, door: ListenerName, why: str) -> None:
         self.metrics.certificates.refusals.labels(listener=door.value).inc()
         refused = self._refused[door]
         if why in refused or len(refused) < MOST_REASONS:
             refused[why] += 1
 
-    def _report(self, door: Door) -> None:
+    def _report(self, door: ListenerName) -> None:
         """Log the refusals since the last check: there may be thousands a second."""
         for why, times in sorted(self._refused[door].items()):
             log.warning("the listener %s refused %d handshakes: %s", door.value, times, why)

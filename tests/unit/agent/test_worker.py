@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from agent.worker import Worker
+from agent.loops.reading import Worker
 
 
 async def test_work_is_done_in_order_in_the_workers_thread() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from extender.writers.endpoint import EndpointLoop, Place
+from extender.writers.endpoint import EndpointAddress, EndpointLoop
 from extender.writers.leader_writer import LeaderWriter
 from shared.health import Heartbeat
 from shared.kube import keyed_data, lease_holding, reviews
@@ -61,7 +61,7 @@ async def test_a_garbled_response_is_an_error_of_the_api(
 @pytest.mark.parametrize("body", ANSWERS.values(), ids=ANSWERS)
 async def test_the_lease_holder_retries(body: bytes, caplog: pytest.LogCaptureFixture) -> None:
     client: Any = Proxy(body)
-    place = Place("10.0.0.1", 1, "x", ("n", "p"))
+    place = EndpointAddress("10.0.0.1", 1, "x", ("n", "p"))
     beat = Heartbeat("endpoint", 60, CLOCK.monotonic)
     loop = EndpointLoop(LeaderWriter(client, lambda: True), "/slice", place, CLOCK, beat)
     await loop.look()

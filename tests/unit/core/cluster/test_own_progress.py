@@ -17,7 +17,7 @@ from extender.core.queue.forecast import Estimate
 from extender.core.queue.running_jobs import End, Source, Unknown
 from extender.core.queue.state import QueueState
 from shared import labels
-from shared.ending import EndEntry
+from shared.answer import EndEntry
 from shared.model import Entity, JobKey, NodeName, OwnProgress, Pod
 from shared.progress import NodeReport, PodReport, Progress, Span
 from tests.fakes.builders import make_node, make_pod

@@ -13,7 +13,7 @@ from extender.core.parameters.combined import CoreParameters
 from extender.core.queue import decision
 from extender.core.queue.state import QueueState
 from extender.core.scheduler import direct_gangs, filtering, prioritizing
-from shared.devices import served_resources
+from shared.claims import served_resources
 from shared.kube import device_classes
 from shared.model import Delete, Entity, JobKey, Pod, Upsert
 from tests.fakes.builders import make_device_class, make_node, make_owner, make_pod
