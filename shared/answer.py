@@ -57,7 +57,7 @@ class EndEntry(Struct, frozen=True, kw_only=True):
             unknown (``unstated``, ``overrun``); see docs/policies/reservation.md.
         done_percent: How much of the training is done by the status of the job's own object, 0 to
             100; None if that does not say.
-        said_at: When that was written, on the training's clock; None if it was not.
+        written_at: When that was written, on the training's clock; None if it was not.
         stale: It is too old, or about an earlier run of the job, and is ignored.
         problem: What in it cannot be used; empty if all can.
     """
@@ -65,6 +65,6 @@ class EndEntry(Struct, frozen=True, kw_only=True):
     at: float | None = None
     why: str
     done_percent: float | None = None
-    said_at: float | None = None
+    written_at: float | None = None
     stale: bool = False
     problem: str = ""

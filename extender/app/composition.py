@@ -1,4 +1,4 @@
-"""Composition root: every part of the extender, built from the settings and wired by name."""
+"""Composition root: every part of the extender, built from the settings and connected by name."""
 
 import random
 import socket
@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Protocol
 
 from extender.app import listeners
-from extender.app.context import Context
+from extender.app.context import Context, segments, signing_keys
 from extender.app.listeners import Certificates, Listener
 from extender.controllers.base import ChangeNotifier, DecisionContext
 from extender.controllers.cpu_shares import CpuSharesController
@@ -26,14 +26,13 @@ from extender.servers.readapi.answers import ReadAnswers
 from extender.servers.readapi.sources import StartEstimates
 from extender.servers.scheduler.barrier import CALLS_SHARE, BindBarrier
 from extender.servers.scheduler.verbs import LiveDirectGangs, SchedulerAnswers
-from extender.settings.extender import ExtenderSettings, SigningSection
+from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import core_parameters
 from extender.store.store import ClusterStore
 from extender.writers.authorities import AuthorityLoop, config_maps
 from extender.writers.bindings import Bindings
 from extender.writers.cpu_requests import RequestWriter
 from extender.writers.decision_log.recorder import Recorder
-from extender.writers.decision_log.segments import SegmentFiles
 from extender.writers.endpoint import EndpointAddress, EndpointLoop
 from extender.writers.events import EventWriter
 from extender.writers.execute import Executor
@@ -42,7 +41,7 @@ from extender.writers.leader_writer import LeaderWriter
 from extender.writers.leadership import Leadership
 from extender.writers.migrations import MigrationWriter
 from extender.writers.owners import OwnerWriter
-from extender.writers.signing.signing_keys import SigningKeys, SigningLoop
+from extender.writers.signing.signing_keys import SigningLoop
 from shared.kube import endpoints, paths
 from shared.kube.lease import LeaseObserver
 from shared.kube.lease_holding import LeaseCandidate, LeaseTerms
@@ -50,7 +49,7 @@ from shared.kube.resources import OPTIONAL
 
 
 class Loop(Protocol):
-    """An endless activity; its death is the process's."""
+    """An endless activity; the process ends if it fails."""
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -59,11 +58,11 @@ class Loop(Protocol):
 
 @dataclass(frozen=True)
 class Parts:
-    """Everything that runs, ready to be run.
+    """All parts, ready to run.
 
     Attributes:
-        farewell: The last thing to do on SIGTERM.
-        release: Lets another replica lead; called when nothing of this one runs any more.
+        farewell: The last step on SIGTERM, while the loops still run.
+        release: Lets another replica lead; called when no part of this one runs any more.
     """
 
     loops: tuple[Loop, ...]
@@ -73,12 +72,12 @@ class Parts:
 
 
 class Composition:
-    """All parts of one process; each is built when it is first asked for, and once.
+    """All parts of one process; each is built once, when it is first used.
 
     Args:
-        settings: All of them.
-        context: What every part uses.
-        certificates: The listeners' certificates; without one for agents their listener is closed.
+        settings: All settings.
+        context: Services that every part uses.
+        certificates: The listeners' certificates; without one for agents there is no such listener.
     """
 
     def __init__(
@@ -91,7 +90,7 @@ class Composition:
         self._identity = settings.scheduler.identity or socket.gethostname()
 
     def parts(self, beside: Sequence[Loop] = ()) -> Parts:
-        """Return every part wired to the others; nothing runs yet.
+        """Return all parts, connected; nothing runs yet.
 
         Args:
             beside: Loops that exist already.
@@ -105,7 +104,7 @@ class Composition:
         )
 
     def leads(self) -> bool:
-        """Return whether this replica decides now: it is the leader, and knows the cluster."""
+        """Return True if this replica decides now: it leads, and has observed the cluster."""
         return self.observer.synced and self.leadership.acting()
 
     @cached_property
@@ -115,7 +114,7 @@ class Composition:
 
     @cached_property
     def recorder(self) -> Recorder:
-        """The store's only writer, and the decision log."""
+        """The only writer of the store, and the decision log."""
         return Recorder(
             ClusterStore(self._settings.scheduler.scheduler_name),
             clock=self._context.clock,
@@ -142,7 +141,7 @@ class Composition:
 
     @cached_property
     def leadership(self) -> Leadership:
-        """Whether this replica leads: by kube-scheduler's Lease, or by one that it holds."""
+        """Leadership, by kube-scheduler's Lease or by one of our own."""
         section = self._settings.lease
         terms = LeaseTerms(
             section.retry_seconds, section.renew_deadline_seconds, section.duration_seconds
@@ -161,12 +160,12 @@ class Composition:
 
     @cached_property
     def writer(self) -> LeaderWriter:
-        """The client for API writes; it refuses them while this replica does not lead."""
+        """The client for API writes; refuses them while this replica does not lead."""
         return LeaderWriter(self._context.client, self.leads)
 
     @cached_property
     def decisions(self) -> DecisionContext:
-        """What all controllers share."""
+        """Services and parameters that all controllers share."""
         return DecisionContext(
             recorder=self.recorder,
             parameters=self.parameters,
@@ -177,7 +176,7 @@ class Composition:
 
     @cached_property
     def events(self) -> EventWriter:
-        """Writes conditions and Events behind the decisions."""
+        """Writes pod conditions and Events in the background."""
         context = self._context
         beat = context.beat("tell")
         return EventWriter(context.client, context.clock, context.metrics, beat, self._identity)
@@ -188,7 +187,7 @@ class Composition:
         return Executor(
             client=self.writer,
             recorder=self.recorder,
-            teller=self.events,
+            events=self.events,
             metrics=self._context.metrics,
             parallelism=self._settings.gang.bind_parallelism,
         )
@@ -319,14 +318,14 @@ class Composition:
         answers = SchedulerAnswers(
             self.decisions, LiveDirectGangs(self.recorder, self.queue), self.barrier.bind
         )
-        passing_on = listeners.forwarding(
+        forwarding = listeners.forwarding_to_leader(
             settings.peers, self.leadership, self.leads, tls=ListenerName.API in certificates
         )
         opened = [
             listeners.for_scheduler(
                 settings.scheduler, answers, self._read_lease, context, certificates
             ),
-            listeners.for_people(settings.api, self.reads, context, certificates, passing_on),
+            listeners.for_read_api(settings.api, self.reads, context, certificates, forwarding),
         ]
         if ListenerName.AGENTS in certificates:
             opened.append(
@@ -337,12 +336,12 @@ class Composition:
         return opened
 
     async def _read_lease(self) -> None:
-        """Read the Lease again if it is due, before kube-scheduler is answered."""
+        """Read the Lease before kube-scheduler is answered, if this replica does not lead."""
         if self.observer.synced:
-            await self.leadership.look()
+            await self.leadership.read_now()
 
     def _optional_loops(self) -> list[Loop]:
-        """Return the loops that only some settings ask for."""
+        """Return the loops that only some settings need."""
         context, loops = self._context, list[Loop]()
         section, certificates = self._settings.endpoint, self._settings.certificates
         if section.service is not None and section.address is not None:
@@ -375,19 +374,3 @@ class Composition:
             beat = context.beat("signing")
             loops.append(SigningLoop(keys, self.writer, self.recorder, beat))
         return loops
-
-
-def segments(settings: ExtenderSettings) -> SegmentFiles | None:
-    """Return the files of the decision log; None if none is kept."""
-    section = settings.decision_log
-    if section.directory is None:
-        return None
-    return SegmentFiles(
-        section.directory, section.segment_bytes, section.segments, section.buffer_bytes
-    )
-
-
-def signing_keys(section: SigningSection, secret: str, context: Context) -> SigningKeys:
-    """Return the reader of the keys that sign what we write."""
-    path = paths.namespaced(paths.SECRETS, section.namespace, secret)
-    return SigningKeys(context.client, path, context.signatures, context.clock)

@@ -1,4 +1,4 @@
-"""The listeners, each built from its section of the settings, and the certificates they show."""
+"""The listeners and their certificates, each built from its section of the settings."""
 
 import logging
 import ssl
@@ -48,7 +48,7 @@ from shared.kube import paths, reviews
 FILES_SHARES: Final[Mapping[ListenerName, float]] = {
     ListenerName.SCHEDULER: 0.6, ListenerName.AGENTS: 0.2, ListenerName.API: 0.1,
 }  # fmt: skip
-"""Of the files that the process may open; the rest is for what it opens itself."""
+"""Shares of the files that the process may open; the rest is for its own files."""
 Certificates = Mapping[ListenerName, ServerCertificate]
 _DAY_SECONDS: Final = 86400.0
 
@@ -57,7 +57,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Listener:
-    """An application and the address it is served on; ``tls`` None: in the clear."""
+    """An application and its address; ``tls`` None: without TLS."""
 
     app: web.Application
     host: str
@@ -66,21 +66,21 @@ class Listener:
     tls: ssl.SSLContext | None = None
 
     def runner(self, drain_seconds: float) -> web.AppRunner:
-        """Return what serves it; at the end open requests may go on for so long."""
+        """Return the server; at the end open requests may continue for ``drain_seconds``."""
         return create_runner(self.app, drain_seconds=drain_seconds, connections=self.connections)
 
     async def open(self, runner: web.AppRunner) -> None:
-        """Listen from now on.
+        """Open the address.
 
         Raises:
-            OSError: The address cannot be had.
+            OSError: It cannot be opened.
         """
         opened = self.connections.listen(self.host, self.port)
         await Site(runner, opened, self.tls).start()
 
 
 def keeper(section: CertificatesSection, context: Context) -> CertificateKeeper:
-    """Return who makes certificates for the replicas and keeps them."""
+    """Return the keeper of the certificates that the replicas make themselves."""
     secret = paths.namespaced(paths.SECRETS, section.namespace, section.secret)
     required = Requirements(
         names=frozenset(section.names),
@@ -101,11 +101,11 @@ def keeper(section: CertificatesSection, context: Context) -> CertificateKeeper:
     )
 
 
-def certificates(settings: ExtenderSettings) -> Certificates:
+def read_certificates(settings: ExtenderSettings) -> Certificates:
     """Read the certificates of the listeners that have one. Blocks.
 
     Raises:
-        SettingsError: One cannot be used.
+        SettingsError: A certificate cannot be used.
     """
     scheduler, api, agents = settings.scheduler, settings.api, settings.agents
     if agents.certificate is None:
@@ -116,8 +116,8 @@ def certificates(settings: ExtenderSettings) -> Certificates:
         ListenerName.AGENTS: (agents.certificate, agents.key, None),
     }
     return {
-        door: ServerCertificate(certificate, key, clients)
-        for door, (certificate, key, clients) in files.items()
+        name: ServerCertificate(certificate, key, clients)
+        for name, (certificate, key, clients) in files.items()
         if certificate is not None and key is not None
     }
 
@@ -127,18 +127,18 @@ def for_scheduler(
     answers: SchedulerAnswers,
     first: Callable[[], Awaitable[None]],
     context: Context,
-    shown: Certificates,
+    certificates: Certificates,
 ) -> Listener:
-    """Return the listener for kube-scheduler; ``first`` is done before each answer."""
+    """Return the listener for kube-scheduler; ``first`` is awaited before each answer."""
     names = section.client_names if section.client_authority is not None else None
     app = create_scheduler_app(answers, context.metrics, names, first)
-    return _listener(app, section, ListenerName.SCHEDULER, context, shown)
+    return _listener(app, section, ListenerName.SCHEDULER, context, certificates)
 
 
-def forwarding(
+def forwarding_to_leader(
     section: PeersSection, leadership: Leadership, acting: Callable[[], bool], *, tls: bool
 ) -> Forwarding | None:
-    """Return what passes reads on to who acts; None if nobody says where the replicas are."""
+    """Return the forwarding of reads to the leader; None if the replicas' Service is not set."""
     service, namespace = section.service, section.namespace
     if service is None:
         return None
@@ -156,29 +156,31 @@ def forwarding(
     return Forwarding(acting, leader.find, ClientTrust(section.authority).context, name)
 
 
-def for_people(
+def for_read_api(
     section: ApiSection,
     answers: ReadAnswers,
     context: Context,
-    shown: Certificates,
-    passing_on: Forwarding | None = None,
+    certificates: Certificates,
+    forwarding: Forwarding | None = None,
 ) -> Listener:
-    """Return the listener for people and probes."""
+    """Return the listener of the read API and of probes."""
 
     def namespaces() -> Callable[[], AbstractSet[str]]:
-        snapshot = answers.store.snapshot()  # a namespace may be gone, or not be heard of yet
+        snapshot = answers.store.snapshot()  # a namespace may be gone, or not observed yet
         jobs, names = snapshot.jobs, snapshot.namespaces
         return lambda: names.keys() | {key.partition("/")[0] for key in jobs}
 
     open_to_all = section.without_token is WithoutToken.ALL
-    known = viewers(section, context)
-    authorizer = Authorizer(known.authenticate, namespaces, open_to_all, known.authenticate_proxied)
-    app = create_api_app(answers, context.health, context.metrics, passing_on, authorizer)
-    return _listener(app, section, ListenerName.API, context, shown)
+    callers = viewers(section, context)
+    authorizer = Authorizer(
+        callers.authenticate, namespaces, open_to_all, callers.authenticate_proxied
+    )
+    app = create_api_app(answers, context.health, context.metrics, forwarding, authorizer)
+    return _listener(app, section, ListenerName.API, context, certificates)
 
 
 def viewers(section: ApiSection, context: Context) -> Viewers:
-    """Return who knows callers of the read API by their tokens."""
+    """Return the authentication of the read API's callers by their tokens."""
     client = context.client
     return Viewers(
         review=partial(reviews.review_token, client, audience=section.audience),
@@ -197,7 +199,7 @@ def for_agents(
     observer: Observer,
     acting: Callable[[], bool],
     context: Context,
-    shown: Certificates,
+    certificates: Certificates,
 ) -> Listener:
     """Return the listener for agents."""
     clock, metrics, recorder = context.clock, context.metrics, observer.recorder
@@ -214,30 +216,30 @@ def for_agents(
         synced=lambda: observer.synced, acting=acting, notify=observer.changed.set,
     )  # fmt: skip
     app = create_agents_app(answers, metrics, most_body_bytes=section.most_body_bytes)
-    return _listener(app, section, ListenerName.AGENTS, context, shown)
+    return _listener(app, section, ListenerName.AGENTS, context, certificates)
 
 
-def most_of(door: ListenerName, section: SchedulerSection | ApiSection | AgentsSection) -> int:
+def most_of(name: ListenerName, section: SchedulerSection | ApiSection | AgentsSection) -> int:
     """Return how many connections the listener may have."""
-    return most_connections(section.most_connections, FILES_SHARES[door])
+    return most_connections(section.most_connections, FILES_SHARES[name])
 
 
 def _listener(
     app: web.Application,
     section: SchedulerSection | ApiSection | AgentsSection,
-    door: ListenerName,
+    name: ListenerName,
     context: Context,
-    shown: Certificates,
+    certificates: Certificates,
 ) -> Listener:
     metrics = context.metrics.connections
-    ended = {why: metrics.ended.labels(listener=door.value, why=why.value) for why in ConnectionEnd}
+    ended = {why: metrics.ended.labels(listener=name.value, why=why.value) for why in ConnectionEnd}
     connections = Connections(
-        door.value,
-        most_of(door, section),
+        name.value,
+        most_of(name, section),
         body_seconds=section.body_seconds,
         gave_way=ended[ConnectionEnd.CROWDED].inc,
         late=ended[ConnectionEnd.LATE].inc,
     )
-    metrics.watch(door, connections)
-    tls = shown[door].context if door in shown else None
+    metrics.watch(name, connections)
+    tls = certificates[name].context if name in certificates else None
     return Listener(app, section.listen_host, section.listen_port, connections, tls)

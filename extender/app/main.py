@@ -1,4 +1,4 @@
-"""The extender program: owns the one TaskGroup, and ends when a loop dies."""
+"""The extender program: runs all loops in one TaskGroup, and ends when one of them fails."""
 
 import argparse
 import asyncio
@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from extender.app import listeners, replay
-from extender.app.composition import Composition, Loop, Parts, segments, signing_keys
-from extender.app.context import Context
+from extender.app.composition import Composition, Loop, Parts
+from extender.app.context import Context, segments, signing_keys
 from extender.servers.tls.renewal import RenewalLoop
 from extender.settings.certificates import CertificatesSection
 from extender.settings.extender import ExtenderSettings, SigningSection
@@ -29,8 +29,8 @@ log = logging.getLogger(__name__)
 
 
 Ready = Callable[[Parts, tuple[tuple[str, int], ...]], None]
-"""Told when the listeners are open: the parts, and the addresses for kube-scheduler, people, and
-agents if they have one."""
+"""Called when the listeners are open, with the parts and the addresses of the listeners for
+kube-scheduler and users, and of that for agents if it is open."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -72,23 +72,23 @@ async def serve(
     """Run all parts until ``stop``; ``ready`` is called when the listeners are open.
 
     Raises:
-        ExceptionGroup: A loop died; the process is of no use any more.
-        SettingsError: A listener's certificate is not there, or cannot be used; nothing ran.
+        ExceptionGroup: A loop failed; the process must end.
+        SettingsError: A listener's certificate is missing or cannot be used; nothing ran.
     """
     async with contextlib.AsyncExitStack() as stack:
         client = await stack.enter_async_context(
             KubeClient.connect(credentials, user_agent="shuntyard-extender", max_connections=128)
         )
         context = Context.of(settings, client)
-        kept = await _keep_certificates(settings.certificates, context, stop)
-        await _have_keys(settings.signing, context, stop)
+        renewing = await _manage_certificates(settings.certificates, context, stop)
+        await _read_keys(settings.signing, context, stop)
         if stop.is_set():
             return
-        shown = await asyncio.to_thread(listeners.certificates, settings)
-        renewal = RenewalLoop(shown, context.clock, context.metrics, context.beat("renewal"))
-        parts = Composition(settings, context, shown).parts((*kept, renewal))
+        certificates = await asyncio.to_thread(listeners.read_certificates, settings)
+        renewal = RenewalLoop(certificates, context.clock, context.metrics, context.beat("renewal"))
+        parts = Composition(settings, context, certificates).parts((*renewing, renewal))
         drain_seconds = settings.health.drain_seconds
-        runners = [one.runner(drain_seconds) for one in parts.listeners]
+        runners = [listener.runner(drain_seconds) for listener in parts.listeners]
         stack.push_async_callback(_on_clean_exit, stop, parts.release)
         for runner in runners:
             await runner.setup()
@@ -97,8 +97,8 @@ async def serve(
             tasks = [
                 loops.create_task(loop.run(), name=type(loop).__name__) for loop in parts.loops
             ]
-            for runner, one in zip(runners, parts.listeners, strict=True):
-                await one.open(runner)
+            for runner, listener in zip(runners, parts.listeners, strict=True):
+                await listener.open(runner)
             addresses = tuple(runner.addresses[0][:2] for runner in runners)
             log.info("listening", extra={"addresses": addresses})
             ready(parts, addresses)
@@ -114,10 +114,10 @@ async def _on_clean_exit(stop: asyncio.Event, last: Callable[[], Awaitable[None]
         await last()
 
 
-async def _keep_certificates(
+async def _manage_certificates(
     section: CertificatesSection, context: Context, stop: asyncio.Event
 ) -> tuple[Loop, ...]:
-    """Have the listeners' certificates made, if that is wanted; return the loop that goes on."""
+    """Create the listeners' certificates if they are managed; return the loop that renews them."""
     if not section.managed:
         return ()
     keeper = listeners.keeper(section, context)
@@ -125,8 +125,8 @@ async def _keep_certificates(
     return (keeper,)
 
 
-async def _have_keys(section: SigningSection, context: Context, stop: asyncio.Event) -> None:
-    """Have the keys that sign what we write, before anything is observed."""
+async def _read_keys(section: SigningSection, context: Context, stop: asyncio.Event) -> None:
+    """Read the keys that sign our records, before anything is observed."""
     if section.secret is None:
         log.warning("nothing is signed: signing.secret is not set (docs/our-keys.md)")
     else:
@@ -141,7 +141,7 @@ async def _run_until_signalled(settings: ExtenderSettings, credentials: Credenti
 
 
 def _allow_many_connections() -> None:
-    """A gang waits at the bind barrier with a connection for each pod."""
+    """Raise the limit of open files: a gang waits at the bind barrier with a connection per pod."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 

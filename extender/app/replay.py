@@ -1,7 +1,7 @@
-"""A kept decision log, decided again: ``shuntyard-extender --replay``, ``shuntyard-sim replay``.
+"""Replay of a decision log: ``shuntyard-extender --replay``, ``shuntyard-sim replay``.
 
-An incident thus becomes a test: the same lines, the same parameters, the same decisions, or the
-first one that differs. What comes after it rests on it, so that it alone is told.
+So an incident becomes a test: the same records and parameters must give the same decisions. Only
+the first difference is reported, because later decisions depend on it.
 """
 
 import sys
@@ -27,23 +27,23 @@ _ABSENT: Final = object()
 def run(log: Path, params: CoreParameters) -> int:
     """Replay a segment, or all of a directory, up to the first difference.
 
-    A gap, where records were dropped, is named; what is before and after it is decided again.
+    A gap, where records were dropped, is reported; records before and after it are replayed.
 
     Returns:
-        0 if at least one decision was replayed and none differs, else 1; what was found is printed.
+        0 if at least one decision was replayed and none differs, else 1; the result is printed.
     """
     counted = _Counted(params)
     try:
-        found = next(_replayed(segments(log), counted, parameters_hash(params)), None)
+        first = next(_replayed(segments(log), counted, parameters_hash(params)), None)
     except (RecordingError, OSError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         print(f"{log}: {why}", file=sys.stderr)  # noqa: T201 - the command's answer
         return 1
-    for line in (*counted.gaps, *(_told(*found, counted.last) if found else ())):
+    for line in (*counted.gaps, *(_report(*first, counted.last) if first else ())):
         print(line)  # noqa: T201 - the command's answer
-    differ = "the last one differs" if found else "0 differ"
+    differ = "the last one differs" if first else "0 differ"
     print(f"{counted.decisions} decisions replayed, {differ}")  # noqa: T201 - the command's answer
-    return 1 if found or not counted.decisions else 0
+    return 1 if first or not counted.decisions else 0
 
 
 def segments(log: Path) -> tuple[Path, ...]:
@@ -52,10 +52,10 @@ def segments(log: Path) -> tuple[Path, ...]:
 
 
 def scheduler_name(log: Path) -> str | None:
-    """Return whose pods the log is about, as its first line says; None if there is none.
+    """Return the ``schedulerName`` in the first line of a log; None if the log is empty.
 
     Raises:
-        RecordingError: The line is not that of a log.
+        RecordingError: It is not a decision log.
         OSError: The file cannot be read.
     """
     for path in segments(log):
@@ -66,7 +66,7 @@ def scheduler_name(log: Path) -> str | None:
 
 
 class _Counted:
-    """Decides, counts how often, and remembers what it decided last, and where the log has gaps."""
+    """Replays decisions and counts them; remembers the last one, and the gaps of the log."""
 
     def __init__(self, params: CoreParameters) -> None:
         self.decisions = 0
@@ -101,7 +101,7 @@ def _replayed(
 
 
 def _header(path: Path) -> Header | None:
-    """Return what a segment begins with; None if it is empty."""
+    """Return the header of a segment; None if it is empty."""
     with path.open("rb") as lines:
         first = next(lines, b"")
     if not first.endswith(b"\n"):
@@ -110,13 +110,13 @@ def _header(path: Path) -> Header | None:
     return header if isinstance(header, Header) else None
 
 
-def _told(path: Path, difference: Difference, record: DecisionRecord | None) -> Iterator[str]:
-    """Yield where the decision stands, what it was, and where it first differs."""
-    what = ""
+def _report(path: Path, difference: Difference, record: DecisionRecord | None) -> Iterator[str]:
+    """Yield the place of the decision in the log, the decision, and the first part that differs."""
+    decided = ""
     if record is not None:
         at = datetime.fromtimestamp(record.now, UTC).isoformat(timespec="milliseconds")
-        what = f": {record.kind} of {at} on generation {record.generation}"
-    yield f"{path.name}, line {difference.line}{what}"
+        decided = f": {record.kind} of {at} on generation {record.generation}"
+    yield f"{path.name}, line {difference.line}{decided}"
     if difference.what == "generation":
         yield "  the store has another generation: records before it are missing"
     where, recorded, replayed = _first(difference.recorded, difference.replayed)
@@ -125,24 +125,26 @@ def _told(path: Path, difference: Difference, record: DecisionRecord | None) -> 
     yield f"  replayed: {_text(replayed)}"
 
 
-def _first(one: Any, other: Any, at: str = "$") -> tuple[str, Any, Any]:
+def _first(recorded: Any, replayed: Any, at: str = "$") -> tuple[str, Any, Any]:
     """Return the path of the first part that differs, and both parts."""
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        keys = sorted(one.keys() | other.keys())
-        pairs = [(f".{key}", one.get(key, _ABSENT), other.get(key, _ABSENT)) for key in keys]
-    elif isinstance(one, list) and isinstance(other, list):
-        longest = range(max(len(one), len(other)))
-        pairs = [(f"[{i}]", *(_item(found, i) for found in (one, other))) for i in longest]
+    if isinstance(recorded, Mapping) and isinstance(replayed, Mapping):
+        keys = sorted(recorded.keys() | replayed.keys())
+        pairs = [
+            (f".{key}", recorded.get(key, _ABSENT), replayed.get(key, _ABSENT)) for key in keys
+        ]
+    elif isinstance(recorded, list) and isinstance(replayed, list):
+        longest = range(max(len(recorded), len(replayed)))
+        pairs = [(f"[{i}]", _item(recorded, i), _item(replayed, i)) for i in longest]
     else:
-        return at, one, other
+        return at, recorded, replayed
     for key, left, right in pairs:
         if left != right:
             return _first(left, right, f"{at}{key}")
-    return at, one, other
+    return at, recorded, replayed
 
 
-def _item(found: list[Any], index: int) -> Any:
-    return found[index] if index < len(found) else _ABSENT
+def _item(items: list[Any], index: int) -> Any:
+    return items[index] if index < len(items) else _ABSENT
 
 
 def _text(value: Any) -> str:

@@ -54,7 +54,7 @@ class Of(StrEnum):
 
 
 class AdmissionMetrics:
-    """The metrics of this module."""
+    """Metrics of offers, promises and prices."""
 
     def __init__(self, series: Series) -> None:
         self._of_offers(series)
@@ -142,7 +142,7 @@ class AdmissionMetrics:
         self._prices(outcome.price_ledger)
 
     def stand_by(self) -> None:
-        """Show nothing: the leader shows the present state."""
+        """Show nothing: only the leader shows the present state."""
         self._stand(())
         self._prices(None)
 
@@ -162,9 +162,9 @@ class AdmissionMetrics:
             self.promised_jobs.labels(promise=promise.value).set(promises[promise])
 
     def _prices(self, book: PriceLedger | None) -> None:
-        found = {} if book is None else _columns(book)
+        columns_of = {} if book is None else _columns(book)
         for priced in Priced:
-            columns = found.get(priced, [])
+            columns = columns_of.get(priced, [])
             promised = mean = most = 0.0
             if book is not None and columns:
                 promised, mean, most = _measured(book, columns)
@@ -178,12 +178,12 @@ class AdmissionMetrics:
 
 
 def _columns(book: PriceLedger) -> Mapping[Priced, list[int]]:
-    found: dict[Priced, list[int]] = {}
+    columns: dict[Priced, list[int]] = {}
     for column, name in enumerate(book.resources):
         kind = Priced.GPU if name.endswith("/gpu") else name
         if kind in set(Priced):
-            found.setdefault(Priced(kind), []).append(column)
-    return found
+            columns.setdefault(Priced(kind), []).append(column)
+    return columns
 
 
 def _measured(book: PriceLedger, columns: list[int]) -> tuple[float, float, float]:
@@ -204,6 +204,6 @@ def _ahead(book: PriceLedger, columns: list[int]) -> Mapping[int, float]:
     pool = book.state.promised.workers
     there = pool.capacity[columns] > 0
     used: FloatCube = pool.used[columns]
-    known = [slots for slots in AHEAD if slots < used.shape[1] and there.any()]
+    shown = [slots for slots in AHEAD if slots < used.shape[1] and there.any()]
     capacity = pool.capacity[columns][there]
-    return {slots: float(np.mean(used[:, slots, :][there] / capacity)) for slots in known}
+    return {slots: float(np.mean(used[:, slots, :][there] / capacity)) for slots in shown}

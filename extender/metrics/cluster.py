@@ -54,7 +54,7 @@ class Of(StrEnum):
 
 
 class ClusterMetrics:
-    """The metrics of this module.
+    """Metrics of nodes, prices, reports and loops.
 
     Attributes:
         barrier_pods: Set by ``MeasureLoop``.

@@ -2,7 +2,7 @@
 
 Names: ``shuntyard_*_{total,seconds,bytes,ratio,jobs,nodes,pods}``. Label values come from closed
 vocabularies, never from names of pods, nodes or jobs. Each topic has a module (``queue``,
-``migration``, ``cluster`` …); all are on this one registry.
+``running_jobs``, ``cluster`` …); all are on this one registry.
 """
 
 from collections.abc import Iterable, Mapping

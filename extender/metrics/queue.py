@@ -58,7 +58,7 @@ class Whose(StrEnum):
 
 
 class QueueMetrics:
-    """The metrics of this module.
+    """Metrics of waiting jobs.
 
     Attributes:
         cycle_seconds: Timed by the controller of the queue.
@@ -127,7 +127,7 @@ class QueueMetrics:
         self._observe_terms([entry.value for entry in left])
 
     def forget(self) -> None:
-        """Show an empty queue: the leader shows the true one."""
+        """Show an empty queue: only the leader shows the queue."""
         for reason in Reason:
             self._waiting_jobs.labels(reason=reason.value).set(0)
         self._queue_jobs.set(0)
@@ -155,7 +155,7 @@ class QueueMetrics:
         terms = [_terms(value, most) for value in values]
         for term in Term:
             first = terms[0][term] if terms else 0.0
-            mean = sum(one[term] for one in terms) / len(terms) if terms else 0.0
+            mean = sum(parts[term] for parts in terms) / len(terms) if terms else 0.0
             self._priority.labels(whose=Whose.FIRST.value, term=term.value).set(first)
             self._priority.labels(whose=Whose.MEAN.value, term=term.value).set(mean)
 

@@ -1,4 +1,7 @@
-"""The manifest of the copy that takes the place of a pod which nobody controls."""
+"""Copies of pods without a controller: their manifests, and templates kept in Migrations.
+
+A Migration keeps the templates before any pod is evicted; they are used after it.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -18,16 +21,16 @@ from shared.pod_cpu import GivenCpu
 OURS: Final = frozenset(
     {*labels.RESERVATION, labels.CPU_GIVEN, labels.REPLACED_BY, labels.REPLACES}
 )
-"""What we wrote on a pod and its copy does not inherit."""
+"""Annotations of ours that a copy does not inherit."""
 
 
 def replacement(live: Mapping[str, Any]) -> dict[str, Any]:
     """Return the manifest of the copy: gated, without our pin and annotations, under a new name.
 
-    A CPU request that we changed in place is what its owner gave again.
+    A CPU request that we changed in place is reset to the owner's.
 
-    Its job keeps its name, and with it its directory on the shared volume: the copy of a pod that
-    was its own job is labelled with that name.
+    The job keeps its name, and with it its directory on the shared volume: if the pod was a job of
+    its own, the copy is labelled with that name.
     """
     metadata, spec = live["metadata"], dict(live["spec"])
     annotations = {k: v for k, v in metadata.get("annotations", {}).items() if k not in OURS}
@@ -66,7 +69,7 @@ def _as_given(container: Mapping[str, Any], given: GivenCpu | None) -> Mapping[s
 
 
 def _is_its_own_job(live: Mapping[str, Any]) -> bool:
-    """Say whether a label should keep the job's name; a very long name is no label."""
+    """Return True if a label must keep the job's name; a very long name cannot be a label."""
     metadata = live["metadata"]
     named = registry.names_a_job(metadata.get("labels", {}), metadata.get("annotations", {}))
     grouped = named or "schedulingGroup" in live["spec"]
@@ -74,7 +77,7 @@ def _is_its_own_job(live: Mapping[str, Any]) -> bool:
 
 
 def _unpinned(affinity: Mapping[str, Any]) -> dict[str, Any]:
-    """Take back the pin: our ``matchFields`` terms, and the hostnames added to terms of the pod."""
+    """Remove the pin: our ``matchFields`` terms, and the hostnames added to terms of the pod."""
     node = dict(affinity.get("nodeAffinity") or {})
     required = node.pop("requiredDuringSchedulingIgnoredDuringExecution", None) or {}
     terms = [_without_pin(term) for term in required.get("nodeSelectorTerms") or []]
@@ -104,10 +107,9 @@ def _without_mounts(container: Mapping[str, Any], dropped: frozenset[str]) -> di
     return {**container, "volumeMounts": mounts}
 
 
-# === Templates of bare pods: kept in their Migration before anything is evicted, used after it.
-
-
-async def of(client: LeaderWriter, migration: Migration) -> Mapping[str, Mapping[str, Any]] | None:
+async def templates(
+    client: LeaderWriter, migration: Migration
+) -> Mapping[str, Mapping[str, Any]] | None:
     """Return the templates that a Migration has to keep, by uid of the pod; None: a pod is gone."""
     kept: dict[str, Mapping[str, Any]] = {}
     for member in migration.members if migration.mover is Mover.RECREATE else ():
@@ -125,10 +127,10 @@ async def of(client: LeaderWriter, migration: Migration) -> Mapping[str, Mapping
 
 
 async def recreate(client: LeaderWriter, action: RecreatePod) -> None:
-    """Make the pod again, as its Migration says.
+    """Create the pod from the template in its Migration.
 
     Raises:
-        AlreadyExistsError: It is there.
+        AlreadyExistsError: It exists.
         OddObjectError: The Migration keeps no template of it.
     """
     namespace, _, name = action.migration.partition("/")
@@ -137,4 +139,4 @@ async def recreate(client: LeaderWriter, action: RecreatePod) -> None:
         if member["uid"] == action.uid and "template" in member:
             await writes.create_pod(client, namespace, member["template"])
             return
-    raise OddObjectError(action.migration, f"there is no template of {action.name}")
+    raise OddObjectError(action.migration, f"no template of {action.name}")

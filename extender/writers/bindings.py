@@ -1,4 +1,4 @@
-"""One Binding, carried to a known end: bound by us, or known not to be."""
+"""Bindings, each carried to a known end: bound by us, or not."""
 
 import asyncio
 import logging
@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 class Bindings:
     """Posts Bindings; ``parallelism`` of them at one time.
 
-    The client asks for the lead before each, when its turn has come: the process may have been
-    frozen in the middle of a burst, and the rest of it may belong to another replica by now.
+    The client checks the leadership before each, when its turn has come: the process may have been
+    frozen in the middle of a burst, and another replica may lead by now.
     """
 
     client: LeaderWriter
@@ -43,8 +43,8 @@ class Bindings:
     ) -> CallError | None:
         """Bind a pod with its uid as precondition; return why that failed, None if it did not.
 
-        After an answer that says nothing (connection lost, 5xx) or a conflict the pod is read: it
-        may be bound by the very call whose answer was lost.
+        After a lost connection, a 5xx or a conflict the pod is read: the call without an answer may
+        have bound it.
         """
         async with self._slots:
             error = await self._attempts(pod, node, annotations)

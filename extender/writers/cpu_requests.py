@@ -1,8 +1,8 @@
-"""The hands of CPU weights: the note first, then the request, and last the note again.
+"""The API writes of CPU weights: first the annotation, then the request; a restore removes it last.
 
-Nodes go side by side. On one node the order is kept: where a pod that should give CPU back did
-not, nobody gets more. A refused write is forgotten, and the next look decides again on what is true
-then.
+Nodes are written in parallel, pods of one node in order: if a pod that should give up CPU did not,
+no other pod gets more. A refused write is dropped, and the next pass decides again from the new
+state.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ class RequestWriter:
         self._slots = asyncio.Semaphore(self.parallelism)
 
     async def carry_out(self, commands: Sequence[ResizeNode]) -> tuple[ResizeResult, ...]:
-        """Carry out the commands of one look; return what came of them."""
+        """Carry out the commands of one pass; return their results."""
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._on_node(command)) for command in commands]
         return tuple(outcome for task in tasks for outcome in task.result())
@@ -57,45 +57,45 @@ class RequestWriter:
                 whole = whole and (pod.raises or outcomes[-1].result is Resized.DONE)
         return outcomes
 
-    async def _resize(self, asked: ResizePod) -> Resized:
+    async def _resize(self, resize: ResizePod) -> Resized:
         try:
-            await self._steps(asked)
+            await self._steps(resize)
         except ConflictError as error:
-            log.info("resizing %s: %s", asked.pod, error)
+            log.info("resizing %s: %s", resize.pod, error)
             return Resized.LATE
         except (InvalidError, ForbiddenError, NotFoundError) as error:
-            log.warning("resizing %s: %s", asked.pod, error)
+            log.warning("resizing %s: %s", resize.pod, error)
             self.metrics.resizes.labels(outcome=Resizing.REFUSED.value).inc()
             return Resized.REFUSED
         except (ApiError, OddObjectError) as error:
-            log.warning("resizing %s: %s", asked.pod, error)
+            log.warning("resizing %s: %s", resize.pod, error)
             return Resized.UNCLEAR
         return Resized.DONE
 
-    async def _steps(self, asked: ResizePod) -> None:
-        version = asked.resource_version
-        if not asked.noted:
-            given = GivenCpu(asked.container, asked.given_milli)
-            version = await _version(self._note(asked, given.text, version))
-        if asked.from_milli != asked.to_milli:
+    async def _steps(self, resize: ResizePod) -> None:
+        version = resize.resource_version
+        if not resize.noted:
+            given = GivenCpu(resize.container, resize.given_milli)
+            version = await _version(self._note(resize, given.text, version))
+        if resize.from_milli != resize.to_milli:
             write = writes.resize_cpu(
                 self.client,
-                asked.pod,
-                asked.uid,
-                container=asked.container,
-                request_milli=asked.to_milli,
+                resize.pod,
+                resize.uid,
+                container=resize.container,
+                request_milli=resize.to_milli,
                 resource_version=version,
             )
             version = await _version(write)
-            log.info("%s: CPU request %d m to %d m", asked.pod, asked.from_milli, asked.to_milli)
-        if asked.restores:
-            await self._note(asked, None, version)
-        self.metrics.resizes.labels(outcome=_kind(asked).value).inc()
+            log.info("%s: CPU request %d m to %d m", resize.pod, resize.from_milli, resize.to_milli)
+        if resize.restores:
+            await self._note(resize, None, version)
+        self.metrics.resizes.labels(outcome=_kind(resize).value).inc()
 
-    async def _note(self, asked: ResizePod, text: str | None, version: str) -> bytes:
+    async def _note(self, resize: ResizePod, text: str | None, version: str) -> bytes:
         body = {"metadata": {"annotations": {labels.CPU_GIVEN: text}}}
         return await writes.patch_pod(
-            self.client, asked.pod, asked.uid, body, resource_version=version
+            self.client, resize.pod, resize.uid, body, resource_version=version
         )
 
 
@@ -104,7 +104,7 @@ async def _version(write: Awaitable[bytes]) -> str:
     return parse.decode_identity(await write).resource_version
 
 
-def _kind(asked: ResizePod) -> Resizing:
-    if asked.restores:
+def _kind(resize: ResizePod) -> Resizing:
+    if resize.restores:
         return Resizing.RESTORED
-    return Resizing.RAISED if asked.raises else Resizing.LOWERED
+    return Resizing.RAISED if resize.raises else Resizing.LOWERED

@@ -1,7 +1,7 @@
-"""How pods are made to leave for a migration: evicted, or by suspending their Job.
+"""How the pods of a migration are removed: evicted, or by suspending their Job.
 
-Both end in one of three ways: it has happened, it has not, or nobody knows because neither the
-request nor the question after it was answered.
+Both end in one of three ways: done, not done, or unclear because neither the request nor the read
+after it was answered.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class Departures:
-    """See the module."""
+    """Evicts pods, and suspends and resumes Jobs."""
 
     client: LeaderWriter
     recorder: Recorder
@@ -38,11 +38,11 @@ class Departures:
         try:
             await moving.evict(self.client, action.pod, action.uid)
         except ThrottledError as error:
-            return _held_back(action.migration, error)
+            return _throttled(action.migration, error)
         except ApiError as error:
             log.warning("evicting %s: %s", action.pod, error)
             pods = [(action.pod, action.uid)]
-            return await self._found_out(action.migration, pods, None, str(error))
+            return await self._result(action.migration, pods, None, str(error))
         self.recorder.assume_deleted(action.uid)
         return CommandResult(action.migration, Result.DONE)
 
@@ -55,35 +55,35 @@ class Departures:
             return CommandResult(action.migration, Result.REFUSED, R.OWNER_NOT_SUPPORTED, text)
         try:
             if refusal := await self._budget_refusal(action):
-                return _held_back(action.migration, refusal)
+                return _throttled(action.migration, refusal)
             answer = await moving.suspend(self.client, *job, action.migration)
         except ApiError as error:
             log.warning("suspending %s: %s", action.job.key, error)
-            return await self._found_out(action.migration, (), job, str(error))
+            return await self._result(action.migration, (), job, str(error))
         self.recorder.apply(Upsert(parse.decode_job(answer)))
         return CommandResult(action.migration, Result.DONE)
 
     async def resume(self, namespace: str, name: str, uid: Uid) -> None:
-        """Let a Job go on."""
+        """Resume a suspended Job."""
         answer = await moving.resume(self.client, namespace, name, uid)
         self.recorder.apply(Upsert(parse.decode_job(answer)))
 
     async def inspect(self, action: Inspect) -> CommandResult:
-        """Find out what became of an eviction or suspension whose answer was lost."""
-        return await self._found_out(action.migration, action.pods, action.job)
+        """Read the result of an eviction or suspension whose answer was lost."""
+        return await self._result(action.migration, action.pods, action.job)
 
     async def _budget_refusal(self, action: SuspendJob) -> ThrottledError | None:
-        """Ask for every pod alone by a dry run, then for all together."""
+        """Check every pod alone by a dry run, then all together."""
         slots = asyncio.Semaphore(PARALLELISM)
         async with asyncio.TaskGroup() as group:
-            asked = [group.create_task(self._dry_run(key, uid, slots)) for key, uid in action.pods]
-        for task in asked:
+            tasks = [group.create_task(self._dry_run(key, uid, slots)) for key, uid in action.pods]
+        for task in tasks:
             if error := task.result():
                 return error
         if len(action.pods) == 1:
             return None
-        known = self.recorder.store.snapshot().pods
-        pods = [known[key].labels for key, _ in action.pods if key in known]
+        observed = self.recorder.store.snapshot().pods
+        pods = [observed[key].labels for key, _ in action.pods if key in observed]
         path = paths.namespaced(paths.DISRUPTION_BUDGETS, action.namespace)
         name = disruption_budgets.blocking(await self.client.get(path), pods)
         text = f"the disruption budget {name} does not allow {len(pods)} pods at once"
@@ -97,12 +97,12 @@ class Departures:
                 await moving.evict(self.client, key, uid, dry_run=True)
             except ThrottledError as error:
                 return error
-            except ApiError as error:  # what is wrong with the pod the next look will see
+            except ApiError as error:  # the next pass sees the fault of the pod
                 log.warning("asking whether %s may be evicted: %s", key, error)
                 return ThrottledError(error.status, error.reason, error.message)
         return None
 
-    async def _found_out(
+    async def _result(
         self, migration: str, pods: Pods, job: tuple[str, Owner] | None, why: str = ""
     ) -> CommandResult:
         try:
@@ -136,7 +136,7 @@ class Departures:
         return departed
 
 
-def _held_back(migration: str, error: ThrottledError) -> CommandResult:
+def _throttled(migration: str, error: ThrottledError) -> CommandResult:
     log.info("%s: %s", migration, error)
     wait_seconds = error.retry_after_seconds or 0.0
     return CommandResult(

@@ -1,7 +1,7 @@
-"""The replica that acts leads a kube-scheduler elsewhere to itself.
+"""The leader's address for a kube-scheduler that runs elsewhere.
 
-It writes its address into the EndpointSlice of a Service without a selector. A standby writes
-nothing: the new one overwrites what the one before left.
+The leader writes its address into the EndpointSlice of a Service without a selector. A standby
+writes nothing: a new leader overwrites the address of the one before.
 """
 
 import asyncio
@@ -21,14 +21,14 @@ from shared.health import Heartbeat
 from shared.kube.errors import ApiError, ConflictError
 from shared.logs import LastingProblems
 
-LOOK_SECONDS: Final = 0.5
-"""How often it is looked whether we act: so long kube-scheduler goes on asking the one before."""
+LEAD_SECONDS: Final = 0.5
+"""Time between two checks of our leadership; so long kube-scheduler calls the leader before us."""
 CHECK_SECONDS: Final = 5.0
-"""How often it is looked whether what we wrote still stands there."""
+"""Time between two checks that the slice still has our address."""
 
 log = logging.getLogger(__name__)
 
-_NOT_LED: Final = "kube-scheduler is not led to this replica: %s: %s"
+_NOT_PUBLISHED: Final = "the address of this replica is not published: %s: %s"
 
 
 class _Meta(Struct, frozen=True, rename="camel"):
@@ -63,11 +63,11 @@ class EndpointAddress:
 
     @property
     def address_type(self) -> str:
-        """As a slice says it."""
+        """``addressType`` of the slice."""
         return f"IPv{ipaddress.ip_address(self.address).version}"
 
     def fields(self) -> Mapping[str, Any]:
-        """Return what a slice says of us."""
+        """Return the slice's fields that name this replica."""
         namespace, name = self.pod
         target = {"kind": "Pod", "namespace": namespace, "name": name}
         endpoint = {
@@ -81,7 +81,7 @@ class EndpointAddress:
 
 @dataclass
 class EndpointLoop:
-    """See the module; ``path`` is the slice's."""
+    """Keeps the slice at ``path`` up to date while this replica leads."""
 
     client: LeaderWriter
     path: str
@@ -92,17 +92,17 @@ class EndpointLoop:
     _problems: LastingProblems = field(init=False)
 
     def __post_init__(self) -> None:
-        self._problems = LastingProblems(partial(log.error, _NOT_LED, self.path))
+        self._problems = LastingProblems(partial(log.error, _NOT_PUBLISHED, self.path))
 
     async def run(self) -> None:
-        """Look every ``LOOK_SECONDS``; returns only by cancellation."""
+        """Check every ``LEAD_SECONDS``; returns only by cancellation."""
         while True:
             self.heartbeat.beat()
-            await self.look()
-            await asyncio.sleep(LOOK_SECONDS)
+            await self.check()
+            await asyncio.sleep(LEAD_SECONDS)
 
-    async def look(self) -> None:
-        """Write our address if we act and it does not stand there; what fails is said once."""
+    async def check(self) -> None:
+        """Write our address if we lead and the slice has another; log a failure once."""
         if not self.client.leads():
             self._checked_at = None
             return
@@ -112,7 +112,7 @@ class EndpointLoop:
         try:
             problem = await self._write()
         except ConflictError:
-            return  # somebody else wrote it; looked at again at once
+            return  # another client wrote it: the next check reads it at once
         except (ApiError, ValueError) as error:  # no such JSON, or no UTF-8
             problem = str(error)
         if problem is None:
@@ -120,29 +120,29 @@ class EndpointLoop:
         self._problems.update([] if problem is None else [problem])
 
     async def _write(self) -> str | None:
-        """Return what is wrong with the slice; None if it leads to us now."""
-        found = _DECODER.decode(await self.client.get(self.path))
-        if found.address_type != self.place.address_type:
-            return f"its addressType is {found.address_type}, ours {self.place.address_type}"
-        wanted = self.place.fields()
-        if _leads(found, wanted) or not self.client.leads():
+        """Return the problem of the slice; None if it has our address now."""
+        current = _DECODER.decode(await self.client.get(self.path))
+        if current.address_type != self.place.address_type:
+            return f"its addressType is {current.address_type}, ours {self.place.address_type}"
+        fields = self.place.fields()
+        if _has_ours(current, fields) or not self.client.leads():
             return None
-        version = {"resourceVersion": found.metadata.resource_version}
-        await self.client.patch(self.path, {"metadata": version, **wanted})
-        log.info("kube-scheduler is led to this replica", extra={"address": self.place.address})
+        version = {"resourceVersion": current.metadata.resource_version}
+        await self.client.patch(self.path, {"metadata": version, **fields})
+        log.info("published the address of this replica", extra={"address": self.place.address})
         return None
 
 
-def _leads(found: _Slice, wanted: Mapping[str, Any]) -> bool:
-    """Say whether the slice has our endpoint and port, and no other."""
-    return _addresses(found.endpoints) == _addresses(wanted["endpoints"]) and (
-        _ports(found.ports) == _ports(wanted["ports"])
+def _has_ours(current: _Slice, ours: Mapping[str, Any]) -> bool:
+    """Return True if the slice has our endpoint and port, and no other."""
+    return _addresses(current.endpoints) == _addresses(ours["endpoints"]) and (
+        _ports(current.ports) == _ports(ours["ports"])
     )
 
 
 def _addresses(endpoints: Any) -> list[Any]:
-    return [(one.get("addresses"), one.get("conditions")) for one in endpoints or ()]
+    return [(each.get("addresses"), each.get("conditions")) for each in endpoints or ()]
 
 
 def _ports(ports: Any) -> list[Any]:
-    return [(one.get("name"), one.get("port")) for one in ports or ()]
+    return [(port.get("name"), port.get("port")) for port in ports or ()]

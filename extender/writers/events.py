@@ -1,6 +1,6 @@
-"""Conditions and Events, written behind the decisions: late ones harm nobody, so they never wait.
+"""Pod conditions and Events, written in the background so that no decision waits for them.
 
-Per pod and per job only the newest stands in line; what is superseded is never written.
+Per pod and per job only the newest is queued; a superseded one is never written.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class EventWriter:
-    """See the module."""
+    """Queues notices, and writes them in the background."""
 
     client: KubeClient
     clock: Clock
@@ -36,21 +36,21 @@ class EventWriter:
     _pending: dict[tuple[str, str], SetQueuedCondition | EmitEvent] = field(default_factory=dict)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def tell(self, notices: Iterable[SetQueuedCondition | EmitEvent]) -> None:
-        """Put notices in line; a newer one about the same object replaces the older."""
+    def enqueue(self, notices: Iterable[SetQueuedCondition | EmitEvent]) -> None:
+        """Queue notices; a newer one about the same object replaces the older one."""
         for notice in notices:
             self._pending[_about(notice)] = notice
         if self._pending:
             self._wake.set()
 
-    def forget(self, uids: Iterable[Uid]) -> None:
-        """Drop what is not written yet about these pods: why they waited is over."""
+    def drop(self, uids: Iterable[Uid]) -> None:
+        """Drop the queued notices about these pods: they do not wait any more."""
         for uid in uids:
             self._pending.pop(_condition_of(uid), None)
             self._pending.pop(_event_of(QUEUE_ACTION, uid), None)
 
     async def run(self) -> None:
-        """Write what stands in line; returns only by cancellation."""
+        """Write queued notices; returns only by cancellation."""
         while True:
             self.heartbeat.beat()
             try:
@@ -84,7 +84,9 @@ class EventWriter:
                     message=notice.message,
                     at=self.clock.now(),
                 )
-        except ApiError as error:  # the pod went on, or the server is busy: the next change tells
+        except (
+            ApiError
+        ) as error:  # the pod is gone, or the server busy: the next change queues another
             log.debug("notice not written: %s", error)
             self.metrics.writes.labels(kind=Writing.NOTICE.value, outcome="refused").inc()
 

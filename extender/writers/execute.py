@@ -1,9 +1,9 @@
-"""Commands become API calls: here and nowhere else.
+"""The API writes of the queue's commands.
 
-A gang's releases go out in its binding order, parameter servers before the rest, one gang after the
-other, so that what people see on the API server is the queue's order. Single pods in a row go
-together. Every write has its precondition; a refused one is forgotten, and the next cycle decides
-again on what is true then.
+A gang is released in its binding order, parameter servers before the rest, one gang after the
+other, so that the order on the API server is the queue's order. Consecutive single pods are
+released together. Every write has a precondition; a refused one is dropped, and the next pass
+decides again from the new state.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ class Executor:
 
     client: LeaderWriter
     recorder: Recorder
-    teller: EventWriter
+    events: EventWriter
     metrics: ExtenderMetrics
     parallelism: int
     _slots: asyncio.Semaphore = field(init=False)
@@ -58,10 +58,10 @@ class Executor:
         self._slots = asyncio.Semaphore(self.parallelism)
 
     async def carry_out(self, commands: Sequence[Command]) -> None:
-        """Carry out the commands of one cycle, in order; a refused write stops nothing else."""
+        """Carry out the commands of one pass, in order; a refused write stops no other."""
         releases = [c for c in commands if isinstance(c, ReleaseGang)]
         self._assume(releases)
-        self.teller.forget(pod.uid for gang in releases for pod in gang.pods)
+        self.events.drop(pod.uid for gang in releases for pod in gang.pods)
         for kind, together in groupby(commands, key=type):
             if kind is DeletePod:
                 await self._delete_all([c for c in together if isinstance(c, DeletePod)])
@@ -75,7 +75,7 @@ class Executor:
                     await self._open(command)
         for _, wave in groupby(releases, key=_is_gang_of_its_own):
             await self._release_wave(list(wave))
-        self.teller.tell(c for c in commands if isinstance(c, SetQueuedCondition | EmitEvent))
+        self.events.enqueue(c for c in commands if isinstance(c, SetQueuedCondition | EmitEvent))
 
     def _assume(self, releases: Iterable[ReleaseGang]) -> None:
         """Reserve before the first write: filter must know the nodes when a pod arrives."""
@@ -175,9 +175,9 @@ class Executor:
             await self._written(Writing.CLEAR, command.pod, command.uid, None, write)
 
     async def _open(self, command: OpenGate) -> None:
-        """Remove the gates; what was not written is tried again in the next cycle."""
+        """Remove the gates; the next pass retries what could not be written."""
         log.info("%s waits without the gate: the nodes could not hold it", command.job)
-        self.teller.forget(uid for _, uid in command.pods)
+        self.events.drop(uid for _, uid in command.pods)
         async with asyncio.TaskGroup() as group:
             for pod, uid in command.pods:
                 group.create_task(self._ungate(pod, uid))
@@ -192,8 +192,8 @@ class Executor:
     ) -> bool:
         """Return False if the write is known to have failed.
 
-        After a lost answer or a fault of the server the pod is read; if that fails too nobody
-        knows, and the watch shows it or the assumption expires.
+        After a lost answer or an error of the server the pod is read. If that fails too the result
+        is unknown: the watch shows it, or the assumption expires.
         """
         try:
             await write
@@ -217,7 +217,7 @@ class Executor:
         return live.uid == uid and live.annotations.get(labels.NODE) == node
 
     async def _delete_all(self, commands: Sequence[DeletePod]) -> None:
-        """Side by side: the longer it takes, the more of them somebody else may delete too."""
+        """Delete in parallel: the longer it takes, the more pods another client may delete too."""
         async with asyncio.TaskGroup() as group:
             for command in commands:
                 group.create_task(self._delete(command))
@@ -232,14 +232,14 @@ class Executor:
                 log.warning("deleting %s (%s): %s", command.pod, command.cause, error)
                 return
         if not deleted:
-            log.info("%s is left alone: somebody deletes it, or it has ended", command.pod)
+            log.info("%s is not deleted: another client deletes it, or it has ended", command.pod)
             return
         self.recorder.assume_deleted(command.uid)
         log.info("deleted %s: %s", command.pod, command.cause)
         self.metrics.deletions.labels(cause=command.cause).inc()
 
     async def _deleted(self, command: DeletePod) -> bool:
-        """Delete the pod; say whether we did."""
+        """Delete the pod; return False if another client deletes it or it has ended."""
         if command.bare:
             attempt = Replacement(self.client, command.pod, command.uid)
             return await attempt.carry_out() is Ending.DELETED

@@ -1,7 +1,7 @@
-"""What past jobs taught, in a ConfigMap: it outlives the extender, and decides nothing by itself.
+"""The history of past jobs in a ConfigMap, so that it outlives the extender.
 
-It is read when this replica begins to act, and written at most once a minute, only if it is still
-what was read. What cannot be read or written is said once, and admission goes on all the same.
+It is read when this replica begins to lead, and written at most once a minute, only if the
+ConfigMap is still as it was read. A failure is logged once, and admission continues without.
 """
 
 import logging
@@ -21,7 +21,7 @@ from shared.logs import LastingProblems
 NAME: Final = "shuntyard-admission-history"
 KEY: Final = "history"
 PAUSE_SECONDS: Final = 60.0
-"""From one try to write to the next."""
+"""Time between two attempts to write."""
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ _TEXT: Final = "history of admission: %s"
 
 @dataclass
 class HistoryKeeper:
-    """See the module; ``namespace`` is that of the ConfigMap."""
+    """Reads and writes the ConfigMap in ``namespace``."""
 
     client: LeaderWriter
     namespace: str
@@ -44,21 +44,19 @@ class HistoryKeeper:
 
     @property
     def path(self) -> str:
-        """Where it is."""
+        """Path of the ConfigMap."""
         return paths.namespaced(paths.CONFIG_MAPS, self.namespace, NAME)
 
     async def load(self) -> History:
-        """Return what is kept; nothing where it cannot be read."""
+        """Return the kept history; empty if it cannot be read."""
         self._version, self._kept = "", History()
         try:
-            found = await keyed_data.read_config_map(self.client, self.path)
+            kept = await keyed_data.read_config_map(self.client, self.path)
         except ApiError as error:
-            self._problems.update(
-                [f"{error}; what past jobs taught is forgotten at the next start"]
-            )
+            self._problems.update([f"{error}; the history of past jobs is lost at the next start"])
             return self._kept
-        self._version = found.version
-        text, place = found.data.get(KEY, ""), f"{self.namespace}/{NAME}"
+        self._version = kept.version
+        text, place = kept.data.get(KEY, ""), f"{self.namespace}/{NAME}"
         try:
             self._kept = history.read(text, field=f"ConfigMap {place}, key {KEY}")
         except InputError as error:
@@ -66,10 +64,10 @@ class HistoryKeeper:
         return self._kept
 
     async def save(self, known: History) -> History:
-        """Write the history if it is new and the time has come; return all that is known then.
+        """Write the history if it is new and the pause is over; return the merged history.
 
-        Where somebody else has written meanwhile, theirs is read first, and written with ours the
-        next time.
+        If another replica has written meanwhile, its history is read and merged with ours, and
+        written the next time.
         """
         now = self.clock.monotonic()
         if known == self._kept or now < self._again_at:
@@ -82,7 +80,7 @@ class HistoryKeeper:
         except ConflictError:
             return history.merged(await self.load(), known)
         except ApiError as error:
-            self._problems.update([f"{error}; what past jobs taught is not kept"])
+            self._problems.update([f"{error}; the history of past jobs is not kept"])
         return known
 
     async def _write(self, known: History) -> None:

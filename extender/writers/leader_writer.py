@@ -1,7 +1,7 @@
-"""The door of the API writes: it asks the Lease itself, before each of them.
+"""A client that checks the leadership before every API write.
 
-A process may be frozen in the middle of a burst of writes, and what is left of the burst belongs to
-another replica by the time it goes on. So a writer does not remember to ask: its client refuses.
+A process may be frozen in the middle of a burst of writes; when it goes on, another replica may
+lead and have written the rest. So no writer has to remember the check: its client refuses.
 """
 
 from collections.abc import AsyncGenerator, Callable

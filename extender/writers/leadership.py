@@ -1,8 +1,8 @@
-"""Whether this replica acts: it does while the kube-scheduler beside it holds its Lease.
+"""Leadership: this replica leads while the kube-scheduler in its pod holds its Lease.
 
 kube-scheduler's identity in the Lease is its host name and a uuid; the extender in the same pod has
-the same host name. A renewal counts only when it was seen to happen, on our own clock. For a
-kube-scheduler that runs elsewhere the Lease is our own, and we hold it ourselves.
+the same host name. A renewal counts only if we observed it, by our own clock. For a kube-scheduler
+that runs elsewhere the extender holds a Lease of its own.
 """
 
 import asyncio
@@ -19,22 +19,22 @@ from shared.kube.lease import LeaseObserver, LeaseReader
 from shared.kube.lease_holding import LeaseCandidate
 
 TOUCH_SECONDS = 15.0
-"""Without a reading of the Lease for so long, what we know of the cluster is not trusted: it was
-cut off, or we were frozen, and a watch that looks alive may be dead."""
+"""If the Lease was not read for so long the store is not trusted: the API server was unreachable or
+we were frozen, and a watch that looks alive may be dead."""
 
 LAG_SECONDS = 0.1
-"""How often the event loop's lag and our leadership are looked at."""
+"""Time between two checks of the event loop's lag and of our leadership."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass
 class Leadership:
-    """See the module.
+    """Follows the Lease, or holds it.
 
     Attributes:
         lease_name: Namespace and name.
-        changed: Set when we begin or end to act.
+        changed: Set when this replica begins or ceases to lead.
         out_of_touch: Called once in each time without a reading (``TOUCH_SECONDS``).
     """
 
@@ -56,7 +56,7 @@ class Leadership:
             self._reader = LeaseReader(self.client, path, self.observer, self.clock, _report)
 
     def acting(self) -> bool:
-        """Say whether this replica decides now."""
+        """Return True if this replica leads now."""
         return self.observer.acting(self.identity, self.clock.monotonic())
 
     async def run(self) -> None:
@@ -64,24 +64,25 @@ class Leadership:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._follow())
             while True:
-                asked_at = self.clock.monotonic()
+                slept_at = self.clock.monotonic()
                 await asyncio.sleep(LAG_SECONDS)
-                lag_seconds = self.clock.monotonic() - asked_at - LAG_SECONDS
+                lag_seconds = self.clock.monotonic() - slept_at - LAG_SECONDS
                 self.metrics.loop_lag_seconds.observe(max(0.0, lag_seconds))
-                self._notice()
-                self._keep_touch()
+                self._update()
+                self._check_reading()
 
-    async def look(self) -> None:
-        """Read the Lease at once if we do not act: kube-scheduler calls, so it may have it by now.
+    async def read_now(self) -> None:
+        """Read the Lease at once if we do not lead: the calling kube-scheduler may hold it by now.
 
-        Who calls beside us has written our host name before. A Lease of our own says nothing new.
+        The kube-scheduler in our pod writes our host name into the Lease before it calls. A Lease
+        of our own needs no reading.
         """
         if self._reader is not None and not self.acting():
             await self._reader.read_now()
-            self._notice()
+            self._update()
 
     async def release(self) -> None:
-        """Give a Lease of our own back; nothing may run any more."""
+        """Give up a Lease of our own; nothing else may run any more."""
         if isinstance(self.observer, LeaseCandidate):
             path = paths.lease(*self.lease_name)
             try:
@@ -98,7 +99,7 @@ class Leadership:
                 self.client, path, self.observer, clock=self.clock, report=_report
             )
 
-    def _keep_touch(self) -> None:
+    def _check_reading(self) -> None:
         read_at = self.observer.read_at
         lost = read_at is not None and self.clock.monotonic() - read_at >= TOUCH_SECONDS
         if lost and not self._lost:
@@ -106,7 +107,7 @@ class Leadership:
             self.out_of_touch()
         self._lost = lost
 
-    def _notice(self) -> None:
+    def _update(self) -> None:
         acting = self.acting()
         if acting != self._acted:
             holder = self.observer.holder

@@ -1,7 +1,7 @@
-"""The hands of migrations: the status first, then what the new phase does.
+"""The API writes of migrations: the status first, then the actions of the new phase.
 
-Different migrations go side by side. A write that is refused changes nothing: the next look decides
-again on what is true then.
+Different migrations are written in parallel. A refused write changes nothing: the next pass decides
+again from the new state.
 """
 
 import asyncio
@@ -44,14 +44,14 @@ class MigrationWriter:
 
     client: LeaderWriter
     recorder: Recorder
-    teller: EventWriter
+    events: EventWriter
     metrics: ExtenderMetrics
 
     def __post_init__(self) -> None:
         self._departures = Departures(self.client, self.recorder)
 
     async def carry_out(self, commands: Iterable[MigrationCommand]) -> tuple[CommandResult, ...]:
-        """Carry out commands; return what came of the actions among them."""
+        """Carry out commands; return the results of the actions among them."""
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._carry_out(command)) for command in commands]
         return tuple(outcome for task in tasks for outcome in task.result())
@@ -77,27 +77,27 @@ class MigrationWriter:
     async def _write(self, command: WriteStatus) -> None:
         answer = await moving.write_status(self.client, command.migration)
         self.recorder.apply(Upsert(migrations.decode(answer)))
-        one = command.migration
-        log.info("%s: %s %s", one.key, one.phase.value, one.reason)
+        migration = command.migration
+        log.info("%s: %s %s", migration.key, migration.phase.value, migration.reason)
         if command.left is not None:
-            self.metrics.moves.observe_phase(one, command.left, command.seconds)
-        if command.told is not None:
-            self.teller.tell([command.told])
+            self.metrics.moves.observe_phase(migration, command.left, command.seconds)
+        if command.event is not None:
+            self.events.enqueue([command.event])
 
     async def _create(self, command: CreateMigration) -> None:
-        one = command.migration
-        kept = await bare_pods.of(self.client, one)
+        migration = command.migration
+        kept = await bare_pods.templates(self.client, migration)
         if kept is None:
             return  # the pod is gone: there is nothing to move
-        sign = partial(self.recorder.signatures.migration, one.namespace, one.name)
-        answer = await moving.create_migration(self.client, one, kept, sign)
+        sign = partial(self.recorder.signatures.migration, migration.namespace, migration.name)
+        answer = await moving.create_migration(self.client, migration, kept, sign)
         if answer is not None:
             self.recorder.apply(Upsert(migrations.decode(answer)))
-            log.info("%s: %s", one.key, one.why)
-            self.teller.tell([command.told])
+            log.info("%s: %s", migration.key, migration.why)
+            self.events.enqueue([command.event])
 
     async def _act(self, action: Action) -> CommandResult:
-        """Carry out one action; who acts is asked before each, for a look may take long."""
+        """Carry out one action; the leadership is checked before each, as a pass may take long."""
         if not self.client.leads():
             return CommandResult(action.migration, Result.REFUSED)
         match action:

@@ -1,11 +1,10 @@
-"""Changes of owners: numbers, suspension and annotations in one JSON Patch, or nothing of it.
+"""Changes of owners: numbers, suspension and annotations in one JSON Patch.
 
-Marks on pods that are to leave go out before: the core waits until it sees them.
+Pods that are to be removed are annotated before: the core waits until it observes that.
 
-The owner must be the very one that was looked at, in the version that was looked at, and in the
-namespace of the job for which it is changed. What the
-server answers is taken over at once; whether a write with a lost answer has happened, the next look
-reads from the owner.
+The owner must have the uid and version on which was decided, and be in the namespace of the job for
+which it is changed. The server's answer is applied to the store at once; the next pass reads from
+the owner whether a write with a lost answer has happened.
 """
 
 import asyncio
@@ -35,7 +34,7 @@ from shared.kube.resources import ResourceKind
 from shared.model import Owner, Uid, Upsert
 
 REST_SECONDS: Final = 10.0
-"""An owner of which the server refused a change is left alone for so long."""
+"""Pause after the server refused a change of an owner."""
 
 _KINDS: Final[Mapping[str, ResourceKind]] = {
     kind.source: kind
@@ -48,16 +47,16 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class OwnerWriter:
-    """Carries out changes, those of different owners side by side."""
+    """Carries out changes, those of different owners in parallel."""
 
     client: LeaderWriter
     recorder: Recorder
-    teller: EventWriter
+    events: EventWriter
     clock: Clock
     _rests: dict[Uid, float] = field(default_factory=dict)
 
     async def carry_out(self, commands: Sequence[ChangeOwner]) -> None:
-        """Carry out the commands of one look; a refused one stops nothing else."""
+        """Carry out the commands of one pass; a refused one stops no other."""
         now = self.clock.monotonic()
         self._rests = {uid: until for uid, until in self._rests.items() if now < until}
         async with asyncio.TaskGroup() as group:
@@ -66,28 +65,28 @@ class OwnerWriter:
                     group.create_task(self._change(command))
 
     async def mark(self, marks: Sequence[MarkPod]) -> None:
-        """Annotate pods; what fails comes again with the next look."""
+        """Annotate pods; the next pass retries what fails."""
         now = self.clock.monotonic()
         async with asyncio.TaskGroup() as group:
-            for one in marks:
-                if self._rests.get(one.uid, now) <= now:
-                    group.create_task(self._mark(one))
+            for mark in marks:
+                if self._rests.get(mark.uid, now) <= now:
+                    group.create_task(self._mark(mark))
 
-    async def _mark(self, one: MarkPod) -> None:
-        body = {"metadata": {"annotations": dict(one.annotations)}}
+    async def _mark(self, mark: MarkPod) -> None:
+        body = {"metadata": {"annotations": dict(mark.annotations)}}
         try:
-            await writes.patch_pod(self.client, one.pod, one.uid, body)
+            await writes.patch_pod(self.client, mark.pod, mark.uid, body)
         except NotLeaderError:
             return
         except (ConflictError, NotFoundError) as error:
-            log.info("%s: not marked: %s", one.pod, error)
+            log.info("%s: not marked: %s", mark.pod, error)
         except (InvalidError, ForbiddenError) as error:
-            log.warning("%s: not marked: %s", one.pod, error)
-            self._rests[one.uid] = self.clock.monotonic() + REST_SECONDS
+            log.warning("%s: not marked: %s", mark.pod, error)
+            self._rests[mark.uid] = self.clock.monotonic() + REST_SECONDS
         except ApiError as error:
-            log.warning("%s: not marked: %s", one.pod, error)
+            log.warning("%s: not marked: %s", mark.pod, error)
         else:
-            log.info("%s: marked to leave first", one.pod)
+            log.info("%s: marked to leave first", mark.pod)
 
     async def _change(self, command: ChangeOwner) -> None:
         owner = command.owner
@@ -111,10 +110,10 @@ class OwnerWriter:
         else:
             log.info("%s: %s", owner.key, command.why)
             if command.event is not None:
-                self.teller.tell([command.event])
+                self.events.enqueue([command.event])
 
     async def _patch(self, kind: ResourceKind, command: ChangeOwner) -> bytes:
-        """Patch it where the server has it: not every server has the first of a kind's versions."""
+        """Patch the owner in a version that the server has: it may lack the kind's first one."""
         owner, notes = command.owner, command.annotations
         signed = {**notes, **self.recorder.signatures.records(owner, notes)}
         body = operations(replace(command, annotations=signed))
@@ -133,7 +132,7 @@ class OwnerWriter:
 def operations(command: ChangeOwner) -> list[dict[str, Any]]:
     """Return the patch.
 
-    An owner without annotations has no place for one either, in the version that was looked at.
+    An owner without annotations needs an empty map of them first.
 
     Source:
         RFC 6902; the API server refuses a patch that names another version with 409.

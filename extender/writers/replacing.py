@@ -1,11 +1,11 @@
-"""A pod that nobody controls is replaced by us, so that there are never two of it, or none.
+"""Replacement of a pod without a controller, so that there are never two of it, or none.
 
-The pod is marked, its copy is made, the pod is deleted (``core.cluster.replacements`` has the
-rule). A crash in between leaves a mark, and the next pass continues from it.
+The pod is marked, its copy is created, the pod is deleted (``core.cluster.replacements`` has the
+rule). A crash in between leaves the mark, and the next pass continues from it.
 
-A pod that somebody else deletes gets no copy. Where that happens after the copy was made, the
-deletion says so: it names the version of the pod that had not been deleted yet. Then the copy is
-taken away again, unless an earlier attempt made it: that one may have been the deletion.
+A pod that another client deletes gets no copy. If that happens after the copy was created, our
+deletion conflicts, as it names the version of the pod before. Then the copy is deleted, unless an
+earlier attempt created it: the deletion may have been that attempt's.
 """
 
 import asyncio
@@ -36,11 +36,11 @@ from shared.kube.errors import (
 from shared.model import TERMINAL_PHASES, PodKey, Uid
 
 MOST_TRIES: Final = 5
-"""Deletions that the pod's changing status may refuse in one attempt: a kubelet writes a few times
-a second at most; the next cycle tries on."""
+"""Deletions in one attempt that may conflict with changes of the pod's status: a kubelet writes a
+few times a second at most. The next pass retries."""
 
 TAKE_BACK_WAITS_SECONDS: Final = (0.2, 0.8, 2.0)
-"""Pauses between the attempts to take a copy away: no later cycle knows that it is to go."""
+"""Pauses between the attempts to delete a copy: no later pass knows that it must be deleted."""
 
 Object = Mapping[str, Any]
 
@@ -48,12 +48,12 @@ log = logging.getLogger(__name__)
 
 
 class Ending(enum.Enum):
-    """What an attempt came to."""
+    """How an attempt ended."""
 
     DELETED = "deleted"
     """The pod is being deleted, and its copy is there."""
     LEFT_ALONE = "left alone"
-    """Somebody else deletes the pod, or it has ended: there is no copy of this attempt."""
+    """Another client deletes the pod, or it has ended: this attempt left no copy."""
 
 
 @dataclass(frozen=True)
@@ -70,16 +70,16 @@ class Replacement:
     """One attempt to replace a bare pod.
 
     Attributes:
-        client: Writes while this replica leads: a copy is not taken away for what another one did.
+        client: Writes only while this replica leads: a copy that another replica made is kept.
         key: The pod.
-        uid: Which of that name.
+        uid: Uid of the pod.
     """
 
     client: LeaderWriter
     key: PodKey
     uid: Uid
     _unclear: bool = False
-    """A deletion of ours was not answered: whoever deletes the pod may be us."""
+    """A deletion of ours was not answered: it may be the one that deletes the pod."""
 
     async def carry_out(self) -> Ending:
         """Mark the pod, make its copy, delete the pod.
@@ -105,10 +105,10 @@ class Replacement:
         return _read(await writes.patch_pod(self.client, self.key, self.uid, body))
 
     async def _make(self, live: Object) -> _Copy:
-        """Make the copy, or find the one of an earlier attempt.
+        """Create the copy, or find the one of an earlier attempt.
 
-        A server that refuses it (a quota is used up, say) is taken at its word: the mark goes,
-        and the pod is a member as before.
+        If the server refuses it (an exhausted quota, for example) the mark is removed, and the pod
+        is a member as before.
         """
         namespace, _ = writes.split(self.key)
         try:
@@ -116,45 +116,45 @@ class Replacement:
                 await writes.create_pod(self.client, namespace, bare_pods.replacement(live))
             )
         except (AlreadyExistsError, ForbiddenError, InvalidError) as error:
-            found = await self._existing()
-            if found is None:
-                log.warning("there can be no copy of %s: %s", self.key, error)
+            existing = await self._existing()
+            if existing is None:
+                log.warning("no copy of %s can be created: %s", self.key, error)
                 await self._mark(None)
                 raise
-            return found
+            return existing
         return _Copy(PodKey(f"{namespace}/{self._name}"), made["metadata"]["uid"], new=True)
 
     async def _existing(self) -> _Copy | None:
         """Return the copy that an earlier attempt made, None if there is none."""
         namespace, name = writes.split(self.key)
         try:
-            found = _read(await self.client.get(paths.pod(namespace, self._name)))["metadata"]
+            metadata = _read(await self.client.get(paths.pod(namespace, self._name)))["metadata"]
         except NotFoundError:
             return None
-        if found.get("annotations", {}).get(labels.REPLACES) != origin(name, self.uid):
+        if metadata.get("annotations", {}).get(labels.REPLACES) != origin(name, self.uid):
             return None
-        return _Copy(PodKey(f"{namespace}/{self._name}"), found["uid"], new=False)
+        return _Copy(PodKey(f"{namespace}/{self._name}"), metadata["uid"], new=False)
 
     async def _delete(self, live: Object, copy: _Copy) -> Ending:
-        """Delete the pod as it was before anybody else deleted it."""
+        """Delete the pod in a version in which no other client has deleted it."""
         refused = ConflictError(409, "Conflict", f"{self.key} changes too often to be deleted")
         for _ in range(MOST_TRIES):
             error = await self._try_to_delete(live)
             if error is None:
                 return Ending.DELETED
-            found = await self._now()
-            if found is None or _is_deleted(found):
+            current = await self._now()
+            if current is None or _is_deleted(current):
                 return await self._deleted_meanwhile(copy)
-            if _has_ended(found):
+            if _has_ended(current):
                 await self._take_back(copy)
                 return Ending.LEFT_ALONE
             if not isinstance(error, ConflictError | ConnectionLostError):
                 raise error
-            live = found
+            live = current
         raise refused
 
     async def _try_to_delete(self, live: Object) -> ApiError | None:
-        """Return what the server said against it."""
+        """Return the error of the deletion, None if there is none."""
         try:
             version = live["metadata"]["resourceVersion"]
             await writes.delete_pod_as_seen(self.client, self.key, self.uid, version)
@@ -166,7 +166,7 @@ class Replacement:
         return None
 
     async def _deleted_meanwhile(self, copy: _Copy) -> Ending:
-        """Take the copy away if the deletion cannot have been ours."""
+        """Delete the copy if the deletion of the pod cannot have been ours."""
         if self._unclear or not copy.new:
             return Ending.DELETED
         await self._take_back(copy)
@@ -175,15 +175,15 @@ class Replacement:
     async def _now(self) -> Object | None:
         """Return the pod as it is; None if it is gone."""
         try:
-            found = _read(await self.client.get(paths.pod(*writes.split(self.key))))
+            pod = _read(await self.client.get(paths.pod(*writes.split(self.key))))
         except NotFoundError:
             return None
-        return found if found["metadata"]["uid"] == self.uid else None
+        return pod if pod["metadata"]["uid"] == self.uid else None
 
     async def _take_back(self, copy: _Copy | None) -> None:
         if copy is None or not self.client.leads():
             return
-        log.info("%s goes again: its original has ended, or somebody deletes it", copy.key)
+        log.info("%s is deleted: its original has ended, or another client deletes it", copy.key)
         for wait_seconds in (*TAKE_BACK_WAITS_SECONDS, None):
             try:
                 await writes.delete_pod(self.client, copy.key, copy.uid)
@@ -198,8 +198,8 @@ class Replacement:
 
 
 def _read(raw: bytes) -> Object:
-    found: Object = msgspec.json.decode(raw)
-    return found
+    decoded: Object = msgspec.json.decode(raw)
+    return decoded
 
 
 def _is_deleted(live: Object) -> bool:

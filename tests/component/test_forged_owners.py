@@ -169,13 +169,13 @@ async def test_writers_refuse_an_owner_of_another_namespace_than_its_jobs(
     put_owner(fake, "Job", "db", {})
     found = fake.object(paths.JOBS, "db", "prod")
     owner = parse.decode_job(encoded(found))
-    recorder, teller, metrics, clock = parts(client)
+    recorder, events, metrics, clock = parts(client)
     leader = LeaderWriter(client, lambda: True)
-    writer = OwnerWriter(leader, recorder, teller, clock)
+    writer = OwnerWriter(leader, recorder, events, clock)
     fields = (("/spec/parallelism", 5),)
     await writer.carry_out([ChangeOwner(owner, "evil", "forged", fields=fields)])
     outcome = await Departures(leader, recorder).suspend(SuspendJob("evil/m", "evil", owner, ()))
-    mover = MigrationWriter(leader, recorder, teller, metrics)
+    mover = MigrationWriter(leader, recorder, events, metrics)
     (resumed,) = await mover.carry_out([ResumeJob("evil/m", "prod", "db", Uid(owner.uid))])
     assert [one.result.value for one in (outcome, resumed)] == ["refused", "refused"]
     assert fake.object(paths.JOBS, "db", "prod") == found

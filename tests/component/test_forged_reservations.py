@@ -186,7 +186,7 @@ async def test_without_the_secret_the_extender_does_not_start_and_names_its_mani
 
 
 async def test_the_previous_keys_stay_in_use_while_the_secret_cannot_be_read(fake, monkeypatch):
-    monkeypatch.setattr(signing_keys, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(signing_keys, "READ_SECONDS", 0.1)
     monkeypatch.setattr(signing_keys, "RETRY_SECONDS", 0.05)
     async with signing(fake):
         (secret,) = fake.objects(paths.SECRETS)

@@ -32,8 +32,8 @@ def executor(client: KubeClient) -> Executor:
     beat = Health(clock.monotonic).heartbeat("any", max_age_seconds=60.0)
     store = ClusterStore(labels.SCHEDULER_NAME)
     recorder = Recorder(store, clock, metrics, beat, None, "hash")
-    teller = EventWriter(client, clock, metrics, beat, "me")
-    return Executor(LeaderWriter(client, lambda: True), recorder, teller, metrics, parallelism=4)
+    events = EventWriter(client, clock, metrics, beat, "me")
+    return Executor(LeaderWriter(client, lambda: True), recorder, events, metrics, parallelism=4)
 
 
 def waits(found: dict[str, Any]) -> SetQueuedCondition:
@@ -68,7 +68,7 @@ async def test_a_queued_reason_of_a_released_pod_is_not_written(
     going, waiting = (fake.put(paths.PODS, pod(name)) for name in ("going", "waiting"))
     await executor.carry_out([waits(going), waits(waiting)])
     await executor.carry_out([go(going)])
-    task = asyncio.create_task(executor.teller.run())
+    task = asyncio.create_task(executor.events.run())
     await eventually(lambda: "waiting" in pods_with_reason(fake))
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):

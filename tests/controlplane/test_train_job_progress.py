@@ -67,7 +67,12 @@ async def test_a_job_that_waits_for_a_train_jobs_room_gets_the_end_that_it_repor
     await ends(yard, "unstated")
     now = await report(yard, progressPercentage=40, estimatedRemainingSeconds=int(LEFT_SECONDS))
     found = await ends(yard, "status")
-    assert (found.done_percent, found.said_at, found.stale, found.problem) == (40, now, False, "")
+    assert (found.done_percent, found.written_at, found.stale, found.problem) == (
+        40,
+        now,
+        False,
+        "",
+    )
     assert found.at == pytest.approx(now + LEFT_SECONDS)
     await yard.submit(job("next", 2, Pods(cpu="1")))
 

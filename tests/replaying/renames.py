@@ -27,6 +27,8 @@ FIELDS: Final[Mapping[tuple[str, str], str | None]] = {
     ("Pod", "seat_refused"): "reservation_refused",
     ("ReportRecord", "heard"): "heartbeat",
     ("Memory", "told"): "notices",
+    ("WriteStatus", "told"): "event",
+    ("CreateMigration", "told"): "event",
     ("AdmissionOutput", "standings"): "statuses",
 }
 """Field of a struct: ``("TakeSeatRecord", "number"): "seat"``; None: it is no longer kept."""

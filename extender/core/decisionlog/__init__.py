@@ -1,1 +1,1 @@
-"""What the decision log keeps of each decision, and how it is decided again."""
+"""The records of decisions in the decision log, and their replay."""

@@ -1,4 +1,4 @@
-"""All decisions, by their kind in the decision log. A new decision is one line here."""
+"""All decisions, by their kind in the decision log. A new decision needs one line here."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,7 +1,7 @@
-"""Decisions of a kept log, decided again: the same for every decision of the registry.
+"""Replay of recorded decisions, the same for every decision of the registry.
 
-A decision is one line, or two where the store may change while it is made: ``<name>-begins`` has
-what it was given, ``<name>-ends`` what came out.
+A decision is one line, or two if the store may change during it: ``<name>-begins`` has its input,
+``<name>-ends`` its output.
 """
 
 import hashlib
@@ -21,10 +21,11 @@ ENDS: Final = "-ends"
 
 
 class DecisionInput(Struct, frozen=True, omit_defaults=True):
-    """What a decision was given beside the snapshot.
+    """The input of a decision besides the snapshot.
 
-    ``state`` and ``others`` (the states that it reads, by name) are kept in the first record of a
-    segment and after every start; in between each decision goes on with what its last one left.
+    ``state`` and ``others`` (the states that it reads, by name) are in the first record of a
+    segment and after every start; the following records continue from the state that the last one
+    left.
     """
 
     reading: Reading
@@ -34,7 +35,7 @@ class DecisionInput(Struct, frozen=True, omit_defaults=True):
 
 
 class Replayer:
-    """Decides again what a log says was decided; carries states from one record to the next."""
+    """Repeats recorded decisions; carries their states from one record to the next."""
 
     def __init__(
         self,
@@ -50,7 +51,7 @@ class Replayer:
         """Return the output of one recorded decision.
 
         Raises:
-            ValueError: The kind of decision is not known.
+            ValueError: There is no decision of this kind.
         """
         name = kind.removesuffix(BEGINS).removesuffix(ENDS)
         decision = self._decisions.get(name)

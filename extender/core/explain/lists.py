@@ -313,7 +313,7 @@ def _end(session: Session, job: Job, state: QueueState) -> EndEntry | None:
         at=end.at,
         why=end.why.value,
         done_percent=progress.stated.percent,
-        said_at=None if progress.stated.problem else progress.stated.written_at,
+        written_at=None if progress.stated.problem else progress.stated.written_at,
         stale=not progress.fresh and not progress.problem,
         problem=progress.problem,
     )

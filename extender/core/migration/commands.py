@@ -68,14 +68,14 @@ class WriteStatus(Struct, frozen=True, tag=True):
     actions: tuple[Action, ...]
     left: MigrationPhase | None = None
     seconds: float = 0.0
-    told: EmitEvent | None = None
+    event: EmitEvent | None = None
 
 
 class CreateMigration(Struct, frozen=True, tag=True):
     """Create a Migration, which has no uid yet, and emit the Event."""
 
     migration: Migration
-    told: EmitEvent
+    event: EmitEvent
 
 
 class RemoveMigration(Struct, frozen=True, tag=True):

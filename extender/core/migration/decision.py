@@ -183,9 +183,9 @@ def _step(session: Session, memory: MigrationState, one: Migration) -> Iterator[
         return
     left = one.phase if taken.migration.phase is not one.phase else None
     entered_at = one.transitions[-1][1] if one.transitions else one.created_at
-    told = None if taken.migration.open else _event(session.snapshot, taken)
+    event = None if taken.migration.open else _event(session.snapshot, taken)
     seconds = max(0.0, session.now - entered_at)
-    yield WriteStatus(taken.migration, taken.actions, left, seconds, told)
+    yield WriteStatus(taken.migration, taken.actions, left, seconds, event)
 
 
 def _event(snapshot: Snapshot, taken: Advance) -> EmitEvent:

@@ -181,8 +181,8 @@ class Proposals:
         made = migration(self.snapshot, unit, target, trigger, gain)
         places = f"{', '.join(unit.sources)} to {target}"
         message = f"{places}: {made.why}"
-        told = EmitEvent(made.namespace, unit.job.about, "Migrating", message, action="Migrate")
-        self.commands.append(CreateMigration(made, told))
+        event = EmitEvent(made.namespace, unit.job.about, "Migrating", message, action="Migrate")
+        self.commands.append(CreateMigration(made, event))
         self._count(unit, made, target)
         return None
 

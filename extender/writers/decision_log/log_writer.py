@@ -1,8 +1,8 @@
-"""What waits to be written to the decision log, and how it gets to the disk: never in the way.
+"""The buffer of the decision log, written in the background.
 
 Records are encoded as they come and written once a second, in a thread. A segment begins with the
-whole state, which that thread encodes piece by piece. Neither a slow disk nor a full one holds
-anything up, and at most ``buffer_bytes`` wait: what does not fit, or cannot be written, is dropped.
+whole state, which that thread encodes piece by piece. A slow or full disk delays no decision: at
+most ``buffer_bytes`` wait, and a record that does not fit or cannot be written is dropped.
 
 ===========  ==========================================  ====================================
 state        what a record does                          it ends
@@ -12,8 +12,8 @@ state        what a record does                          it ends
 ``LOST``     it is dropped and counted                   after a rest, when nothing waits
 ===========  ==========================================  ====================================
 
-After a loss the next segment begins with the whole state again and says how much is missing before
-it, so that whatever is in the log replays.
+After a loss the next segment begins with the whole state again and the number of records missing
+before it, so that every segment can be replayed.
 """
 
 import asyncio
@@ -36,8 +36,8 @@ FIRST_REST_SECONDS: Final = 1.0
 """Pause after a loss before a segment is begun again; each further loss doubles it."""
 
 MOST_REST_SECONDS: Final = 60.0
-"""Nor is it longer: the state of a large cluster takes a second of processor time to encode. A log
-without a loss for so long begins with the short pause again."""
+"""Longest pause: encoding the state of a large cluster takes a second of processor time. After so
+long without a loss the pause is short again."""
 
 MOST_OPENINGS: Final = 4
 """Heads of segments that wait to be written: each keeps objects in memory that have changed since.
@@ -50,7 +50,7 @@ log = logging.getLogger(__name__)
 
 
 class State(StrEnum):
-    """See the module."""
+    """What the next record does; see the table of the module."""
 
     DUE = "due"
     OPEN = "open"
@@ -66,21 +66,21 @@ class Opening(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What one write puts on the disk: records, and a new segment where an ``Opening`` stands."""
+    """The content of one write: records, and a new segment at each ``Opening``."""
 
     items: Sequence[bytes | Opening] = ()
     size_bytes: int = 0
 
     @property
     def openings(self) -> int:
-        """How many segments it begins."""
+        """Number of segments that it begins."""
         return sum(isinstance(item, Opening) for item in self.items)
 
     def lost(self, done: int) -> tuple[int, int]:
-        """Return what is lost if only the first ``done`` items were written.
+        """Return the losses if only the first ``done`` items were written.
 
         Returns:
-            How many records of its own, and how many of gaps that it was to tell of.
+            Number of its own records, and of records missing in gaps that it would have reported.
         """
         rest = self.items[done:]
         own = sum(isinstance(item, bytes) for item in rest)
@@ -88,12 +88,12 @@ class Batch(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What came of a batch.
+    """The result of writing a batch.
 
     Attributes:
-        done: How many of its items were written for certain.
-        size_bytes: Of all segments.
-        error: What ended it early; None if all is written.
+        done: Number of items that were written for certain.
+        size_bytes: Size of all segments.
+        error: The error that ended it early; None if all is written.
     """
 
     done: int
@@ -103,11 +103,11 @@ class Written(NamedTuple):
 
 @dataclass
 class LogWriter:
-    """See the module.
+    """Buffers records, and writes them in a thread.
 
     Attributes:
         state: What the next record does.
-        segment: How many segments were begun.
+        segment: Number of segments begun.
     """
 
     files: SegmentFiles
@@ -130,17 +130,17 @@ class LogWriter:
 
     @property
     def full(self) -> bool:
-        """The segment has its size, without what it began with, and no decision is half in it."""
+        """The records of the segment have its size, and no decision is half in it."""
         large = self._segment_bytes >= self.files.segment_bytes
         return large and self.segment not in self._pairs.values()
 
     @property
     def buffered_bytes(self) -> int:
-        """Records in memory that are not written yet."""
+        """Size of the records that are not written yet."""
         return self._waiting_bytes + self._batch.size_bytes
 
     def may_begin(self) -> bool:
-        """Return True if a segment may begin now; if not, what comes is dropped."""
+        """Return True if a segment may begin now; if not, the next records are dropped."""
         if self.state is not State.LOST:
             openings = self._batch.openings + Batch(self._waiting).openings
             if openings >= MOST_OPENINGS:
@@ -158,7 +158,7 @@ class LogWriter:
         self.metrics.decision_log_openings.inc()
 
     def add(self, line: bytes) -> None:
-        """Let a record wait to be written; it is dropped if too much waits already."""
+        """Queue a record; it is dropped if the buffer is full."""
         if self.buffered_bytes + len(line) > self.files.buffer_bytes:
             text = f"{self.files.buffer_bytes} bytes wait to be written to {self.files.directory}"
             self._lose(Losing.BUFFER, text, 1)
@@ -173,7 +173,7 @@ class LogWriter:
         self.metrics.decision_log_dropped.labels(why=self._why.value).inc()
 
     def begin_pair(self, kind: str) -> None:
-        """The first of two lines of a decision was added: the second belongs into that segment."""
+        """Remember the segment of a decision's first line: the second belongs into the same."""
         self._pairs[kind] = self.segment
 
     def end_pair(self, kind: str) -> bool:
@@ -182,7 +182,7 @@ class LogWriter:
         return self.state is State.OPEN and begun == self.segment
 
     def end_segment(self) -> None:
-        """Let the next record begin a segment: something that is not kept changes the state."""
+        """Let the next record begin a segment, because a change of the state is not recorded."""
         if self.state is State.OPEN:
             self.state = State.DUE
 
@@ -198,7 +198,7 @@ class LogWriter:
             await self._close()
 
     async def flush(self) -> None:
-        """Write what waits; one write at a time."""
+        """Write the queued records; one write at a time."""
         if self._writing is None:
             if not self._waiting:
                 return
@@ -207,7 +207,7 @@ class LogWriter:
             self.metrics.decision_log_buffered_bytes.set(self.buffered_bytes)
             loop = asyncio.get_running_loop()
             self._writing = loop.run_in_executor(None, self._write, self._batch)
-        await asyncio.wait({self._writing})  # which a cancellation does not end
+        await asyncio.wait({self._writing})  # a cancellation does not end the write
         self._settle()
 
     async def _flush_for_ever(self) -> None:
@@ -242,7 +242,7 @@ class LogWriter:
             return Written(done, 0, error)
 
     def _settle(self) -> None:
-        """Take over what came of the write that has ended."""
+        """Apply the result of the write that has ended."""
         if self._writing is None:
             return
         written, batch = self._writing.result(), self._batch
@@ -258,7 +258,7 @@ class LogWriter:
         self.metrics.decision_log_buffered_bytes.set(self.buffered_bytes)
 
     def _lose(self, why: Losing, text: str, records: int) -> None:
-        """Drop records, and begin a segment no earlier than after a rest."""
+        """Drop records, and begin no segment before a pause is over."""
         now = self.clock.monotonic()
         if now - self._lost_at > MOST_REST_SECONDS + self._rest_seconds:
             self._rest_seconds = FIRST_REST_SECONDS

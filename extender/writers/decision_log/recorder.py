@@ -1,9 +1,9 @@
-"""The decision log on disk: everything that changed the store and every decision, in segments.
+"""The decision log: every change of the store and every decision, in segments on disk.
 
 All changes of the store pass through the ``Recorder``, so that the log lacks none. Records are
-collected in memory and written once a second behind the decisions (``log_writer``); a segment
-that has grown to its size is closed, the next one opens with the whole state, and the oldest beyond
-their number go. A long list is no record: it makes the next one open a segment, with what it said.
+buffered and written once a second in the background (``log_writer``). A full segment is closed, the
+next one begins with the whole state, and the oldest beyond their number are deleted. A long list is
+not recorded: the next record begins a segment, whose state contains it.
 """
 
 import asyncio
@@ -46,19 +46,19 @@ from shared.progress import NodeReport
 
 BEAT_SECONDS: Final = 1.0
 MOST_LISTED: Final = 500
-"""Objects of a list that becomes a record; encoding them takes some 2 ms of the event loop."""
+"""Longest list that becomes a record; encoding it takes some 2 ms of the event loop."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass
 class Recorder:
-    """The store's only writer in this process, and the decisions' witness.
+    """The only writer of the store; records its changes and every decision.
 
     Attributes:
-        files: Where the log goes; None keeps no log.
-        parameters_hash: Which parameters decide.
-        signatures: Say of what is observed whether it is ours where it says so.
+        files: Files of the log; None: no log is kept.
+        parameters_hash: Digest of the parameters that decide.
+        signatures: Remove records from observed objects that are not ours.
     """
 
     _store: ClusterStore
@@ -82,31 +82,31 @@ class Recorder:
         return self._store
 
     def apply(self, delta: Delta) -> None:
-        """Take over what was observed, as far as it is ours where it says so."""
+        """Apply an observed change, without records that are not ours."""
         delta = self.signatures.checked(delta)
         self._newest = max(self._newest, newest_pod(delta))
-        if not self._stands_in_the_next(delta):
+        if not self._is_in_next_opening(delta):
             self._keep(DeltaRecord(delta))
         self._store.apply(delta)
 
     def show(self, pod: Pod) -> None:
-        """Take over a pod that kube-scheduler has seen before our own watch came to it.
+        """Add a pod that kube-scheduler has observed before us.
 
-        One that is not newer than all we have seen is gone: it would never be deleted here.
+        One that is not newer than every pod we observed is gone: it would never be deleted here.
         """
         if not self._store.holds(pod.uid) and version(pod) > self._newest:
             self._keep(DeltaRecord(Upsert(pod)))
             self._store.apply(Upsert(pod))
 
     def genuine(self, pod: Pod) -> Pod:
-        """Return a pod that kube-scheduler shows, without what is not ours and says it is."""
+        """Return a pod from a request of kube-scheduler, without records that are not ours."""
         return self.signatures.genuine(pod)
 
-    def report(self, heard: NodeHeartbeat) -> NodeReport:
-        """Take over a heartbeat; return what is known of its node now."""
+    def report(self, heartbeat: NodeHeartbeat) -> NodeReport:
+        """Merge a heartbeat into the report of its node; return the report."""
         if self.writer is not None:
-            self._keep(ReportRecord(heartbeats.for_the_log(heard)))
-        report = heartbeats.merged(self._store.reported(heard.node), heard)
+            self._keep(ReportRecord(heartbeats.for_the_log(heartbeat)))
+        report = heartbeats.merged(self._store.reported(heartbeat.node), heartbeat)
         self._store.report(report)
         return report
 
@@ -124,7 +124,7 @@ class Recorder:
         self._assume(Assumption.deleted(uid, at=self.clock.monotonic()))
 
     def give(self, grant: Grant) -> None:
-        """Apply what an answer to filter granted, except the placeholder that it took."""
+        """Apply the grant of an answer to filter, except the placeholder that it took."""
         kept = grant.placeholders
         if kept is None:
             return
@@ -161,12 +161,12 @@ class Recorder:
         self._store.unpromise(uid)
 
     def forget(self, uid: Uid) -> None:
-        """The latest write to the pod failed."""
+        """Drop the assumption about a pod, because the write to it failed."""
         self._keep(ForgetRecord(uid))
         self._store.forget(uid)
 
     def expire(self, before: float) -> None:
-        """Drop assumptions made earlier than ``before`` (monotonic) and not seen since."""
+        """Drop assumptions made earlier than ``before`` (monotonic) and not observed since."""
         self._ready()
         if late := self._store.expire(before):
             log.warning("%d writes of ours were never observed", len(late))
@@ -180,7 +180,7 @@ class Recorder:
         trigger: TriggerT,
         outcome: OutcomeT,
     ) -> None:
-        """Keep a decision that was made at once; ``state`` is what it started from."""
+        """Record a decision that began and ended at once; ``state`` is the state before it."""
         if not self._keeps():
             return
         kept = decision.shortened(session.snapshot, trigger, outcome)
@@ -195,10 +195,10 @@ class Recorder:
         state: StateT,
         trigger: TriggerT,
     ) -> None:
-        """Keep what a decision starts from during which the store may change.
+        """Record the input of a decision during which the store may change.
 
-        No segment begins before it has ended, so that both its lines stand in one; unless one must,
-        after a loss or a long list: then the second line is left out.
+        No segment begins before it ends, so that both its lines are in one segment; except after a
+        loss or a long list: then the second line is left out.
         """
         if not self._keeps():
             return
@@ -214,7 +214,7 @@ class Recorder:
         trigger: TriggerT,
         outcome: OutcomeT,
     ) -> None:
-        """Keep what came of a decision that ``begins`` was called for."""
+        """Record the outcome of a decision after ``begins``."""
         if self.writer is None or not self.writer.end_pair(decision.name):
             self._continued.discard(decision.name)
             return
@@ -222,7 +222,7 @@ class Recorder:
         self._decision(f"{decision.name}{ENDS}", self.clock.now(), None, output)
 
     def fails(self, decision: Decision[StateT, TriggerT, OutcomeT]) -> None:
-        """Go on without what a decision that began would have decided."""
+        """Record no outcome of a decision that began and failed."""
         if self.writer is not None:
             self.writer.end_pair(decision.name)
         self._continued.discard(decision.name)
@@ -234,7 +234,7 @@ class Recorder:
         state: StateT,
         trigger: TriggerT,
     ) -> DecisionInput:
-        """Return the input, with states only where the last record does not lead to them."""
+        """Return the input, with states only if they do not follow from the last record."""
         if decision.name in self._continued or decision.state_type is NoState:
             return DecisionInput(session.reading, trigger)
         self._continued.add(decision.name)
@@ -242,18 +242,18 @@ class Recorder:
         return DecisionInput(session.reading, trigger, state, others)
 
     def bound(self, pod: Pod, node: NodeName, text: str) -> None:
-        """Keep the end of one Binding: "" or the error."""
+        """Record the end of one Binding: "" or the error."""
         if not self._keeps():
             return
         given = {"pod": pod.key, "uid": pod.uid, "node": node}
         self._decision("bind", self.clock.now(), given, text)
 
     def start_anew(self) -> None:
-        """The next decisions start from other states than the last ones left."""
+        """Record the states of the next decisions: they do not follow from the last records."""
         self._continued.clear()
 
     async def run(self) -> None:
-        """Write what was kept once a second; returns only by cancellation, after a last write."""
+        """Write records once a second; returns only by cancellation, after a last write."""
         if self.writer is not None:
             await self.writer.run()
         while True:
@@ -269,10 +269,10 @@ class Recorder:
         self._store.assume(assumption)
 
     def _decision(self, kind: str, now: float, given: object, output: object) -> None:
-        """Keep a decision, where ``_keeps`` has just said that it can be.
+        """Record a decision after ``_keeps`` has returned True for it.
 
-        It is asked once for each decision, and before its input is put together: what that must
-        hold depends on whether a segment has just begun.
+        ``_keeps`` is called once for each decision, before its input is built: the input depends on
+        whether a segment has just begun.
         """
         generation = self._store.generation
         record = DecisionRecord(
@@ -282,12 +282,12 @@ class Recorder:
             self.writer.add(recording.encode(record))
 
     def _keep(self, record: Record) -> None:
-        """Keep a record, always before the store changes: a segment opens with the state."""
+        """Add a record, always before the store changes: a segment begins with the state before."""
         if self._keeps() and self.writer is not None:
             self.writer.add(recording.encode(record))
 
     def _keeps(self) -> bool:
-        """Return True if a record can be kept now; one that cannot is counted."""
+        """Return True if a record can be added now; count it as dropped if not."""
         if self.writer is None:
             return False
         ready = self._ready()
@@ -295,10 +295,10 @@ class Recorder:
             self.writer.drop()
         return ready
 
-    def _stands_in_the_next(self, delta: Delta) -> bool:
-        """Return True if what a list says is kept as a part of the state that a segment opens with.
+    def _is_in_next_opening(self, delta: Delta) -> bool:
+        """Return True if a list is recorded as a part of the state at the head of the next segment.
 
-        All of them are, as long as no segment is open; a long one ends the segment that is.
+        This holds for all lists while no segment is open; a long list ends the open segment.
         """
         if self.writer is None or not isinstance(delta, Replace):
             return False
@@ -308,7 +308,7 @@ class Recorder:
         return self.writer.state is State.DUE
 
     def _ready(self) -> bool:
-        """Return True if a record can be kept; one that needs a new segment opens it."""
+        """Return True if a record can be added; begin a segment if it needs one."""
         writer = self.writer
         if writer is None:
             return False

@@ -1,7 +1,7 @@
-"""Numbered files of the decision log: begin one, append to it, drop the oldest. Blocks.
+"""Numbered files of the decision log: begin one, append to it, delete the oldest. Blocks.
 
-Every function here that writes raises ``OSError``; what was being written then is lost, and nothing
-else. A file is never appended to after that: its last line may lack its end.
+Every function that writes raises ``OSError``; then only the lines of that call are lost. A file is
+never appended to after that: its last line may be incomplete.
 """
 
 import contextlib
@@ -20,23 +20,23 @@ BUFFER_BYTES: Final = 32 * 2**20
 """Default of ``decision_log.buffer_bytes``: ten seconds of 1000 heartbeats a second (3 MB/s)."""
 
 PAUSE_SECONDS: Final = 0.0005
-"""Pause after each piece of an opening: the event loop gets the interpreter in between. An opening
-of 60,000 pods has some 2000 pieces, so this adds a second to it, in a thread of its own."""
+"""Pause after each piece of an opening, so that the event loop can run in between. An opening of
+60,000 pods has some 2000 pieces, so this adds a second to it, in a thread of its own."""
 
 _MISTAKES: Final = frozenset(
     {errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EEXIST, errno.EROFS, errno.ENAMETOOLONG}
 )
-"""Errors that the settings are to blame for; any other, such as a full disk, may pass."""
+"""Errors caused by the settings; any other, such as a full disk, may be temporary."""
 
 
 @dataclass
 class SegmentFiles:
-    """Where segments go and how large they may be together: ``segment_bytes`` x ``segments``.
+    """The directory of the segments, limited to ``segment_bytes`` x ``segments``.
 
     Attributes:
-        directory: One process at a time writes it.
+        directory: Written by one process at a time.
         segment_bytes: Records of one segment, without the state that it begins with.
-        segments: How many files are kept at most.
+        segments: Most files.
         buffer_bytes: Records that may wait in memory until they are written.
     """
 
@@ -48,17 +48,17 @@ class SegmentFiles:
 
     @property
     def most_bytes(self) -> int:
-        """What all files may take together; the state at the head of one: half of it."""
+        """Limit of all files together; half of it is the limit of the state at the head of one."""
         return self.segment_bytes * self.segments
 
     def prepare(self) -> str | None:
         """Make the directory.
 
         Returns:
-            Why it cannot be written to now, though it may be later; None if it can.
+            Why it cannot be written now, if that may be temporary; None if it can.
 
         Raises:
-            SettingsError: It cannot be written to, and never will be.
+            SettingsError: It cannot be written with these settings.
         """
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
@@ -72,11 +72,11 @@ class SegmentFiles:
         return None
 
     def begin(self, opening: Iterable[bytes]) -> None:
-        """Begin a new segment with these pieces; the oldest go where they are too many or too much.
+        """Begin a new segment with these pieces; delete the oldest beyond the limits.
 
         Raises:
-            OSError: It could not be written, or is larger than half of ``most_bytes``; there is no
-                such segment then.
+            OSError: It could not be written, or is larger than half of ``most_bytes``; then there
+                is no such segment.
         """
         self._current = None
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -100,10 +100,10 @@ class SegmentFiles:
         path = self._current
         if path is None:
             raise FileNotFoundError(errno.ENOENT, "no segment was begun")
-        others = _sized(one for one in self.paths() if one != path)
+        others = _sized(other for other in self.paths() if other != path)
         content = b"".join(lines)
         self._make_room(others, path.stat().st_size + len(content))
-        # a file that somebody removed is not made again: it would have no head
+        # a removed file is not created again: it would have no head
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
         with os.fdopen(descriptor, "ab") as file:
             file.write(content)
@@ -135,7 +135,7 @@ class SegmentFiles:
                 time.sleep(PAUSE_SECONDS)
 
     def _make_room(self, others: deque[tuple[Path, int]], needed: int) -> None:
-        """Drop the oldest of the others until ``needed`` bytes and they are not too much."""
+        """Delete the oldest of the others until they and ``needed`` bytes are within the limit."""
         while others and sum(size for _, size in others) + needed > self.most_bytes:
             others.popleft()[0].unlink(missing_ok=True)
 

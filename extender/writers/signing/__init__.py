@@ -1,1 +1,1 @@
-"""Signatures of what we write for ourselves to read: keys, and what a signature covers."""
+"""Signatures of our own records on objects that others may edit."""

@@ -1,7 +1,8 @@
-"""What we write on objects of others is signed, and checked where objects come in.
+"""Signatures of our records on objects that others may edit: made by writers, checked on the watch.
 
-Anybody who may edit a pod may write our annotations on it. So each reservation, each record on
-an owner and the spec of each Migration is signed, and what does not verify never reaches the store:
+Every user who may edit a pod may write our annotations on it. So each reservation, each record on
+an owner and the spec of each Migration is signed; a record that does not verify never reaches the
+store:
 
 =====================  ============================================================================
 object                 what the core sees where the signature is missing, wrong or old
@@ -49,12 +50,13 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class _Held:
-    """What is known of one object that has, or had, something signed.
+    """The last check of one object that has, or had, a signed record.
 
     Attributes:
-        shown: The object as it was observed last, if it carries our keys.
-        values: What was checked, and with which result.
-        newest: The smallest generation that counts, for each thing that is signed.
+        shown: The object as last observed, if it has a signed record.
+        values: The values that were checked.
+        faults: The faults of that check, by kind of record.
+        newest: The smallest valid generation, by kind of record.
     """
 
     uid: Uid
@@ -66,24 +68,24 @@ class _Held:
 
 @dataclass
 class Signatures:
-    """See the module.
+    """Signs our records, and removes records that do not verify from observed objects.
 
     Attributes:
         now_seconds: Clock reading, in seconds since the epoch.
-        ring: The keys; None: nothing is signed and everything counts.
-        refused: Is told of everything that begins not to count.
-        unknown_key: Is told that a key may have come that we have not read yet.
+        ring: The keys; None: nothing is signed, and every record is valid.
+        refused: Called when a record is found not to verify.
+        unknown_key: Called when a record is signed by a key that we have not read yet.
     """
 
     now_seconds: Callable[[], float] = lambda: 0.0
     ring: KeyRing | None = None
-    refused: Callable[[Signed, Fault], None] = lambda _what, _fault: None
+    refused: Callable[[Signed, Fault], None] = lambda _record, _fault: None
     unknown_key: Callable[[], None] = lambda: None
     _held: dict[str, _Held] = field(default_factory=dict)
     _last: int = 0
 
     def use(self, ring: KeyRing) -> tuple[Entity, ...]:
-        """Take over other keys; return the objects that have to be looked at again."""
+        """Replace the keys; return the objects that must be observed again."""
         if ring == self.ring:
             return ()
         self.ring = ring
@@ -106,9 +108,9 @@ class Signatures:
         return self._all_checked(delta)
 
     def genuine(self, pod: Pod) -> Pod:
-        """Return a pod that somebody else has shown us, as the core may see it.
+        """Return a pod from a request of kube-scheduler as the core may see it.
 
-        It may be older than what we observed: the watch decides which reservation is the newest.
+        It may be older than the one we observed: the watch decides which reservation is the newest.
         """
         if self.ring is None or labels.RESERVATION.isdisjoint(pod.annotations) or pod.node_name:
             return pod
@@ -116,12 +118,12 @@ class Signatures:
         if held is not None and held.uid == pod.uid and held.values == _reservation_values(pod):
             fault = held.faults.get(Signed.RESERVATION)
         else:
-            found = self._fault_of_reservation(pod)
-            fault = found if isinstance(found, Fault) else None
+            result = self._fault_of_reservation(pod)
+            fault = result if isinstance(result, Fault) else None
         return pod if fault is None else _without_reservation(pod, fault)
 
     def reservation(self, key: PodKey, uid: Uid, notes: Mapping[str, str | None]) -> dict[str, str]:
-        """Return the annotation that goes with the annotations of a reservation."""
+        """Return the signature for the annotations of a reservation."""
         if self.ring is None:
             return {}
         statement = signatures.reservation(key.partition("/")[0], uid, notes)
@@ -129,52 +131,52 @@ class Signatures:
         return {labels.RESERVATION_SIGNATURE: self._signed(statement, above)}
 
     def records(self, owner: Owner, notes: Mapping[str, str | None]) -> Mapping[str, str | None]:
-        """Return the annotations that go with records on an owner; None takes one away."""
+        """Return the signatures for records on an owner; None removes one."""
         if self.ring is None:
             return {}
-        found: dict[str, str | None] = {}
+        signed: dict[str, str | None] = {}
         for key, name in labels.RECORDS.items():
             if key not in notes:
                 continue
             text = notes[key]
             statement = signatures.record(owner.namespace, owner.uid, key, text or "")
             above = self._newest(f"{Owner.__name__} {owner.key}", _RECORDS[key])
-            found[name] = None if text is None else self._signed(statement, above)
-        return found
+            signed[name] = None if text is None else self._signed(statement, above)
+        return signed
 
     def migration(self, namespace: str, name: str, digest: str) -> Mapping[str, str]:
-        """Return the annotations that go with the spec of a Migration."""
+        """Return the signature for the spec of a Migration."""
         if self.ring is None:
             return {}
         statement = signatures.migration(namespace, name, digest)
         return {labels.SPEC_SIGNATURE: self._signed(statement, 0)}
 
     def refused_migrations(self) -> Iterator[tuple[Migration, Fault]]:
-        """Yield the Migrations that do not count, with what is wrong."""
+        """Yield the Migrations that do not verify, with their faults."""
         for held in self._held.values():
             if isinstance(held.shown, Migration) and (fault := held.faults.get(Signed.MIGRATION)):
                 yield held.shown, fault
 
-    def _newest(self, name: str, what: Signed) -> int:
+    def _newest(self, name: str, record: Signed) -> int:
         held = self._held.get(name)
-        return 0 if held is None else held.newest.get(what, 0)
+        return 0 if held is None else held.newest.get(record, 0)
 
     def _signed(self, statement: tuple[str, ...], above: int) -> str:
-        """Sign; the generation is later than all of ours, and than what another replica signed."""
+        """Sign with a generation later than ours and than those of other replicas."""
         ring = self.ring
-        assert ring is not None  # noqa: S101 - callers have looked
+        assert ring is not None  # noqa: S101 - callers check it
         now = int(self.now_seconds() * 1e6)
         self._last = max(now, self._last + 1)
         return ring.sign(statement, max(self._last, above + 1)).text
 
     def _all_checked(self, delta: Replace) -> Replace:
-        listed = {f"{delta.kind} {one.key}" for one in delta.entities}
+        listed = {f"{delta.kind} {entity.key}" for entity in delta.entities}
         for name, held in tuple(self._held.items()):
             same = held.shown is not None and _source(held.shown) == delta.source
             if same and name not in listed:
                 del self._held[name]
-        shown = (self._shown(one) for one in delta.entities)
-        return replace(delta, entities=tuple(one for one in shown if one is not None))
+        shown = (self._shown(entity) for entity in delta.entities)
+        return replace(delta, entities=tuple(entity for entity in shown if entity is not None))
 
     def _shown(self, entity: Entity) -> Entity | None:
         if isinstance(entity, Pod):
@@ -204,13 +206,13 @@ class Signatures:
         return pod if fault is None else _without_reservation(pod, fault)
 
     def _fault_of_reservation(self, pod: Pod) -> Fault | int:
-        assert self.ring is not None  # noqa: S101 - callers have looked
+        assert self.ring is not None  # noqa: S101 - callers check it
         notes = pod.annotations
         statement = signatures.reservation(pod.namespace, pod.uid, notes)
         return self.ring.fault(statement, notes.get(labels.RESERVATION_SIGNATURE))
 
     def _forget_reservation(self, name: str, pod: Pod) -> None:
-        """The reservation was taken away: what it was signed with counts no more."""
+        """Invalidate the generation of a reservation that was removed from its pod."""
         held = self._of(name, pod)
         held.shown, held.values, held.faults = None, (), {}
         held.newest = {key: newest + 1 for key, newest in held.newest.items()}
@@ -227,8 +229,8 @@ class Signatures:
         values = tuple(owner.annotations.get(k) for pair in labels.RECORDS.items() for k in pair)
         if values != held.values:
             held.values = values
-            found = {_RECORDS[key]: self._fault_of_record(owner, key) for key in carried}
-            self._judge(held, owner.key, found)
+            results = {_RECORDS[key]: self._fault_of_record(owner, key) for key in carried}
+            self._judge(held, owner.key, results)
         if not held.faults:
             return owner
         wrong = {key for key in carried if _RECORDS[key] in held.faults}
@@ -236,27 +238,27 @@ class Signatures:
         return replace(owner, annotations=notes)
 
     def _fault_of_record(self, owner: Owner, key: str) -> Fault | int:
-        assert self.ring is not None  # noqa: S101 - callers have looked
+        assert self.ring is not None  # noqa: S101 - callers check it
         notes = owner.annotations
         statement = signatures.record(owner.namespace, owner.uid, key, notes[key])
         return self.ring.fault(statement, notes.get(labels.RECORDS[key]))
 
-    def _migration(self, one: Migration) -> Migration | None:
-        held = self._of(f"{Migration.__name__} {one.key}", one)
-        held.shown = one
-        values = (one.digest, one.signature)
+    def _migration(self, migration: Migration) -> Migration | None:
+        held = self._of(f"{Migration.__name__} {migration.key}", migration)
+        held.shown = migration
+        values = (migration.digest, migration.signature)
         if values != held.values:
             held.values = values
-            self._judge(held, one.key, {Signed.MIGRATION: self._fault_of_spec(one)})
-        return None if held.faults else one
+            self._judge(held, migration.key, {Signed.MIGRATION: self._fault_of_spec(migration)})
+        return None if held.faults else migration
 
-    def _fault_of_spec(self, one: Migration) -> Fault | int:
-        assert self.ring is not None  # noqa: S101 - callers have looked
-        statement = signatures.migration(one.namespace, one.name, one.digest)
-        found = self.ring.fault(statement, one.signature or None)
-        if isinstance(found, Fault):
-            return found
-        return Fault.OLDER if one.created_at - found / 1e6 > SIGNED_SECONDS else found
+    def _fault_of_spec(self, migration: Migration) -> Fault | int:
+        assert self.ring is not None  # noqa: S101 - callers check it
+        statement = signatures.migration(migration.namespace, migration.name, migration.digest)
+        result = self.ring.fault(statement, migration.signature or None)
+        if isinstance(result, Fault):
+            return result
+        return Fault.OLDER if migration.created_at - result / 1e6 > SIGNED_SECONDS else result
 
     def _of(self, name: str, entity: Pod | Owner | Migration) -> _Held:
         held = self._held.get(name)
@@ -264,19 +266,19 @@ class Signatures:
             held = self._held[name] = _Held(entity.uid)
         return held
 
-    def _judge(self, held: _Held, key: str, found: Mapping[Signed, Fault | int]) -> None:
+    def _judge(self, held: _Held, key: str, results: Mapping[Signed, Fault | int]) -> None:
         faults: dict[Signed, Fault] = {}
-        for what, result in found.items():
+        for record, result in results.items():
             if isinstance(result, Fault):
-                faults[what] = result
-            elif result < held.newest.get(what, 0):
-                faults[what] = Fault.OLDER
+                faults[record] = result
+            elif result < held.newest.get(record, 0):
+                faults[record] = Fault.OLDER
             else:
-                held.newest[what] = result
+                held.newest[record] = result
         held.faults = faults
-        for what, fault in faults.items():
-            log.warning("%s: %s is not ours: %s", key, what.value, fault.value)
-            self.refused(what, fault)
+        for record, fault in faults.items():
+            log.warning("%s: %s is not ours: %s", key, record.value, fault.value)
+            self.refused(record, fault)
             if fault is Fault.UNKNOWN_KEY:
                 self.unknown_key()
 

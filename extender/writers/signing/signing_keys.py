@@ -1,8 +1,8 @@
-"""The keys that sign what we write for ourselves: read from a Secret, made where there are none.
+"""The keys that sign our records: read from a Secret, and created there if it has none.
 
-Every replica does this. What one makes it writes on the version of the Secret that it has read, so
-of two that begin at once one makes the key, and the other one takes it. While the Secret cannot be
-read the keys that were read last go on.
+Every replica does this. A new key is written only on the version of the Secret that was read, so of
+two replicas that start together one creates the key, and the other reads it. While the Secret
+cannot be read the last keys stay in use.
 """
 
 import asyncio
@@ -30,25 +30,25 @@ from shared.kube.keyed_data import KeyedData
 from shared.logs import LastingProblems
 from shared.model import Migration, MigrationPhase, Upsert
 
-LOOK_SECONDS: Final = 10.0
-"""How often; after a rotation the other replicas read the new key at once, when they first see it,
-and not more often than ``RETRY_SECONDS``."""
+READ_SECONDS: Final = 10.0
+"""Time between two readings. After a rotation the other replicas read the new key when they first
+observe its signature, but at most every ``RETRY_SECONDS``."""
 RETRY_SECONDS: Final = 0.5
 TRIES: Final = 5
-"""How often in a row the Secret is read again because another replica has written it."""
+"""Readings in a row of a Secret that another replica writes at the same time."""
 CLUSTER: Final = "kube-system"
-"""The namespace whose uid names the cluster: it is never deleted."""
+"""The namespace whose uid identifies the cluster: it is never deleted."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass
 class SigningKeys:
-    """See the module.
+    """Reads the keys, and creates them.
 
     Attributes:
-        path: Of the Secret.
-        signatures: Gets the keys.
+        path: Path of the Secret.
+        signatures: Uses the keys.
     """
 
     client: KubeClient
@@ -61,13 +61,13 @@ class SigningKeys:
     )
 
     async def first(self, wait_seconds: float, stop: asyncio.Event) -> None:
-        """Have the keys, or give up when told to ``stop``.
+        """Wait until the keys can be used, or until ``stop``.
 
         Raises:
-            SettingsError: They cannot be had within ``wait_seconds``; says why.
+            SettingsError: They could not be read or created within ``wait_seconds``.
         """
         deadline = self.clock.monotonic() + wait_seconds
-        while (ring := await self.look()) is None and not stop.is_set():
+        while (ring := await self.read()) is None and not stop.is_set():
             if self.clock.monotonic() >= deadline:
                 raise SettingsError(f"signing.secret: {'; '.join(self._problems.texts)}")
             with contextlib.suppress(TimeoutError):
@@ -76,19 +76,19 @@ class SigningKeys:
         if ring is not None:
             self.signatures.use(ring)
 
-    async def look(self) -> KeyRing | None:
-        """Return the keys, made if there are none; None if they cannot be had."""
+    async def read(self) -> KeyRing | None:
+        """Return the keys, created if there are none; None if that failed."""
         problem: str | None = None
         ring = None
         try:
             self._cluster = self._cluster or await self._cluster_uid()
             for _ in range(TRIES):
                 with contextlib.suppress(ConflictError):
-                    found = signing_secret.signing_keys((await self._kept()).data)
-                    ring = KeyRing(self._cluster, tuple(map(Key, found))) if found else None
+                    keys = signing_secret.signing_keys((await self._kept()).data)
+                    ring = KeyRing(self._cluster, tuple(map(Key, keys))) if keys else None
                     break
         except ApiError as error:
-            problem = self._hindered(error)
+            problem = self._refusal(error)
         except ValueError as error:  # InputError is one
             problem = f"{self.path}: {error}"
         if ring is None and problem is None:
@@ -102,32 +102,32 @@ class SigningKeys:
             return kept
         made = {signing_secret.CURRENT: signing_secret.new_key()}
         written = await keyed_data.write_secret(self.client, self.path, kept.version, made)
-        log.info("a signing key was made")
+        log.info("created a signing key")
         return written
 
     async def _cluster_uid(self) -> str:
         path = f"{paths.NAMESPACES}/{CLUSTER}"
         return parse.decode_identity(await self.client.get(path)).uid or ""
 
-    def _hindered(self, error: ApiError) -> str:
+    def _refusal(self, error: ApiError) -> str:
         match error:
             case ForbiddenError():
                 return f"a right is missing (deploy/base/our-keys.yaml): {error}"
             case NotFoundError():
-                return f"{self.path} is not there (deploy/base/our-keys.yaml): {error}"
+                return f"{self.path} does not exist (deploy/base/our-keys.yaml): {error}"
             case _:
                 return f"{self.path}: {error}"
 
 
-def _aborted(one: Migration, fault: Fault) -> Migration:
+def _aborted(migration: Migration, fault: Fault) -> Migration:
     reason = MigrationReason.NOT_OURS
     message = f"{reason.text}: {fault.value}"
-    return replace(one, phase=MigrationPhase.ABORTED, reason=reason.value, message=message)
+    return replace(migration, phase=MigrationPhase.ABORTED, reason=reason.value, message=message)
 
 
 @dataclass
 class SigningLoop:
-    """Takes other keys over, and says of Migrations that are not ours that they are not."""
+    """Reads the keys again and again, and aborts Migrations that do not verify."""
 
     keys: SigningKeys
     client: LeaderWriter
@@ -136,13 +136,13 @@ class SigningLoop:
     _unknown: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self) -> None:
-        """Read the keys again and again; returns only by cancellation."""
+        """Read the keys every ``READ_SECONDS``; returns only by cancellation."""
         signatures = self.keys.signatures
         signatures.unknown_key = self._unknown.set
         while True:
             self.heartbeat.beat()
             await self._wait()
-            ring = await self.keys.look()
+            ring = await self.keys.read()
             for entity in () if ring is None else signatures.use(ring):
                 self.recorder.apply(Upsert(entity))
             if self.client.leads():
@@ -151,19 +151,19 @@ class SigningLoop:
     async def _wait(self) -> None:
         await asyncio.sleep(RETRY_SECONDS)
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(LOOK_SECONDS - RETRY_SECONDS):
+            async with asyncio.timeout(READ_SECONDS - RETRY_SECONDS):
                 await self._unknown.wait()
         self._unknown.clear()
 
     async def _abort_refused(self) -> None:
-        """Say in the status of Migrations that are not ours that nothing comes of them."""
-        for one, fault in tuple(self.keys.signatures.refused_migrations()):
-            if not one.open:
+        """Write the phase Aborted into the status of Migrations that do not verify."""
+        for migration, fault in tuple(self.keys.signatures.refused_migrations()):
+            if not migration.open:
                 continue
-            ended = _aborted(one, fault)
+            ended = _aborted(migration, fault)
             try:
                 await moving.write_status(self.client, ended)
             except ApiError as error:
-                log.info("%s: %s", one.key, error)
+                log.info("%s: %s", migration.key, error)
             else:
-                log.warning("%s: aborted: its spec is not ours: %s", one.key, fault.value)
+                log.warning("%s: aborted: its spec is not ours: %s", migration.key, fault.value)

@@ -64,5 +64,5 @@ async def test_the_lease_holder_retries(body: bytes, caplog: pytest.LogCaptureFi
     place = EndpointAddress("10.0.0.1", 1, "x", ("n", "p"))
     beat = Heartbeat("endpoint", 60, CLOCK.monotonic)
     loop = EndpointLoop(LeaderWriter(client, lambda: True), "/slice", place, CLOCK, beat)
-    await loop.look()
-    assert "kube-scheduler is not led to this replica: /slice" in caplog.text
+    await loop.check()
+    assert "the address of this replica is not published: /slice" in caplog.text

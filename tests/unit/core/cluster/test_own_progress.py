@@ -151,11 +151,11 @@ def test_a_start_estimate_says_that_it_rests_on_a_status() -> None:
 LISTED = {
     "it counts": (
         stated(),
-        EndEntry(at=NOW + 490.0, why="status", done_percent=45.0, said_at=NOW - 10.0),
+        EndEntry(at=NOW + 490.0, why="status", done_percent=45.0, written_at=NOW - 10.0),
     ),
     "it is too old": (
         stated(ago=700.0),
-        EndEntry(why="unstated", done_percent=45.0, said_at=NOW - 700.0, stale=True),
+        EndEntry(why="unstated", done_percent=45.0, written_at=NOW - 700.0, stale=True),
     ),
     "it cannot be used": (BAD, EndEntry(why="unstated", problem=BAD.problem)),
     "it states nothing": (None, EndEntry(why="unstated")),

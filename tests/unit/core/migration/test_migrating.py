@@ -100,8 +100,8 @@ def test_the_same_move_has_the_same_name_until_that_is_taken():
 
 def test_a_move_is_told_on_the_job():
     (command,) = [c for c in looked(yard(CROWD)).commands if isinstance(c, CreateMigration)]
-    assert (command.told.reason, command.told.about.kind) == ("Migrating", "Pod")
-    assert command.told.message.startswith("a to b: converged")
+    assert (command.event.reason, command.event.about.kind) == ("Migrating", "Pod")
+    assert command.event.message.startswith("a to b: converged")
 
 
 STAYS: dict[str, tuple[dict, R]] = {

@@ -251,7 +251,7 @@ def test_an_end_is_told_with_its_reason_in_words():
     assert command.migration.message == (
         "a PodDisruptionBudget forbids the eviction: no disruptions allowed"
     )
-    assert (command.told.reason, command.told.warning) == ("MigrationAborted", False)
+    assert (command.event.reason, command.event.warning) == ("MigrationAborted", False)
     assert (command.left, command.seconds) == (P.EVICTING, 10.0)
 
 
