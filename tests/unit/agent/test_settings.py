@@ -83,8 +83,8 @@ def test_single_values_win_over_the_preset(tmp_path: Path, preset: str) -> None:
     chosen = load(tmp_path, f"convergence: {{preset: {preset}}}").convergence
     found = chosen.applied_to(ConvergenceParameters())
     assert found == PRESETS[preset]
-    said = "signed: true, alpha: 0.05, interval_seconds: 10, normalisation: absolute"
-    chosen = load(tmp_path, f"convergence: {{preset: {preset}, {said}}}").convergence
+    values = "signed: true, alpha: 0.05, interval_seconds: 10, normalisation: absolute"
+    chosen = load(tmp_path, f"convergence: {{preset: {preset}, {values}}}").convergence
     found = chosen.applied_to(ConvergenceParameters())
     assert found == dataclasses.replace(
         PRESETS[preset],

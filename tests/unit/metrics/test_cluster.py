@@ -1,4 +1,4 @@
-"""What is measured of the cluster: sums over nodes, prices by band, agents, loops."""
+"""Metrics of the cluster: sums over nodes, prices by band, ages of reports and loops."""
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -15,11 +15,11 @@ from shared.progress import Category, NodeReport, PodReport, Progress
 
 def measured(store, now=100.0):
     registry = CollectorRegistry()
-    yard = ClusterMetrics(Series(registry))
+    cluster = ClusterMetrics(Series(registry))
     snapshot = store.snapshot()
-    yard.observe_nodes(snapshot.node_table, NodePriceParameters())
-    yard.observe_reports(snapshot, now)
-    return yard, lambda name, **labels: registry.get_sample_value(f"shuntyard_{name}", labels)
+    cluster.observe_nodes(snapshot.node_table, NodePriceParameters())
+    cluster.observe_reports(snapshot, now)
+    return cluster, lambda name, **labels: registry.get_sample_value(f"shuntyard_{name}", labels)
 
 
 def full_and_idle():
@@ -30,32 +30,32 @@ def full_and_idle():
     return store
 
 
-def test_what_is_taken_is_a_part_of_what_all_nodes_have():
-    _, said = measured(full_and_idle())
-    assert said("nodes", state="ready") == 2
-    assert said("taken_ratio", resource="cpu") == 0.5
-    assert said("largest_free_ratio", resource="cpu") == 1.0
-    assert said("taken_ratio", resource="gpu") == 0
+def test_taken_resources_are_a_part_of_the_capacity_of_all_nodes():
+    _, sample = measured(full_and_idle())
+    assert sample("nodes", state="ready") == 2
+    assert sample("taken_ratio", resource="cpu") == 0.5
+    assert sample("largest_free_ratio", resource="cpu") == 1.0
+    assert sample("taken_ratio", resource="gpu") == 0
 
 
-def test_every_node_is_in_one_band_of_each_resource_it_has():
-    _, said = measured(full_and_idle())
+def test_every_node_is_in_one_price_band_of_each_of_its_resources():
+    _, sample = measured(full_and_idle())
     bands = ("0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "1.0", "over")
-    counts = [said("priced_nodes", resource="cpu", band=band) for band in bands]
+    counts = [sample("priced_nodes", resource="cpu", band=band) for band in bands]
     assert counts == [1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0]
-    prices = [said("price_ratio", resource="cpu", of=of) for of in ("least", "mean", "most")]
+    prices = [sample("price_ratio", resource="cpu", of=of) for of in ("least", "mean", "most")]
     assert prices == pytest.approx([0.0, 0.5, 1.0])
-    assert sum(said("priced_nodes", resource="gpu", band=band) for band in bands) == 0
+    assert sum(sample("priced_nodes", resource="gpu", band=band) for band in bands) == 0
 
 
-def test_an_empty_cluster_is_measured_too():
-    _, said = measured(made_up.store(0, 0))
-    assert said("taken_ratio", resource="cpu") == 0
-    assert said("price_ratio", resource="cpu", of="most") == 0
-    assert said("heartbeat_age_seconds", of="most") == 0
+def test_an_empty_cluster_has_zeros():
+    _, sample = measured(made_up.store(0, 0))
+    assert sample("taken_ratio", resource="cpu") == 0
+    assert sample("price_ratio", resource="cpu", of="most") == 0
+    assert sample("heartbeat_age_seconds", of="most") == 0
 
 
-def test_agents_are_as_old_as_their_last_heartbeat_and_only_bound_pods_train():
+def test_reports_age_from_the_last_heartbeat_and_only_bound_pods_count_as_training():
     store, node = full_and_idle(), made_up.node_name(0)
     (pod,) = store.snapshot().pods.values()
     progress = Progress(metric="loss", source="jsonl", updated_at=1.0, category=Category.CONVERGED)
@@ -68,16 +68,16 @@ def test_agents_are_as_old_as_their_last_heartbeat_and_only_bound_pods_train():
             node=NodeName(name), boot="1", sequence=1, sent_at=1.0, received_at=at, pods=pods
         )
         store.report(report)
-    _, said = measured(store)
-    assert said("training_pods", category="converged") == 1
-    ages = [said("heartbeat_age_seconds", of=of) for of in ("least", "mean", "most")]
+    _, sample = measured(store)
+    assert sample("training_pods", category="converged") == 1
+    ages = [sample("heartbeat_age_seconds", of=of) for of in ("least", "mean", "most")]
     assert ages == [10.0, 20.0, 30.0]
 
 
-def test_a_loop_is_as_silent_as_its_heartbeat_is_old():
+def test_the_silence_of_a_loop_is_the_age_of_its_heartbeat():
     now = 5.0
     beat = Heartbeat("schedule", 10.0, lambda: now)
     now = 8.0
-    yard, said = measured(made_up.store(1, 0))
-    yard.observe_loops([beat])
-    assert said("loop_silence_seconds", loop="schedule") == 3.0
+    cluster, sample = measured(made_up.store(1, 0))
+    cluster.observe_loops([beat])
+    assert sample("loop_silence_seconds", loop="schedule") == 3.0

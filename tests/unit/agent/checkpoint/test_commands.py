@@ -74,8 +74,10 @@ def test_a_request_that_must_not_be_written_is_not(
 
 
 def test_a_cancel_keeps_all_but_the_action() -> None:
-    said = cancel_for(CheckpointCancel(id="m1", uid=ME), DirectoryContent(request=there("m1")), ME)
-    assert said == there("m1", "cancel")
+    cancel = cancel_for(
+        CheckpointCancel(id="m1", uid=ME), DirectoryContent(request=there("m1")), ME
+    )
+    assert cancel == there("m1", "cancel")
 
 
 NOTHING_TO_CANCEL: dict[str, DirectoryContent] = {

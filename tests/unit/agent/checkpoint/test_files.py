@@ -1,4 +1,4 @@
-"""A pod's checkpoint directory on disk: reading, asking, and what a hostile user puts there."""
+"""A pod's checkpoint directory on disk: reading, requests, and hostile content."""
 
 import json
 import os
@@ -28,25 +28,25 @@ class Trainer:
         self.root = root
         self.inner = root / PATH / directory.NAME
         self.files = CheckpointFiles(root, PATH, ME, writer="n1", group=None)
-        self.looks = 0.0
+        self.reads = 0.0
 
-    def open(self, **said: Any) -> None:
+    def open(self, **changes: Any) -> None:
         self.inner.mkdir(parents=True)
-        self.say("trainer.json", **{**TRAINER, **said})
+        self.write("trainer.json", **{**TRAINER, **changes})
 
-    def say(self, name: str, **content: Any) -> None:
+    def write(self, name: str, **content: Any) -> None:
         text = json.dumps({"version": 1, **content})
         temporary = self.inner / ".tmp"
         temporary.write_text(text)
         temporary.replace(self.inner / name)
 
     def read(self) -> Checkpoint:
-        self.looks += 1.0
-        return self.files.read(self.looks)
+        self.reads += 1.0
+        return self.files.read(self.reads)
 
     def request(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((self.inner / "request.json").read_text())
-        return found
+        request: dict[str, Any] = json.loads((self.inner / "request.json").read_text())
+        return request
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def trainer(tmp_path: Path) -> Trainer:
     return Trainer(tmp_path)
 
 
-def test_a_request_is_asked_acknowledged_and_released(trainer: Trainer) -> None:
+def test_a_request_is_written_acknowledged_and_released(trainer: Trainer) -> None:
     trainer.open()
     assert trainer.read() == Checkpoint()
     assert trainer.files.request(ASK, 100.0) is Outcome.WRITTEN
@@ -68,18 +68,22 @@ def test_a_request_is_asked_acknowledged_and_released(trainer: Trainer) -> None:
         "reason": "converged",
     }
     assert trainer.read().phase is CheckpointPhase.ASKED
-    trainer.say("saved.json", step=5, path="/c/5", bytes=9, started_at=101.0, finished_at=103.0)
-    trainer.say("ack-m1.json", id="m1", pod_uid=ME, ok=True, step=5, path="/c/5", error="")
-    said = trainer.read()
-    assert (said.phase, said.acked_step, said.save_seconds) == (CheckpointPhase.ACKED, 5, 2.0)
+    trainer.write("saved.json", step=5, path="/c/5", bytes=9, started_at=101.0, finished_at=103.0)
+    trainer.write("ack-m1.json", id="m1", pod_uid=ME, ok=True, step=5, path="/c/5", error="")
+    checkpoint = trainer.read()
+    assert (checkpoint.phase, checkpoint.acked_step, checkpoint.save_seconds) == (
+        CheckpointPhase.ACKED,
+        5,
+        2.0,
+    )
     assert trainer.files.cancel(CANCEL) is Outcome.WRITTEN
     assert (trainer.request()["action"], trainer.request()["id"]) == ("cancel", "m1")
     assert trainer.read().phase is CheckpointPhase.ACKED
-    trainer.say("released.json", id="m1", at=110.0, why="cancelled")
+    trainer.write("released.json", id="m1", at=110.0, why="cancelled")
     assert trainer.read().phase is CheckpointPhase.RELEASED
 
 
-def test_a_command_carried_out_twice_is_the_same_as_once(trainer: Trainer) -> None:
+def test_a_repeated_command_changes_nothing(trainer: Trainer) -> None:
     trainer.open()
     trainer.files.request(ASK, 100.0)
     first = (trainer.inner / "request.json").stat()
@@ -91,19 +95,23 @@ def test_a_command_carried_out_twice_is_the_same_as_once(trainer: Trainer) -> No
     assert trainer.request()["action"] == "cancel"
 
 
-def test_another_agent_finds_everything_again(trainer: Trainer) -> None:
+def test_a_new_agent_reads_the_same_state(trainer: Trainer) -> None:
     trainer.open(resumed_step=3)
     trainer.files.request(ASK, 100.0)
-    anew = CheckpointFiles(trainer.root, PATH, ME, writer="n2", group=None)
-    said = anew.read(0.0)
-    assert (said.request, said.phase, said.resumed_step) == ("m1", CheckpointPhase.ASKED, 3)
+    other = CheckpointFiles(trainer.root, PATH, ME, writer="n2", group=None)
+    checkpoint = other.read(0.0)
+    assert (checkpoint.request, checkpoint.phase, checkpoint.resumed_step) == (
+        "m1",
+        CheckpointPhase.ASKED,
+        3,
+    )
 
 
-def test_two_changes_within_one_time_stamp_are_both_seen(trainer: Trainer) -> None:
+def test_two_changes_within_one_time_stamp_are_both_read(trainer: Trainer) -> None:
     trainer.open()
     for stamp in (10**9, 2 * 10**9):
         for step in (stamp, stamp + 1):
-            trainer.say("saved.json", step=step, started_at=1.0, finished_at=2.0)
+            trainer.write("saved.json", step=step, started_at=1.0, finished_at=2.0)
             os.utime(trainer.inner, ns=(stamp, stamp))
             assert trainer.read().step == step
         assert trainer.read().step == stamp + 1
@@ -118,7 +126,7 @@ def test_files_that_did_not_change_are_not_read_again(
     assert trainer.read() == settled
 
 
-def test_the_directory_is_looked_at_anew_when_it_was_made_anew(trainer: Trainer) -> None:
+def test_a_new_directory_is_read_again(trainer: Trainer) -> None:
     trainer.open()
     trainer.read()
     trainer.inner.rename(trainer.inner.with_name("old"))
@@ -127,7 +135,7 @@ def test_the_directory_is_looked_at_anew_when_it_was_made_anew(trainer: Trainer)
     assert trainer.read().resumed_step == 9
 
 
-def test_what_is_missing_is_reported(tmp_path: Path) -> None:
+def test_a_missing_directory_or_trainer_is_reported(tmp_path: Path) -> None:
     nowhere = CheckpointFiles(tmp_path / "away", PATH, ME, "n1", None).read(0.0)
     assert nowhere.problem == "CheckpointUnreachable"
     assert nowhere.detail == f"{tmp_path / 'away' / PATH} does not exist"
@@ -175,24 +183,24 @@ def _as_flood(path: Path, outside: Path) -> None:
 
 HOSTILE = {
     "a link": (_as_link, "is not a plain file"),
-    "a pipe that nobody writes": (_as_pipe, "is not a plain file"),
+    "a pipe without a writer": (_as_pipe, "is not a plain file"),
     "a directory": (_as_directory, "is not a plain file"),
     "a flood": (_as_flood, "is not at most"),
 }
 
 
 @pytest.mark.parametrize(("put", "text"), HOSTILE.values(), ids=HOSTILE)
-def test_what_is_no_plain_small_file_is_passed_over_and_named(
+def test_anything_but_a_small_plain_file_is_skipped_and_named(
     trainer: Trainer, tmp_path: Path, put: Any, text: str
 ) -> None:
     trainer.open()
     outside = tmp_path / "outside.json"
     outside.write_text(json.dumps({"version": 1, "step": 5, "started_at": 1, "finished_at": 2}))
     put(trainer.inner / "saved.json", outside)
-    said = trainer.read()
-    assert (said.problem, said.step) == ("", None)
-    assert said.detail.startswith("saved.json: ")
-    assert text in said.detail
+    checkpoint = trainer.read()
+    assert (checkpoint.problem, checkpoint.step) == ("", None)
+    assert checkpoint.detail.startswith("saved.json: ")
+    assert text in checkpoint.detail
 
 
 BROKEN = {
@@ -210,9 +218,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("name", "text"), BROKEN.values(), ids=BROKEN)
-def test_a_file_that_does_not_keep_the_contract_is_passed_over_and_named(
-    trainer: Trainer, name: str, text: str
-) -> None:
+def test_a_malformed_file_is_skipped_and_named(trainer: Trainer, name: str, text: str) -> None:
     trainer.open()
     (trainer.inner / name).write_text(text, errors="surrogateescape")
     assert f"{name}: " in trainer.read().detail
@@ -222,9 +228,9 @@ def test_a_request_that_cannot_be_written_is_reported_until_it_can(trainer: Trai
     trainer.open()
     (trainer.inner / "request.json").mkdir()
     assert trainer.files.request(ASK, 100.0) is Outcome.FAILED
-    said = trainer.read()
-    assert said.problem == "Misconfigured"
-    assert said.detail.startswith("request.json cannot be written: Is a directory")
+    checkpoint = trainer.read()
+    assert checkpoint.problem == "Misconfigured"
+    assert checkpoint.detail.startswith("request.json cannot be written: Is a directory")
     (trainer.inner / "request.json").rmdir()
     assert trainer.files.request(ASK, 100.0) is Outcome.WRITTEN
     assert trainer.read().problem == ""

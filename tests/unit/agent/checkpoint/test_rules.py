@@ -1,4 +1,4 @@
-"""What the files of a checkpoint directory mean for one pod."""
+"""The report of one pod's checkpoint, from the files of its directory."""
 
 import pytest
 
@@ -13,17 +13,17 @@ ASK = Request(id="m1", pod_uid=ME, action="checkpoint", deadline=200.0, hold_dea
 CANCEL = Request(id="m1", pod_uid=ME, action="cancel", deadline=200.0, hold_deadline=300.0)
 OK = Ack(id="m1", ok=True, step=500, path="/c/500")
 NOT_OK = Ack(id="m1", ok=False, error="disk full")
-GO_ON = Released(id="m1", why="cancelled")
+RELEASE = Released(id="m1", why="cancelled")
 
 PHASES: dict[str, tuple[Request | None, Ack | None, Released | None, CheckpointPhase]] = {
-    "nothing was asked": (None, None, None, CheckpointPhase.NONE),
-    "asked and not answered": (ASK, None, None, CheckpointPhase.ASKED),
-    "asked and saved": (ASK, OK, None, CheckpointPhase.ACKED),
-    "asked and not able to save": (ASK, NOT_OK, None, CheckpointPhase.REFUSED),
-    "held until the deadline": (ASK, OK, GO_ON, CheckpointPhase.RELEASED),
+    "no request": (None, None, None, CheckpointPhase.NONE),
+    "requested, not answered": (ASK, None, None, CheckpointPhase.ASKED),
+    "requested and saved": (ASK, OK, None, CheckpointPhase.ACKED),
+    "requested, but saving failed": (ASK, NOT_OK, None, CheckpointPhase.REFUSED),
+    "held until the deadline": (ASK, OK, RELEASE, CheckpointPhase.RELEASED),
     "cancelled before it was answered": (CANCEL, None, None, CheckpointPhase.RELEASED),
-    "cancelled, but it still holds": (CANCEL, OK, None, CheckpointPhase.ACKED),
-    "cancelled and released": (CANCEL, OK, GO_ON, CheckpointPhase.RELEASED),
+    "cancelled, still holding": (CANCEL, OK, None, CheckpointPhase.ACKED),
+    "cancelled and released": (CANCEL, OK, RELEASE, CheckpointPhase.RELEASED),
     "an earlier request was released": (ASK, OK, Released(id="m0"), CheckpointPhase.ACKED),
 }
 
@@ -52,17 +52,17 @@ PROBLEMS: dict[str, tuple[DirectoryContent, str, str]] = {
         "Misconfigured",
         "may not write",
     ),
-    "its end could be taken for success": (
+    "a stopped trainer would exit with 0": (
         DirectoryContent(trainer=Trainer(started_at=1.0, exits_zero_on_term=True)),
         "ExitsZeroOnTerm",
         "the trainer ends with 0 after SIGTERM",
     ),
-    "a failed save is no obstacle to the next": (
+    "a failed save does not prevent the next": (
         DirectoryContent(trainer=TRAINER, request=ASK, ack=NOT_OK),
         "",
         "disk full",
     ),
-    "a file that cannot be read is passed over and named": (
+    "an unreadable file is skipped and named": (
         DirectoryContent(trainer=TRAINER, unreadable=("saved.json: broken",)),
         "",
         "saved.json: broken",
@@ -70,18 +70,20 @@ PROBLEMS: dict[str, tuple[DirectoryContent, str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("found", "problem", "detail"), PROBLEMS.values(), ids=PROBLEMS)
+@pytest.mark.parametrize(("content", "problem", "detail"), PROBLEMS.values(), ids=PROBLEMS)
 def test_a_problem_explains_why_nothing_can_be_requested(
-    found: DirectoryContent, problem: str, detail: str
+    content: DirectoryContent, problem: str, detail: str
 ) -> None:
-    said = checkpoint_of(found, ME)
-    assert (said.problem, said.detail) == (problem, detail)
+    checkpoint = checkpoint_of(content, ME)
+    assert (checkpoint.problem, checkpoint.detail) == (problem, detail)
 
 
 def test_an_acknowledged_request_is_reported_with_step_and_path() -> None:
     saved = Saved(step=500, started_at=110.0, finished_at=114.0, bytes=2000)
-    said = checkpoint_of(DirectoryContent(trainer=TRAINER, request=ASK, ack=OK, saved=saved), ME)
-    assert said == Checkpoint(
+    checkpoint = checkpoint_of(
+        DirectoryContent(trainer=TRAINER, request=ASK, ack=OK, saved=saved), ME
+    )
+    assert checkpoint == Checkpoint(
         step=500,
         saved_at=114.0,
         save_seconds=4.0,
@@ -94,12 +96,16 @@ def test_an_acknowledged_request_is_reported_with_step_and_path() -> None:
     )
 
 
-def test_a_request_to_an_earlier_pod_is_not_this_pods() -> None:
+def test_a_request_to_an_earlier_pod_is_ignored() -> None:
     earlier = Request(
         id="m1", pod_uid="uid-0", action="checkpoint", deadline=1.0, hold_deadline=2.0
     )
-    said = checkpoint_of(DirectoryContent(trainer=TRAINER, request=earlier, ack=OK), ME)
-    assert (said.phase, said.request, said.acked_step) == (CheckpointPhase.NONE, "", None)
+    checkpoint = checkpoint_of(DirectoryContent(trainer=TRAINER, request=earlier, ack=OK), ME)
+    assert (checkpoint.phase, checkpoint.request, checkpoint.acked_step) == (
+        CheckpointPhase.NONE,
+        "",
+        None,
+    )
 
 
 DONE: dict[str, tuple[Trainer | None, float, bool]] = {
@@ -114,5 +120,5 @@ DONE: dict[str, tuple[Trainer | None, float, bool]] = {
 def test_training_is_complete_only_if_this_trainer_wrote_it(
     trainer: Trainer | None, at: float, done: bool
 ) -> None:
-    found = DirectoryContent(trainer=trainer, done=Done(finished_at=at))
-    assert checkpoint_of(found, ME).done is done
+    content = DirectoryContent(trainer=trainer, done=Done(finished_at=at))
+    assert checkpoint_of(content, ME).done is done

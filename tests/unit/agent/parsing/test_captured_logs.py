@@ -44,11 +44,11 @@ def _new(points: list[Point]) -> list[Point]:
 @pytest.mark.parametrize(("name", "kind"), FORMATS.items(), ids=FORMATS)
 def test_the_format_is_found_out_and_no_point_lost_by_that(name: str, kind: str) -> None:
     data = (LOGS / name).read_bytes()
-    auto, said = _parser("auto", name), _parser(kind, name)
-    found, want = read(auto, data), read(said, data)
-    assert auto.format == said.format == kind
-    assert repr(found) == repr(want)
-    assert found
+    auto, named = _parser("auto", name), _parser(kind, name)
+    points, want = read(auto, data), read(named, data)
+    assert auto.format == named.format == kind
+    assert repr(points) == repr(want)
+    assert points
 
 
 SERIES = {
@@ -102,8 +102,8 @@ SERIES = {
 def test_a_series_is_read(name: str, metric: str, want: list[tuple[float, float]]) -> None:
     kind = FORMATS.get(name, "lightning")
     points = _new(read(_parser(kind, name), (LOGS / name).read_bytes()))
-    found = [(value, step) for _, value, step in values(points, metric)]
-    assert found == [(value, pytest.approx(step)) for value, step in want]
+    series = [(value, step) for _, value, step in values(points, metric)]
+    assert series == [(value, pytest.approx(step)) for value, step in want]
 
 
 def test_keras_has_the_total_and_excludes_evaluate() -> None:
@@ -121,8 +121,8 @@ def test_a_bar_of_lightning_gives_each_value_once() -> None:
 def test_nan_is_seen_where_hugging_face_prints_it() -> None:
     """Its filter writes a NaN loss as 0; evaluation and gradients tell."""
     points = read(_parser("huggingface", ""), (LOGS / "huggingface-v5-nan.log").read_bytes())
-    found = {name for name, value, _ in values(points) if math.isnan(value)}
-    assert found == {"eval_loss", "grad_norm"}
+    undefined = {name for name, value, _ in values(points) if math.isnan(value)}
+    assert undefined == {"eval_loss", "grad_norm"}
     assert [value for _, value, _ in values(points, "loss")] == [2.196, 0, 0, 0]
 
 

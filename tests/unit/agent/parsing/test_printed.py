@@ -89,7 +89,7 @@ def test_hugging_face_has_the_total_if_its_log_level_prints_it() -> None:
 
 
 LIGHTNING = {
-    "a value is told when it changes, not when it is drawn again": (
+    "a value is reported when it changes, not when it is drawn again": (
         (
             "Epoch 0:  50%|# | 1/2 [00:00<00:00, 9.0it/s, loss=2.00]\n"
             "Epoch 0: 100%|##| 2/2 [00:00<00:00, 9.0it/s, loss=2.00]\n"
@@ -130,15 +130,15 @@ MEGATRON = (
 
 
 @pytest.mark.parametrize(
-    ("skipped", "nans", "told"),
+    ("skipped", "nans", "is_nan"),
     {"NaN": (0, 0, True), "NaN, counted": (1, 1, True), "skipped": (1, 0, False)}.values(),
     ids=["NaN", "NaN, counted", "skipped"],
 )
-def test_megatron_s_missing_loss_is_nan_unless_the_step_was_skipped(skipped, nans, told) -> None:
+def test_megatron_s_missing_loss_is_nan_unless_the_step_was_skipped(skipped, nans, is_nan) -> None:
     parser = Megatron()
     parser.feed(MEGATRON.format(step=1, loss="lm loss: 1.0 | ", skipped=0, nans=0))
     points = parser.feed(MEGATRON.format(step=2, loss="", skipped=skipped, nans=nans))
-    assert [str(p.value) for p in points] == (["nan"] if told else [])
+    assert [str(p.value) for p in points] == (["nan"] if is_nan else [])
 
 
 def test_megatron_s_torn_lines_and_other_words_are_none() -> None:

@@ -41,7 +41,7 @@ def sent(*pods: PodReport, state: NodeState | None = None) -> Heartbeat:
     return Heartbeat.model_validate_json(body.model_dump_json(exclude_none=True))
 
 
-def test_a_report_arrives_as_it_was() -> None:
+def test_a_report_arrives_unchanged() -> None:
     assert [pod.report() for pod in sent(FULL).pods] == [FULL]
 
 
@@ -61,7 +61,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_any_text_is_made_to_fit(text: str) -> None:
+def test_any_text_is_cut_to_the_limits(text: str) -> None:
     pod = PodReport(uid=A, problem=text, checkpoint=Checkpoint(detail=text, path=text))
     (body,) = sent(pod).pods
     assert len(body.problem) <= 1024
@@ -70,6 +70,6 @@ def test_any_text_is_made_to_fit(text: str) -> None:
 
 def test_a_pod_that_cannot_be_reported_does_not_block_the_others() -> None:
     bad = PodReport(uid=Uid("uid-b"), progress=Progress(metric="", source="s", updated_at=1.0))
-    told = sent(bad, FULL)
-    assert told.pods[0].problem.startswith("it cannot be reported: ")
-    assert told.pods[1].report() == FULL
+    body = sent(bad, FULL)
+    assert body.pods[0].problem.startswith("it cannot be reported: ")
+    assert body.pods[1].report() == FULL

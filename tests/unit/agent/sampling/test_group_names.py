@@ -12,7 +12,7 @@ NO_PODS = {
     "a container of containerd": "cri-containerd-3f3f.scope",
     "a container of CRI-O": "crio-3f3f.scope",
     "a container of cgroupfs": "3f" * 32,
-    "a slice of somebody else": f"machine-pod{UID.replace('-', '_')}.slice",
+    "a slice of another program": f"machine-pod{UID.replace('-', '_')}.slice",
     "a name that goes on after the uid": f"pod{UID}.scope",
     "no uid at all": "pod",
 }

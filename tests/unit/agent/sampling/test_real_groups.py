@@ -53,7 +53,7 @@ def group(parent: Path) -> Iterator[Path]:
 
 @contextmanager
 def child(*groups: Path) -> Iterator[subprocess.Popen[str]]:
-    """A process in these groups; it holds memory and burns CPU when told to."""
+    """A process in these groups; it holds memory and burns CPU on command."""
     join = "".join(f"echo $$ > {place}/cgroup.procs && " for place in groups)
     with subprocess.Popen(
         ["/bin/sh", "-c", join + 'exec "$0" -c "$1"', sys.executable, PROGRAM],
@@ -70,7 +70,7 @@ def child(*groups: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def used_seconds(process: subprocess.Popen[str]) -> float:
-    """The CPU it has used, once it waits for us: nothing is added before it is told to go on.
+    """The CPU it has used, once it waits for us: it uses no more before the next command.
 
     A virtual machine that is not given its processors counts that time as used, so what the
     process meant to use is no measure.
@@ -126,12 +126,12 @@ def test_version_1_shows_how_often_a_quota_stops_a_process() -> None:
         (place / "cpu.cfs_period_us").write_text("20000")
         (place / "cpu.cfs_quota_us").write_text("2000")
         use, cores = burn(sampler, process, CPU_SECONDS / 2)
-        told = dict(line.split() for line in (place / "cpu.stat").read_text().splitlines())
+        counts = dict(line.split() for line in (place / "cpu.stat").read_text().splitlines())
     sampler.close()
     assert use.cpu_cores == pytest.approx(cores, rel=0.15)
     assert cores < 0.13
     # How often that is, is the machine's to say: where others take the CPU, no quota is used up.
-    ratio = int(told["nr_throttled"]) / int(told["nr_periods"])
+    ratio = int(counts["nr_throttled"]) / int(counts["nr_periods"])
     assert use.throttled_ratio == pytest.approx(ratio, abs=0.1)
     assert MEMORY_BYTES * 0.9 < (use.memory_bytes or 0) < MEMORY_BYTES * 1.5
 

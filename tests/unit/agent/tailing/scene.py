@@ -16,7 +16,7 @@ def open_descriptors() -> int:
 
 
 class Scene:
-    """The writer does what its methods say; the reader keeps up where a loss could not be told."""
+    """A writer, and a reader that keeps up where a loss could not be detected."""
 
     def __init__(self, folder: Path, limits: Limits, *, polled: bool = False) -> None:
         self.path = folder / "metrics.log"

@@ -215,7 +215,7 @@ def test_a_file_deleted_and_made_anew_is_read_from_its_beginning(tmp_path: Path)
 
 
 def test_a_new_file_on_an_old_inode_is_detected_by_its_content(path: Path) -> None:
-    """The inode is only used again when nobody has the old file open: written in place here."""
+    """The inode is only used again when no process has the old file open: written in place here."""
     _append(path, "one\ntwo\n")
     follower = FileFollower(path)
     follower.poll(0.0)

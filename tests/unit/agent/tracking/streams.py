@@ -13,7 +13,7 @@ NOW = 10_000.0
 _ANYWHERE = MetricsPlace()
 
 
-class SaidStream:
+class GivenStream:
     """Gives what a test says next."""
 
     format = "jsonl"
@@ -34,7 +34,7 @@ class SaidStream:
 
 
 class SaidSource(Source):
-    """A source over a ``SaidStream``."""
+    """A source over a ``GivenStream``."""
 
     def __init__(
         self,
@@ -44,8 +44,8 @@ class SaidSource(Source):
         params: ConvergenceParameters = RECOMMENDED,
         written_at: float | None = None,
     ) -> None:
-        self.said = SaidStream()
-        super().__init__(name, self.said, place, params, written_at)
+        self.given = GivenStream()
+        super().__init__(name, self.given, place, params, written_at)
 
     def say(
         self,
@@ -55,7 +55,7 @@ class SaidSource(Source):
         truncated: bool = False,
     ) -> list[SourceEvent]:
         """Read these points; return what happened."""
-        self.said.batch = Batch(readings=_readings(points, backlog), truncated=truncated)
+        self.given.batch = Batch(readings=_readings(points, backlog), truncated=truncated)
         return list(self.read(now, 0.0, Allowance()).events)
 
 

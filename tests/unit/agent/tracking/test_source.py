@@ -71,7 +71,7 @@ def test_names_without_end_do_not_fill_the_memory_nor_hide_the_metric() -> None:
     source.say(*(loss(n, 1.0, name=f"made-up-{n}") for n in range(300)))
     source.say(loss(400, 1.0, name="mine"))
     assert len(source.names) == MOST_NAMES
-    assert list(source.tracks) == []  # more names than are told apart in one source
+    assert list(source.tracks) == []  # more names than one source may have
 
 
 def test_a_nan_is_one_event_until_there_is_a_number_again() -> None:
@@ -124,12 +124,12 @@ MOMENTS: dict[str, tuple[float | None, bool, float]] = {
 }
 
 
-@pytest.mark.parametrize(("said", "backlog", "at"), MOMENTS.values(), ids=MOMENTS)
+@pytest.mark.parametrize(("reported_at", "backlog", "at"), MOMENTS.values(), ids=MOMENTS)
 def test_a_value_has_the_time_that_can_be_believed(
-    said: float | None, backlog: bool, at: float
+    reported_at: float | None, backlog: bool, at: float
 ) -> None:
     source = SaidSource(written_at=NOW - 100)
-    source.say(loss(1, 2.0, said), backlog=backlog)
+    source.say(loss(1, 2.0, reported_at), backlog=backlog)
     assert (source.first_at, source.last_at) == (at, at)
 
 

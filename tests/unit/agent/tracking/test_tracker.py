@@ -27,7 +27,7 @@ class Yard:
     def __init__(self, root: Path, *, cpu_seconds: float = 10.0, **changes: Any) -> None:
         self.root = root
         self.seconds = START
-        said = {
+        defaults = {
             "node": "n1",
             "volume": root,
             "pod_logs": root / "pods",
@@ -41,7 +41,7 @@ class Yard:
             "asked_seconds": 1.0,
             "find_seconds": 10.0,
         }
-        around = NodeContext(**{**said, **changes})
+        around = NodeContext(**{**defaults, **changes})
         self.tracker = Tracker(around, self, cpu_seconds=cpu_seconds)
 
     def now(self) -> float:
