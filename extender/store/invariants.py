@@ -49,10 +49,10 @@ _MOST_SHOWN: Final = 5
 
 
 def check(snapshot: Snapshot, content: Content) -> None:
-    """Compare a snapshot with what its content says.
+    """Compare a snapshot with a recomputation from its content.
 
     Raises:
-        InvariantError: They differ; says what is kept and what is right.
+        InvariantError: They differ; names what is kept and what is right.
     """
     states = list(_states(content))
     kept = _kept(snapshot)
@@ -129,35 +129,35 @@ def _objects(content: Content) -> dict[str, object]:
 
 
 def _reports(content: Content) -> dict[NodeName, NodeReport]:
-    """Those of nodes that are there."""
+    """Return the reports of nodes that are there."""
     nodes = {e.name for e in content.entities if isinstance(e, Node)}
     return {report.node: report for report in content.reports if report.node in nodes}
 
 
 def _pods(states: list[PodState]) -> dict[str, object]:
     jobs: dict[JobKey, list[Pod]] = {}
-    for one in states:
-        if one.job is not None:
-            jobs.setdefault(one.job, []).append(one.pod)
+    for state in states:
+        if state.job is not None:
+            jobs.setdefault(state.job, []).append(state.pod)
     by_age = attrgetter("created_at", "name")
     return {
-        "pods": {one.pod.key: one.pod for one in states},
+        "pods": {state.pod.key: state.pod for state in states},
         "jobs": {job: tuple(sorted(pods, key=by_age)) for job, pods in jobs.items()},
-        "waiting": frozenset(one.job for one in states if one.waits),
-        "reservations": {one.pod.uid: one.reservation for one in states if one.reservation},
-        "bound": {one.pod.uid: one.bound for one in states if one.bound},
-        "marked": {one.pod.uid: one.pod for one in states if one.marked},
+        "waiting": frozenset(state.job for state in states if state.waits),
+        "reservations": {state.pod.uid: state.reservation for state in states if state.reservation},
+        "bound": {state.pod.uid: state.bound for state in states if state.bound},
+        "marked": {state.pod.uid: state.pod for state in states if state.marked},
     }
 
 
 def _company(content: Content, states: list[PodState]) -> dict[str, object]:
-    """The largest number that any placed member has seen, where that is more than there are now."""
-    known = {one.uid: one.most for one in content.companions}
-    placed = [one for one in states if one.placed and known.get(one.pod.uid) != 0]
-    now = Counter(one.job for one in placed)
+    """Return the largest number placed with any placed member, where it is more than now."""
+    known = {state.uid: state.most for state in content.companions}
+    placed = [state for state in states if state.placed and known.get(state.pod.uid) != 0]
+    now = Counter(state.job for state in placed)
     most: Counter[JobKey | None] = Counter()
-    for one in placed:
-        most[one.job] = max(most[one.job], known.get(one.pod.uid, 0))
+    for state in placed:
+        most[state.job] = max(most[state.job], known.get(state.pod.uid, 0))
     return {"most placed": {job: count for job, count in most.items() if count > now[job]}}
 
 
@@ -168,11 +168,11 @@ def _room(content: Content, states: list[PodState]) -> dict[str, object]:
     used: dict[NodeName, Counter[str]] = {node.name: Counter() for node in nodes}
     ports: dict[NodeName, set[HostPort]] = {node.name: set() for node in nodes}
     borrowed: Counter[NodeName] = Counter()
-    for one in states:
-        if one.takes in used:
-            used[one.takes].update(dict(one.pod.shape.requests))
-            ports[one.takes].update(one.pod.shape.host_ports)
-            borrowed[one.takes] += one.pod.borrowed_milli
+    for state in states:
+        if state.takes in used:
+            used[state.takes].update(dict(state.pod.shape.requests))
+            ports[state.takes].update(state.pod.shape.host_ports)
+            borrowed[state.takes] += state.pod.borrowed_milli
     for name, milli in borrowed.items():
         used[name]["cpu"] += max(0, milli)
     placeholders = (
@@ -182,8 +182,8 @@ def _room(content: Content, states: list[PodState]) -> dict[str, object]:
     )
     for target, shape in chain(_kept_by_migrations(content, states), placeholders):
         if target in used:
-            known = {n: a for n, a in shape.requests if n in resources}
-            used[target].update(known)
+            requests = {n: a for n, a in shape.requests if n in resources}
+            used[target].update(requests)
             ports[target].update(shape.host_ports)
     return {
         "nodes": tuple(nodes),
@@ -198,8 +198,8 @@ def _room(content: Content, states: list[PodState]) -> dict[str, object]:
 def _kept_by_migrations(
     content: Content, states: list[PodState]
 ) -> Iterator[tuple[NodeName, PodShape]]:
-    """What an open migration keeps for each member whose new pod has no place of its own."""
-    placed = {one.pod.uid for one in states if one.bound or one.reservation}
+    """Yield what open migrations keep for members whose new pod has no place of its own."""
+    placed = {state.pod.uid for state in states if state.bound or state.reservation}
     keep = {"TargetReserved", "CheckpointRequested", "Checkpointed", "Evicting", "Recreating"}
     for entity in content.entities:
         if isinstance(entity, Migration) and entity.phase.value in keep:
@@ -208,21 +208,21 @@ def _kept_by_migrations(
 
 
 def _pointless(content: Content) -> list[str]:
-    """Assumptions that should have ended."""
+    """Return a line for each assumption that should have ended."""
     pods: dict[Uid, Pod] = {e.uid: e for e in content.entities if isinstance(e, Pod)}
     return [
-        f"assumption {one} is held without its pod or after it was seen"
-        for one in content.assumptions
-        if one.uid not in pods or one.settled_by(pods[one.uid])
+        f"assumption {assumption} is held without its pod or after it was seen"
+        for assumption in content.assumptions
+        if assumption.uid not in pods or assumption.settled_by(pods[assumption.uid])
     ]
 
 
 def _wrong_views(snapshot: Snapshot) -> Iterator[str]:
-    """A cached view of a job equals one that is computed without the cache."""
+    """Yield a line for each cached view that differs from one computed without the cache."""
     afresh = replace(snapshot, cache=Cache())
     for key in sorted(snapshot.jobs):
         if job_views.view(snapshot, key) != job_views.view(afresh, key):
-            yield f"view of {key}: not what the pods say"
+            yield f"view of {key}: not what its pods show"
 
 
 def _wrong_masks(snapshot: Snapshot) -> list[str]:
@@ -237,7 +237,7 @@ def _wrong_masks(snapshot: Snapshot) -> list[str]:
 
 
 def _brief(one: object, other: object) -> str:
-    """What one has and the other has not."""
+    """Return the part of one that the other lacks."""
     if isinstance(one, dict) and isinstance(other, dict):
         return str({k: v for k, v in one.items() if other.get(k) != v})
     return str(one)

@@ -128,21 +128,21 @@ class MostPlacedIndex:
 
     def all(self) -> Iterable[Companions]:
         """Return what the pods themselves do not show, by uid."""
-        found = [Companions(key, uid, 0) for uid, key in self._orphans.items()]
+        companions = [Companions(key, uid, 0) for uid, key in self._orphans.items()]
         for key, job in self._jobs.items():
             if job.highest > len(job.numbers):
                 each = ((uid, job.most(uid)) for uid in job.numbers)
-                found += [Companions(key, uid, m) for uid, m in each if m > len(job.numbers)]
-        return sorted(found, key=attrgetter("uid"))
+                companions += [Companions(key, uid, m) for uid, m in each if m > len(job.numbers)]
+        return sorted(companions, key=attrgetter("uid"))
 
     def recall(self, companions: Iterable[Companions]) -> None:
         """Take over what another book held of the pods that are here."""
         known: dict[JobKey, dict[Uid, int]] = {}
-        for one in companions:
-            if one.most:
-                known.setdefault(one.job, {})[one.uid] = one.most
+        for companion in companions:
+            if companion.most:
+                known.setdefault(companion.job, {})[companion.uid] = companion.most
             else:
-                self._abandon(one.uid)
+                self._abandon(companion.uid)
         for key, most in known.items():
             if key in self._jobs:
                 self._jobs[key].recall(most)

@@ -88,11 +88,11 @@ class Amounts:
         held_rows, held_columns = self._array.shape
         if rows <= held_rows and columns <= held_columns:
             return
-        wanted = (
+        size = (
             held_rows if rows <= held_rows else 2 * rows,
             held_columns if columns <= held_columns else 2 * columns,
         )
-        grown: IntMatrix = np.zeros(wanted, dtype=np.int64)
+        grown: IntMatrix = np.zeros(size, dtype=np.int64)
         grown[:held_rows, :held_columns] = self._array
         self._array = grown
 

@@ -222,7 +222,7 @@ class PodBook:
         self.marked.set(new.pod.uid, new.pod if new.marked else None)
 
 
-def _place(one: PodState | None) -> tuple[object, ...]:
-    if one is None or one.takes is None:
+def _place(state: PodState | None) -> tuple[object, ...]:
+    if state is None or state.takes is None:
         return ()
-    return (one.takes, one.pod.shape, one.pod.borrowed_milli)
+    return (state.takes, state.pod.shape, state.pod.borrowed_milli)

@@ -332,8 +332,8 @@ class ClusterStore:
 
     def _still_held(self) -> Snapshot | None:
         """Return the latest snapshot, if a reader holds it and nothing has changed since."""
-        found = self._let_go_of() if self._let_go_of is not None else None
-        return found if found is not None and found.generation == self.generation else None
+        snapshot = self._let_go_of() if self._let_go_of is not None else None
+        return snapshot if snapshot is not None and snapshot.generation == self.generation else None
 
     def _touch(self, *, changed: bool) -> None:
         if changed:

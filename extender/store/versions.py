@@ -39,17 +39,17 @@ def only_later(node: Entity, held: Entity | None) -> bool:
     return replace(node, resource_version=held.resource_version) == held
 
 
-def older(one: Migration | Owner, held: Entity | None) -> bool:
-    """Return True if ``one`` is an earlier state of the same object.
+def older(entity: Migration | Owner, held: Entity | None) -> bool:
+    """Return True if ``entity`` is an earlier state of the same object.
 
     Source:
         KEP-5504: resource versions of one resource are integers that grow.
     """
     if not isinstance(held, Migration | Owner):
         return False
-    versions = (one.resource_version, held.resource_version)
+    versions = (entity.resource_version, held.resource_version)
     numbers = [int(v) for v in versions if v.isascii() and v.isdecimal()]
-    return one.uid == held.uid and len(numbers) == len(versions) and numbers[0] < numbers[1]
+    return entity.uid == held.uid and len(numbers) == len(versions) and numbers[0] < numbers[1]
 
 
 def newest_pod(delta: Delta) -> int:

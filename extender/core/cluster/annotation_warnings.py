@@ -26,13 +26,13 @@ def of_pod(pod: Pod, above: Owners) -> tuple[str, ...]:
     notes = [pod.annotations, *(owner.annotations for owner in above.owners)]
     if above.group is not None:
         notes.append(above.group.annotations)
-    found: dict[str, None] = {}
+    lines: dict[str, None] = {}
     for line in _lines(pod.labels, "label"):
-        found[line] = None
+        lines[line] = None
     for annotations in notes:
         for line in _lines(annotations, "annotation"):
-            found[line] = None
-    return tuple(found)[:MOST]
+            lines[line] = None
+    return tuple(lines)[:MOST]
 
 
 def ignored(pod: Pod, above: Owners) -> tuple[str, ...]:

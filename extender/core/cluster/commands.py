@@ -13,13 +13,13 @@ from extender.core.cluster.reasons import Reason
 from shared.model import JobKey, NodeName, NodeSelectorTerm, Owner, OwnerReference, PodKey, Uid
 
 QUEUE_ACTION: Final = "Queue"
-"""Action of the Events that say why a job waits."""
+"""Action of the Events with the reason why a job waits."""
 
 
 class EmitEvent(Struct, frozen=True, tag=True):
     """One Event, on a job's owner or on a pod.
 
-    ``action`` says what we were about, a CamelCase token.
+    ``action`` is what we did or tried, a CamelCase token.
     """
 
     namespace: str

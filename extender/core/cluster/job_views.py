@@ -76,7 +76,7 @@ def _source(
     claims = any(pod.claims for pod in pods)
     return (
         pods,
-        tuple({id(one): one for one in over}.values()),
+        tuple({id(owners): owners for owners in over}.values()),
         [_place(snapshot, pod) for pod in pods],
         (snapshot.claims, snapshot.volumes) if claims else None,
         snapshot.devices,
@@ -100,8 +100,8 @@ def _viewed(
     before: Mapping[Uid, _PodView],
 ) -> Viewed:
     pod_views = [
-        _pod_view(snapshot, pod, one, before.get(pod.uid))
-        for pod, one in zip(pods, over, strict=True)
+        _pod_view(snapshot, pod, owners, before.get(pod.uid))
+        for pod, owners in zip(pods, over, strict=True)
     ]
     staying = [i for i, s in enumerate(pod_views) if s.member.state is not State.LEAVING] or [0]
     first, first_above = pods[staying[0]], over[staying[0]]
@@ -142,20 +142,20 @@ def _warnings(members: Sequence[tuple[Pod, Owners, str]]) -> tuple[str, ...]:
     first: dict[str, tuple[Pod, Owners]] = {}
     for pod, over, role in members:
         first.setdefault(role, (pod, over))
-    found = [
+    warnings = [
         (*annotation_warnings.ignored(pod, over), *annotation_warnings.of_pod(pod, over))
         for pod, over in first.values()
     ]
-    lines = (line for of_pod in found for line in of_pod)
+    lines = (line for of_pod in warnings for line in of_pod)
     return tuple(dict.fromkeys(lines))[: annotation_warnings.MOST]
 
 
 def _problem(pod_views: Sequence[_PodView], staying: Sequence[_PodView]) -> Problem | None:
     """Return what is wrong with the pods themselves, the first of it; None if nothing is."""
-    excess = next((one.member.pod.excess for one in staying if one.member.pod.excess), "")
+    excess = next((view.member.pod.excess for view in staying if view.member.pod.excess), "")
     if excess:
         return Problem(excess)
-    problems = (one.membership.problem for one in staying)
+    problems = (view.membership.problem for view in staying)
     return next(filter(None, problems), None) or _variety(pod_views)
 
 
@@ -163,14 +163,14 @@ def _variety(pod_views: Sequence[_PodView]) -> Problem | None:
     """Return that the pods, which are planned at once, differ too much; None if they do not."""
     if len(pod_views) == 1:
         return None
-    shapes = {one.member.shape for one in pod_views}
+    shapes = {view.member.shape for view in pod_views}
     if len(shapes) > MOST_SHAPES:
-        count, what, most = len(shapes), "different requests or requirements", MOST_SHAPES
+        count, noun, most = len(shapes), "different requests or requirements", MOST_SHAPES
     else:
-        count, what, most = sum(map(weight, shapes)), "requirements and values", MOST_WEIGHT
+        count, noun, most = sum(map(weight, shapes)), "requirements and values", MOST_WEIGHT
     if count <= most:
         return None
-    return Problem(f"pods of the job: {count} {what} in all, and at most {most} are allowed")
+    return Problem(f"pods of the job: {count} {noun} in all, and at most {most} are allowed")
 
 
 def _pod_view(snapshot: Snapshot, pod: Pod, over: Owners, before: _PodView | None) -> _PodView:
@@ -191,8 +191,8 @@ def _about(pod: Pod, above: Owners) -> OwnerReference:
 
 def _created_at(pod: Pod, above: Owners) -> float:
     group, top = above.group, above.top
-    known = (group.created_at if group else 0.0) or (top.created_at if top else 0.0)
-    return known or pod.created_at
+    stated = (group.created_at if group else 0.0) or (top.created_at if top else 0.0)
+    return stated or pod.created_at
 
 
 def _member(snapshot: Snapshot, pod: Pod, membership: Membership) -> Member:

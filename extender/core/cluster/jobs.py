@@ -86,7 +86,7 @@ class Member:
         """It never had our gate: a reservation of its own is no pin and can be taken back.
 
         Annotations alone do not show it, since people may edit them. The pin cannot be edited after
-        the release. It is ours if the pod's status says that it was queued, or if the pod had a
+        the release. It is ours if the pod's status shows that it was queued, or if the pod had a
         reservation that did not verify.
         """
         pod, notes = self.pod, self.pod.annotations
@@ -120,7 +120,7 @@ class Job:
         kept: Reservations that are kept for members which do not exist yet.
         deciding_owners: Owners whose annotations lead to writes to them, the nearest first
             (``worker_gang.deciding_owners``).
-        scaled_by: The first of them, if it says how many workers there are; else None.
+        scaled_by: The first of them, if it states the number of workers; else None.
         warnings: Keys of ours on its pods and owners that have no effect.
     """
 

@@ -39,14 +39,14 @@ class OwnerIndex:
 
     def named(self, namespace: str, reference: OwnerReference) -> Owner | None:
         """Return an owner of that namespace, kind and name, whatever uid it has."""
-        wanted = (namespace, reference.kind, reference.name)
-        alike = (o for o in self if (o.namespace, o.kind, o.name) == wanted)
+        name = (namespace, reference.kind, reference.name)
+        alike = (o for o in self if (o.namespace, o.kind, o.name) == name)
         return next((o for o in alike if _in_one_group(o, reference)), None)
 
     def annotated(self, key: str) -> list[Owner]:
         """Return the owners with an annotation, in order of uid."""
-        found = (owner for owner in self if key in owner.annotations)
-        return sorted(found, key=lambda owner: owner.uid)
+        owners = (owner for owner in self if key in owner.annotations)
+        return sorted(owners, key=lambda owner: owner.uid)
 
     def with_(self, owners: Iterable[Owner]) -> "OwnerIndex":
         """Return these owners in addition, or in place of those with their uids."""

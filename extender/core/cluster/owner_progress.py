@@ -72,9 +72,9 @@ def _of_all(snapshot: Snapshot, kind: Progressing, pods: Sequence[Pod]) -> OwnPr
     A group may hold more than one training.
     """
     running = (pod for pod in pods if not pod.finished)
-    ones = {pod.controller.uid if pod.controller else pod.uid: pod for pod in running}
-    stated = [kind.progress(pod, above(snapshot, pod)) for pod in ones.values()]
-    return stated[0] if all(one == stated[0] for one in stated) else None
+    by_owner = {pod.controller.uid if pod.controller else pod.uid: pod for pod in running}
+    stated = [kind.progress(pod, above(snapshot, pod)) for pod in by_owner.values()]
+    return stated[0] if all(statement == stated[0] for statement in stated) else None
 
 
 def _ahead(field: str, seconds: float) -> str:

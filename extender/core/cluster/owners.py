@@ -32,20 +32,20 @@ def above_each(snapshot: Snapshot, pods: Sequence[Pod]) -> list[Owners]:
 
     Each pod is compared with the selectors of its owners; pods that are alike share one object.
     """
-    found: dict[tuple[str, Uid | None, str | None], _Shared] = {}
+    shared_by_owner: dict[tuple[str, Uid | None, str | None], _Shared] = {}
     every: list[Owners] = []
     for pod in pods:
         controller = pod.controller
         uid = controller.uid if controller is not None else None
         under = (pod.namespace, uid, registry.group_key(pod))
-        shared = found.get(under)
+        shared = shared_by_owner.get(under)
         if shared is None:
-            shared = found[under] = _shared(snapshot, pod)
+            shared = shared_by_owner[under] = _shared(snapshot, pod)
         if controller == shared.controller and shared.selects(pod):
             every.append(shared.above)
         else:
-            one = above(snapshot, pod)
-            every.append(shared.above if one == shared.above else one)
+            own = above(snapshot, pod)
+            every.append(shared.above if own == shared.above else own)
     return every
 
 
@@ -93,13 +93,13 @@ def _unselected(snapshot: Snapshot, pod: Pod) -> tuple[Owner, ...] | None:
 
 def from_owner(snapshot: Snapshot, owner: Owner) -> tuple[Owner, ...]:
     """Return an owner and those over it, inside its namespace."""
-    found = [owner]
-    while len(found) < MOST_OWNERS and (reference := found[-1].controller) is not None:
-        one = snapshot.owners.of(owner.namespace, reference)
-        if one is None:
+    chain = [owner]
+    while len(chain) < MOST_OWNERS and (reference := chain[-1].controller) is not None:
+        next_owner = snapshot.owners.of(owner.namespace, reference)
+        if next_owner is None:
             break
-        found.append(one)
-    return tuple(found)
+        chain.append(next_owner)
+    return tuple(chain)
 
 
 def _owners(snapshot: Snapshot, pod: Pod) -> Iterator[Owner]:

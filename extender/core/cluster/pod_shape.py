@@ -1,6 +1,6 @@
 """What a pod requires of a node, its volumes and device classes included.
 
-A claim names a volume, and the volume says from where it can be reached:
+A claim names a volume, and the volume states from where it can be reached:
 
 =========================================================  =========================================
 claim                                                      what it means for the pod
@@ -136,7 +136,7 @@ def _all_of(own: Terms | None, demands: Iterable[Terms]) -> Terms:
     first, *others = (terms for terms in (own, *demands) if terms is not None)
     for terms in others:
         pairs = product(filter(_has_lines, first), filter(_has_lines, terms))
-        first = tuple(_both(one, other) for one, other in pairs)
+        first = tuple(_both(term, other) for term, other in pairs)
     return first
 
 
@@ -145,8 +145,8 @@ def _has_lines(term: NodeSelectorTerm) -> bool:
     return bool(term.expressions or term.fields)
 
 
-def _both(one: NodeSelectorTerm, other: NodeSelectorTerm) -> NodeSelectorTerm:
-    return NodeSelectorTerm(one.expressions + other.expressions, one.fields + other.fields)
+def _both(term: NodeSelectorTerm, other: NodeSelectorTerm) -> NodeSelectorTerm:
+    return NodeSelectorTerm(term.expressions + other.expressions, term.fields + other.fields)
 
 
 def unpinned(shape: PodShape) -> PodShape:

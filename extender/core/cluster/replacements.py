@@ -69,8 +69,8 @@ def awaited(snapshot: Snapshot, pod: Pod) -> Pod | None:
 
 def awaited_by(snapshot: Snapshot, pods: Iterable[Pod]) -> tuple[PodKey, ...]:
     """Return the pods that keep any of these waiting, sorted."""
-    found = (awaited(snapshot, pod) for pod in pods if labels.REPLACES in pod.annotations)
-    return tuple(sorted({old.key for old in found if old is not None}))
+    olds = (awaited(snapshot, pod) for pod in pods if labels.REPLACES in pod.annotations)
+    return tuple(sorted({old.key for old in olds if old is not None}))
 
 
 def unfinished(snapshot: Snapshot) -> tuple[DeletePod, ...]:

@@ -124,10 +124,11 @@ class Reservation:
 
     Attributes:
         node: Planned node; it may be gone by now.
-        plan: Id of the plan that released the pod; empty if it says none.
-        plan_size: How many pods that plan released together; 0 if it says none.
+        plan: Id of the plan that released the pod; empty if it names none.
+        plan_size: How many pods that plan released together; 0 if it states none.
         assumed: We wrote it and have not yet seen it, or it is written with the Binding.
-        decision: What is behind it, one line of JSON, where the pod does not say it itself.
+        decision: Rule, value and terms behind it, one line of JSON, where the pod is not annotated
+            with it.
     """
 
     node: NodeName

@@ -108,7 +108,7 @@ class Training:
 
     @property
     def complete(self) -> bool:
-        """Whether it says how long a mini-batch takes with push and pull."""
+        """Whether it states how long a mini-batch takes with push and pull."""
         stated = self.step_seconds is not None and self.gradient_bytes is not None
         return stated or self.whole_step_seconds is not None
 
@@ -123,7 +123,7 @@ def utility_of(text: str) -> UtilityCurve:
     """Read ``shuntyard.io/utility``.
 
     Raises:
-        InputError: It says no utility.
+        InputError: It is no utility.
     """
     if len(text) > _MOST_TEXT:
         raise InputError(_UTILITY_FIELD, text, f"{_UTILITY_EXPECTED}, of {_MOST_TEXT} characters")
@@ -159,7 +159,7 @@ def training_of(text: str) -> Training:
     parts = _parts(text)
     for name in _COUNTS:
         if name not in parts:
-            raise InputError(_TRAINING_FIELD, text, f"that it says {name}=…, e.g. {name}=10")
+            raise InputError(_TRAINING_FIELD, text, f"that it has {name}=…, e.g. {name}=10")
     if "gradient" in parts and "bandwidth" not in parts:
         raise InputError(_TRAINING_FIELD, text, "that bandwidth is there, as gradient is")
     step, whole = (_time(parts, name) for name in _TIMES)

@@ -25,7 +25,7 @@ def worker_count(owner: Owner) -> WorkerCount | None:
 
 
 def counted(over: Owners) -> tuple[Owner, WorkerCount] | None:
-    """Return the nearest owner that says how many workers it has, and that number."""
+    """Return the nearest owner that states how many workers it has, and that number."""
     for owner in over.owners:
         count = worker_count(owner)
         if count is not None:
@@ -38,11 +38,11 @@ def size(
 ) -> int | None:
     """Return the gang size of an elastic job.
 
-    A size that counts the workers there are now follows their number, so it says how many others
+    A size that counts the workers there are now follows their number, so it shows how many others
     there are. A size below that number was chosen, so it is kept.
 
     Args:
-        stated: What the job's kind says, or our annotation.
+        stated: By the job's kind, or our annotation.
         bounds: Of the number of its workers.
         first: The pod whose annotations count, and its owners.
         living: All members that are not leaving.
@@ -59,7 +59,7 @@ def size(
 
 
 def workers(bounds: WorkerRange | None, living: Sequence[Living]) -> WorkerRange | None:
-    """Return between which numbers the workers may change, as the user and the owner say.
+    """Return the bounds of the number of workers, as the user and the owner state them.
 
     None if neither states that they may. Where the two contradict each other, the limits of the
     owner win: it would refuse any other number.
@@ -94,25 +94,25 @@ def problem(bounds: WorkerRange, living: Sequence[Living]) -> Problem | None:
 
 def worker_roles(roles: Iterable[str]) -> frozenset[str]:
     """Return which of these roles are workers': the one called so, else all that do the work."""
-    known = frozenset(roles)
-    return frozenset({WORKER}) if WORKER in known else (known - COORDINATORS) or known
+    distinct = frozenset(roles)
+    return frozenset({WORKER}) if WORKER in distinct else (distinct - COORDINATORS) or distinct
 
 
 def deciding_owners(living: Sequence[Living]) -> tuple[tuple[Owner, ...], Uid | None]:
     """Return the owners whose annotations lead to writes to them, the nearest first.
 
-    The owner that says how many workers there are, and those over it; that owner's uid beside them.
+    The owner that states the number of workers, and those over it; that owner's uid beside them.
     Where none does, or several do, no number is written: then those over the first pod that has
     owners, and None.
     """
     roles = worker_roles(role for role, _ in living)
-    found: dict[Uid, tuple[Owner, ...]] = {}
+    chains: dict[Uid, tuple[Owner, ...]] = {}
     for over in _distinct(one for one in living if one[0] in roles):
         place = next((i for i, one in enumerate(over.owners) if worker_count(one)), None)
         if place is not None:
-            found[over.owners[place].uid] = over.owners[place:]
-    if len(found) == 1:
-        return next((chain, uid) for uid, chain in found.items())
+            chains[over.owners[place].uid] = over.owners[place:]
+    if len(chains) == 1:
+        return next((chain, uid) for uid, chain in chains.items())
     return next((over.owners for _, over in living if over.owners), ()), None
 
 
@@ -127,5 +127,5 @@ def _distinct(living: Iterable[Living]) -> Iterable[Owners]:
 
 
 def _elastic(over: Owners) -> bool:
-    one = counted(over)
-    return one is not None and one[1].elastic
+    count = counted(over)
+    return count is not None and count[1].elastic

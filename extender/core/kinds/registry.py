@@ -279,7 +279,7 @@ def annotation(pod: Pod, above: Owners, key: str) -> str | None:
 
 
 def stated(pod: Pod, above: Owners, key: str) -> tuple[str, str | None]:
-    """Return an annotation of ours, else the first of other projects that says the same.
+    """Return an annotation of ours, else the first of other projects that means the same.
 
     Returns:
         The key that is set, and its text; our key and None if there is none.

@@ -69,9 +69,9 @@ class MaskCache(ClassMasks):
         The mask of a pinned shape is not kept: it is cheap, and each pod of a gang has its own.
         """
         key = _static(shape)
-        if (known := self._entries.get(key)) is not None:
+        if (entry := self._entries.get(key)) is not None:
             self._entries.move_to_end(key)
-            return known.mask
+            return entry.mask
         node_filter = NodeFilter(key)
         mask = node_filter.mask(self._columns)
         mask.setflags(write=False)

@@ -38,11 +38,11 @@ class Tolerated:
     def __init__(self, tolerations: Iterable[Toleration]) -> None:
         self._exists: set[tuple[str, str]] = set()
         self._equal: set[tuple[str, str, str]] = set()
-        for one in tolerations:
-            if one.operator == "Exists":
-                self._exists.add((one.key, one.effect))
-            elif one.operator in {"", "Equal"}:
-                self._equal.add((one.key, one.effect, one.value))
+        for toleration in tolerations:
+            if toleration.operator == "Exists":
+                self._exists.add((toleration.key, toleration.effect))
+            elif toleration.operator in {"", "Equal"}:
+                self._equal.add((toleration.key, toleration.effect, toleration.value))
 
     def __contains__(self, taint: Taint) -> bool:
         for key in (taint.key, _ANY):
@@ -193,9 +193,9 @@ def named_nodes(shape: PodShape) -> frozenset[NodeName] | None:
         return None
     names: set[str] = set()
     for term in shape.affinity:
-        wanted = [set(f.values) for f in term.fields if _names_node(f)]
-        if wanted:
-            names |= set.intersection(*wanted)
+        named = [set(f.values) for f in term.fields if _names_node(f)]
+        if named:
+            names |= set.intersection(*named)
         elif term.fields or term.expressions:
             return None
     return frozenset(NodeName(name) for name in names)

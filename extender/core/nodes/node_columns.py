@@ -65,9 +65,9 @@ class LabelColumn:
             codes = [self.position[value] for value in values if value in self.position]
         else:
             codes = [code for value, code in self.position.items() if value in values]
-        wanted = np.zeros(len(self.position) + 1, dtype=np.bool_)
-        wanted[codes] = True
-        return self._by_node(wanted)
+        matches = np.zeros(len(self.position) + 1, dtype=np.bool_)
+        matches[codes] = True
+        return self._by_node(matches)
 
     def compared(self, bound: int, *, greater: bool) -> BoolVector:
         """Return the nodes whose value is an integer of 64 bits above (below) the bound."""
@@ -108,10 +108,10 @@ class NodeColumns:
         """Return the column of a label key."""
         if key not in self._keys:
             return self._empty
-        found = self._columns.get(key)
-        if found is None:
-            found = self._columns[key] = LabelColumn(node.labels.get(key) for node in self.nodes)
-        return found
+        column = self._columns.get(key)
+        if column is None:
+            column = self._columns[key] = LabelColumn(node.labels.get(key) for node in self.nodes)
+        return column
 
     @cached_property
     def rows(self) -> Mapping[str, int]:

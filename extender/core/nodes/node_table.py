@@ -76,8 +76,8 @@ class NodeTable:
 
     def request(self, shape: PodShape) -> IntVector | None:
         """Return the request of ``shape`` by column; None if it has a resource that no node has."""
-        known = set(self.resources)
-        return self.demand(shape) if all(name in known for name, _ in shape.requests) else None
+        offered = set(self.resources)
+        return self.demand(shape) if all(name in offered for name, _ in shape.requests) else None
 
     def feasible(self, shape: PodShape) -> BoolVector:
         """Return the nodes on which one more pod of ``shape`` can run now.
@@ -139,15 +139,15 @@ def conflicts(wanted: Iterable[HostPort], taken: Iterable[HostPort]) -> bool:
 
 def _by_port(wanted: Iterable[HostPort]) -> Mapping[tuple[int, str], set[str]]:
     """Return the addresses of each wanted port; looked up, so that many ports cost no more."""
-    found: dict[tuple[int, str], set[str]] = {}
-    for one in wanted:
-        found.setdefault((one.port, one.protocol), set()).add(one.ip)
-    return found
+    addresses: dict[tuple[int, str], set[str]] = {}
+    for port in wanted:
+        addresses.setdefault((port.port, port.protocol), set()).add(port.ip)
+    return addresses
 
 
 def _clash(wanted: Mapping[tuple[int, str], set[str]], taken: Iterable[HostPort]) -> bool:
-    for one in taken:
-        addresses = wanted.get((one.port, one.protocol))
-        if addresses and (one.ip in addresses or EVERY_ADDRESS in {one.ip, *addresses}):
+    for port in taken:
+        addresses = wanted.get((port.port, port.protocol))
+        if addresses and (port.ip in addresses or EVERY_ADDRESS in {port.ip, *addresses}):
             return True
     return False
