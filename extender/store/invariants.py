@@ -1,6 +1,11 @@
 """What must be true of a snapshot, recomputed from scratch out of the observed objects.
 
 Nothing here uses the indices: rows, jobs and reservations are summed up anew from each pod's state.
+
+::
+
+    ShuntyardError
+    └── InvariantError      the store keeps something else than a recomputation gives
 """
 
 from collections import Counter

@@ -3,6 +3,11 @@
 A segment starts with a ``Header`` and a ``Checkpoint``, so that each kept segment replays alone.
 After them come, in the order in which they happened, all changes of the store and all
 decisions. A line without its end was being written when the process died; it is skipped.
+
+::
+
+    ShuntyardError
+    └── RecordingError      a decision log cannot be replayed
 """
 
 from collections.abc import Callable, Iterable, Iterator
