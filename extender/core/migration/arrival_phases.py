@@ -1,6 +1,6 @@
-"""The phases of a migration after its pods left: nothing here can be taken back.
+"""The phases of a migration after its pods have left: nothing here can be undone.
 
-See ``stepping`` for the table.
+The table is in ``state_machine``.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from extender.core.cluster import replacements
 from extender.core.kinds import registry
 from extender.core.migration.commands import Action, RecreatePod, Result, ResumeJob
-from extender.core.migration.transitions import Advance, StepInputs, end, enter, fail, stay
+from extender.core.migration.transitions import Advance, PhaseInputs, end, enter, fail, stay
 from extender.core.records import migrations
 from extender.core.records.migration_reasons import MigrationReason as R
 from shared import labels
@@ -20,119 +20,127 @@ from shared.progress import Checkpoint, PodReport, Progress
 P = MigrationPhase
 
 
-def recreating(case: StepInputs) -> Advance:
-    """Have new pods made, name them, and wait until they are bound."""
-    migration = case.migration
-    new = migrations.current_replacements(case.snapshot, migration)
-    whole = len(new) == len(migration.members)
-    if whole and all(pod.uid in case.snapshot.bound for pod in new.values()):
-        members = tuple(_named(case, m, new) for m in migration.members)
-        return enter(case, P.RESUMING, members=members)
-    if _owner_is_gone(case):
-        return fail(case, R.OWNER_GONE)
-    if _is_over(case, new):
-        return _given_up(case, new)
-    if (whole or migration.mover is not Mover.SUSPEND) and _all_left(case):
-        members = tuple(_named(case, m, new) for m in migration.members)
+def recreating(inputs: PhaseInputs) -> Advance:
+    """Create the new pods or wait for them, record their names, and wait until they are bound."""
+    migration = inputs.migration
+    new = migrations.current_replacements(inputs.snapshot, migration)
+    complete = len(new) == len(migration.members)
+    if complete and all(pod.uid in inputs.snapshot.bound for pod in new.values()):
+        members = tuple(_with_replacement(inputs, m, new) for m in migration.members)
+        return enter(inputs, P.RESUMING, members=members)
+    if _owner_is_gone(inputs):
+        return fail(inputs, R.OWNER_GONE)
+    if _is_overdue(inputs, new):
+        return _failed(inputs, new)
+    if (complete or migration.mover is not Mover.SUSPEND) and _all_left(inputs):
+        members = tuple(_with_replacement(inputs, m, new) for m in migration.members)
         if members != migration.members:
             return Advance(replace(migration, members=members))
-    return stay(case, *_making(case, new))
+    return stay(inputs, *_creation(inputs, new))
 
 
-def resuming(case: StepInputs) -> Advance:
+def resuming(inputs: PhaseInputs) -> Advance:
     """Wait for a step beyond the checkpoint."""
-    migration, reports = case.migration, {}
+    migration, reports = inputs.migration, {}
     for member in migration.members:
-        pod = migrations.recorded_replacement(case.snapshot, migration, member)
+        pod = migrations.recorded_replacement(inputs.snapshot, migration, member)
         if pod is None or pod.phase == "Failed":
-            return fail(case, R.REPLACEMENT_LOST)
+            return fail(inputs, R.REPLACEMENT_LOST)
         if pod.phase != "Succeeded" and member.asked:
-            reports[member.uid] = _report(case, member)
-    seen = {uid: report for uid, report in reports.items() if report is not None}
+            reports[member.uid] = _report(inputs, member)
+    received = {uid: report for uid, report in reports.items() if report is not None}
     asked = [m for m in migration.members if m.uid in reports]
-    if all(m.uid in seen and _passed(m, seen[m.uid], late=case.late) for m in asked):
-        return _arrived(case, seen)
-    if not case.late:
-        return stay(case)
-    return fail(case, R.RESUME_TIMEOUT if len(seen) == len(asked) else R.AGENT_STALE)
+    if all(m.uid in received and _passed(m, received[m.uid], late=inputs.late) for m in asked):
+        return _completed(inputs, received)
+    if not inputs.late:
+        return stay(inputs)
+    return fail(inputs, R.RESUME_TIMEOUT if len(received) == len(asked) else R.AGENT_STALE)
 
 
-def _making(case: StepInputs, new: Mapping[Uid, Pod]) -> tuple[Action, ...]:
-    """What brings new pods; a bare pod's deadline does it too, gated, so that nothing is lost."""
-    migration = case.migration
-    if migration.mover is Mover.RECREATE and not new and (_all_left(case) or case.late):
+def _creation(inputs: PhaseInputs, new: Mapping[Uid, Pod]) -> tuple[Action, ...]:
+    """Return the actions that bring new pods.
+
+    A bare pod is created at the deadline at the latest, gated, so that it is not lost.
+    """
+    migration = inputs.migration
+    if migration.mover is Mover.RECREATE and not new and (_all_left(inputs) or inputs.late):
         (member,) = migration.members
         name = replacements.new_name(member.pod, member.uid)
         return (RecreatePod(migration.key, member.uid, name),)
-    if migration.mover is Mover.SUSPEND and _all_left(case):
-        return _resumption(case)
+    if migration.mover is Mover.SUSPEND and _all_left(inputs):
+        return _resumption(inputs)
     return ()
 
 
-def _resumption(case: StepInputs) -> tuple[ResumeJob, ...]:
-    """Resume the Job once its controller has seen the end of all old pods."""
-    migration = case.migration
+def _resumption(inputs: PhaseInputs) -> tuple[ResumeJob, ...]:
+    """Resume the Job once its controller has observed the end of all old pods."""
+    migration = inputs.migration
     reference = migration.owner
-    owner = case.snapshot.owners.of(migration.namespace, reference) if reference else None
+    owner = inputs.snapshot.owners.of(migration.namespace, reference) if reference else None
     if owner is None or owner.job is None or not owner.job.suspended:
         return ()
     if owner.annotations.get(labels.MIGRATION) != migration.key:
         return ()
-    if owner.job.active and not case.late:
+    if owner.job.active and not inputs.late:
         return ()
     return (ResumeJob(migration.key, owner.namespace, owner.name, owner.uid),)
 
 
-def _is_over(case: StepInputs, new: Mapping[Uid, Pod]) -> bool:
-    """Return True if time is up; a bare pod is made first, or it would never be made.
+def _is_overdue(inputs: PhaseInputs, new: Mapping[Uid, Pod]) -> bool:
+    """Return True if time is up.
 
-    That is given up after as long again, and only when the server has just refused it.
+    A bare pod that is not created yet has as much time again, and until the server refuses it:
+    otherwise it would be lost.
     """
-    if case.migration.mover is not Mover.RECREATE or new:
-        return case.late
-    refused = case.attempt is not None and case.attempt.result is Result.REFUSED
-    return refused and case.reading.now >= case.migration.deadline + case.params.recreate_seconds
+    if inputs.migration.mover is not Mover.RECREATE or new:
+        return inputs.late
+    refused = inputs.attempt is not None and inputs.attempt.result is Result.REFUSED
+    return (
+        refused and inputs.reading.now >= inputs.migration.deadline + inputs.params.recreate_seconds
+    )
 
 
-def _given_up(case: StepInputs, new: Mapping[Uid, Pod]) -> Advance:
-    if not _all_left(case):
-        failed = fail(case, R.OLD_POD_STAYS)
+def _failed(inputs: PhaseInputs, new: Mapping[Uid, Pod]) -> Advance:
+    if not _all_left(inputs):
+        failed = fail(inputs, R.OLD_POD_STAYS)
     else:
-        detail = "" if new else case.attempt.detail if case.attempt else "there is no new pod"
-        failed = fail(case, R.NOT_RECREATED, detail)
-    members = tuple(_named(case, m, new) for m in case.migration.members)
-    return Advance(replace(failed.migration, members=members), _resumption(case))
+        detail = "" if new else inputs.attempt.detail if inputs.attempt else "there is no new pod"
+        failed = fail(inputs, R.NOT_RECREATED, detail)
+    members = tuple(_with_replacement(inputs, m, new) for m in inputs.migration.members)
+    return Advance(replace(failed.migration, members=members), _resumption(inputs))
 
 
-def _owner_is_gone(case: StepInputs) -> bool:
-    owner = case.migration.owner
+def _owner_is_gone(inputs: PhaseInputs) -> bool:
+    owner = inputs.migration.owner
     if owner is None or not registry.owner_is_read(owner):
         return False
-    return case.snapshot.owners.named(case.migration.namespace, owner) is None
+    return inputs.snapshot.owners.named(inputs.migration.namespace, owner) is None
 
 
-def _all_left(case: StepInputs) -> bool:
-    migration = case.migration
-    return all(migrations.has_left(case.snapshot, migration, m) for m in migration.members)
+def _all_left(inputs: PhaseInputs) -> bool:
+    migration = inputs.migration
+    return all(migrations.has_left(inputs.snapshot, migration, m) for m in migration.members)
 
 
-def _named(case: StepInputs, member: MigrationMember, new: Mapping[Uid, Pod]) -> MigrationMember:
+def _with_replacement(
+    inputs: PhaseInputs, member: MigrationMember, new: Mapping[Uid, Pod]
+) -> MigrationMember:
     pod = new.get(member.uid)
     if pod is None:
         return replace(member, replacement="", replacement_uid="", node="")
-    node = case.snapshot.bound.get(pod.uid, "")
+    node = inputs.snapshot.bound.get(pod.uid, "")
     return replace(member, replacement=pod.name, replacement_uid=pod.uid, node=node)
 
 
-def _report(case: StepInputs, member: MigrationMember) -> PodReport | None:
-    return case.session.pod_report(Uid(member.replacement_uid))
+def _report(inputs: PhaseInputs, member: MigrationMember) -> PodReport | None:
+    return inputs.session.pod_report(Uid(member.replacement_uid))
 
 
 def _passed(member: MigrationMember, report: PodReport, *, late: bool) -> bool:
-    """Return True if the new pod has gone beyond what was saved, or has ended its training.
+    """Return True if the new pod has trained beyond the checkpoint, or has ended its training.
 
-    Its metrics may be read before its trainer is heard, which says where it began: that is waited
-    for, but not beyond the deadline.
+    Its metrics may be read before its trainer reports the step of its resumption: that report is
+    awaited, but not beyond the deadline.
     """
     progress, checkpoint = report.progress or _NO_PROGRESS, report.checkpoint or _NO_CHECKPOINT
     if checkpoint.problem == R.TRAINER_SILENT and not late and not checkpoint.done:
@@ -142,10 +150,12 @@ def _passed(member: MigrationMember, report: PodReport, *, late: bool) -> bool:
     return checkpoint.done or any(step > acked for step in steps)
 
 
-def _arrived(case: StepInputs, seen: Mapping[Uid, PodReport]) -> Advance:
-    members = tuple(_resumed(m, seen.get(m.uid)) for m in case.migration.members)
-    anew = any(m.resumed_step is not None and m.resumed_step < (m.acked_step or 0) for m in members)
-    ended = fail(case, R.CHECKPOINT_NOT_USED) if anew else end(case, P.COMPLETED, None)
+def _completed(inputs: PhaseInputs, received: Mapping[Uid, PodReport]) -> Advance:
+    members = tuple(_resumed(m, received.get(m.uid)) for m in inputs.migration.members)
+    repeated = any(
+        m.resumed_step is not None and m.resumed_step < (m.acked_step or 0) for m in members
+    )
+    ended = fail(inputs, R.CHECKPOINT_NOT_USED) if repeated else end(inputs, P.COMPLETED, None)
     return Advance(replace(ended.migration, members=members))
 
 

@@ -120,7 +120,7 @@ def _may_move(proposals: Proposals, unit: MoveUnit) -> bool:
 
 
 def _resident(proposals: Proposals, container: Container, unit: MoveUnit) -> Resident:
-    history = proposals.book
+    history = proposals.history
     moved_at = history.moved_at(unit)
     since = container.pod.scheduled_at if moved_at is None else moved_at
     return Resident(container.pod.uid, container.node, since, sum(history.moves(unit).values()))
@@ -132,7 +132,7 @@ def _converged_at(proposals: Proposals, container: Container) -> float:
     pod = report.pods.get(container.pod.uid) if report else None
     if pod and pod.progress and pod.progress.converged_at is not None:
         return pod.progress.converged_at
-    brought = proposals.book.by_new.get(container.pod.uid)
+    brought = proposals.history.by_replacement.get(container.pod.uid)
     return brought.transitions[-1][1] if brought and brought.transitions else 0.0
 
 

@@ -61,7 +61,7 @@ def _requesting(proposals: Proposals) -> list[Container]:
     ]
     requesting.sort(key=lambda entry: entry[:2])
     if len(requesting) > MOST_EXAMINED:
-        requesting.sort(key=lambda entry: proposals.looked_at(entry[2].job))  # stable
+        requesting.sort(key=lambda entry: proposals.examined_at(entry[2].job))  # stable
         requesting = sorted(requesting[:MOST_EXAMINED], key=lambda entry: entry[:2])
     return [container for _, _, container in requesting]
 

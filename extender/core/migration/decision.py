@@ -1,11 +1,11 @@
 """One pass over all migrations.
 
-1. Every open migration takes its next step (``stepping``).
-2. Jobs that we keep suspended for a migration that no longer exists are resumed.
+1. Every open migration takes its next step (``state_machine``).
+2. Jobs that we suspended for a migration that no longer exists are resumed.
 3. Ended migrations that are not needed any more are removed.
 4. When due, new migrations begin by the rule of the policy. ``specon``: first converged containers
-   that ask for another node (``converging``), then hosts that ran short (``rebalancing``).
-   ``count``: count balancing alone.
+   that request another node (``converged_proposals``), then hosts with few containers
+   (``balance_proposals``). ``count``: count balancing alone.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,35 +16,32 @@ from msgspec import Struct
 from msgspec.structs import replace
 from typing_extensions import override
 
-from extender.core.cluster.commands import EmitEvent
-from extender.core.cluster.session import Decision, Outcome, Reading, Session
+from extender.core.cluster.session import Decision, Outcome, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.migration import balance_proposals, converged_proposals, hosts, migration_history
 from extender.core.migration.commands import (
     CommandResult,
     MigrationCommand,
     RemoveMigration,
-    Result,
     ResumeJob,
-    WriteStatus,
 )
 from extender.core.migration.migration_history import MigrationHistory
 from extender.core.migration.proposals import Proposals
-from extender.core.migration.state_machine import Advance, Attempt, StepInputs, advance
+from extender.core.migration.state_machine import commands_of_step, with_results
+from extender.core.migration.transitions import Attempt
 from extender.core.parameters.migration import MigrationParameters, MigrationPolicy
-from extender.core.records.migrations import recorded_replacement
 from shared import labels
 from shared.ledgers import Declined
-from shared.model import Migration, MigrationPhase, OwnerReference, PodKey, Uid
+from shared.model import Migration, MigrationPhase, PodKey, Uid
 
 
 class MigrationState(Struct, frozen=True):
-    """What is remembered from one pass to the next; losing it costs time, not correctness.
+    """State from pass to pass; losing it costs time, not correctness.
 
     Attributes:
         attempts: The last try of each open migration's action.
         stayed: Pods that Algorithm 2 found best where they are, since when.
-        declined: Why jobs were not moved when they were looked at last, by job.
+        declined: Why jobs were not moved when they were last examined, by job.
     """
 
     attempts: Mapping[str, Attempt] = {}
@@ -54,12 +51,12 @@ class MigrationState(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen.
+    """New migrations of a pass.
 
     Attributes:
-        commands: Migrations to be made, each with an Event.
+        commands: Migrations to create, each with an Event.
         stayed: Pods that Algorithm 2 found best where they are, since when.
-        declined: Why jobs were not moved when they were looked at last, by job.
+        declined: Why jobs were not moved when they were last examined, by job.
     """
 
     commands: tuple[MigrationCommand, ...]
@@ -68,15 +65,15 @@ class Choice:
 
 
 def choose(
-    session: Session, book: MigrationHistory, state: MigrationState, *, installed: bool
+    session: Session, history: MigrationHistory, state: MigrationState, *, installed: bool
 ) -> Choice:
     """Return the migrations that should begin now; ``state`` as of the last pass."""
     params = session.parameters.migration
     stayed = state.stayed if params.target.stay_counts_as_move else {}
     proposals = Proposals(
         session=session,
-        book=book,
-        hosts=hosts.read_hosts(session, book, stayed),
+        history=history,
+        hosts=hosts.read_hosts(session, history, stayed),
         stayed=dict(state.stayed),
         declined=dict(state.declined),
         installed=installed,
@@ -89,23 +86,9 @@ def choose(
     return Choice(tuple(proposals.commands), proposals.stayed, proposals.declined)
 
 
-FIRST_RETRY_SECONDS = 1.0
-
-
-MOST_RETRY_SECONDS = 10.0
-
-
-ENDS = {
-    MigrationPhase.COMPLETED: "Migrated",
-    MigrationPhase.ABORTED: "MigrationAborted",
-    MigrationPhase.FAILED: "MigrationFailed",
-}
-"""Reasons of the Event that tells of the end."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class MigrationOutcome(Outcome[MigrationState, MigrationCommand]):
-    """What one pass decided."""
+    """The decision of one pass."""
 
 
 class MigrationTrigger(Struct, frozen=True):
@@ -113,7 +96,7 @@ class MigrationTrigger(Struct, frozen=True):
 
     Attributes:
         choose: Whether new migrations may begin now.
-        installed: Whether the Migration resource is there; without it nothing begins.
+        installed: Whether the Migration resource is installed; without it nothing begins.
         results: Of the last pass's commands.
     """
 
@@ -133,15 +116,19 @@ class MigrationDecision(Decision[MigrationState, MigrationTrigger, MigrationOutc
     def decide(
         self, session: Session, state: MigrationState, trigger: MigrationTrigger
     ) -> MigrationOutcome:
-        snapshot, reading = session.snapshot, session.reading
-        params, book = session.parameters.migration, migration_history.read_history(snapshot)
-        state = _kept(_learned(state, trigger, reading), snapshot, book)
-        steps = [_step(session, state, one) for one in book.open]
-        commands = [command for one in steps for command in one]
-        commands += _orphans(snapshot, book)
-        commands += _outdated(snapshot, book, reading.now, params)
+        snapshot, params = session.snapshot, session.parameters.migration
+        history = migration_history.read_history(snapshot)
+        attempts = with_results(state.attempts, trigger.results, session.monotonic)
+        state = _present(replace(state, attempts=attempts), snapshot, history)
+        commands = [
+            command
+            for migration in history.open
+            for command in commands_of_step(session, migration, attempts.get(migration.key))
+        ]
+        commands += _orphans(snapshot, history)
+        commands += _outdated(snapshot, history, session.now, params)
         if trigger.choose and params.policy is not MigrationPolicy.NONE:
-            chosen = choose(session, book, state, installed=trigger.installed)
+            chosen = choose(session, history, state, installed=trigger.installed)
             commands += chosen.commands
             state = replace(state, stayed=chosen.stayed, declined=chosen.declined)
         return MigrationOutcome(commands=tuple(commands), state=state)
@@ -151,91 +138,53 @@ class MigrationDecision(Decision[MigrationState, MigrationTrigger, MigrationOutc
         self, snapshot: Snapshot, trigger: MigrationTrigger, outcome: MigrationOutcome
     ) -> dict[str, object]:
         """Return the commands, and why jobs were not moved."""
-        declined = {job: why.reason for job, why in sorted(outcome.state.declined.items())}
+        declined = {job: d.reason for job, d in sorted(outcome.state.declined.items())}
         return {"commands": outcome.commands, "declined": declined}
 
 
 MIGRATION: Final = MigrationDecision()
 
 
-def _learned(memory: MigrationState, trigger: MigrationTrigger, reading: Reading) -> MigrationState:
-    """Remember what came of commands; a failed one is tried again after 1 s, 2 s, … 10 s."""
-    attempts = dict(memory.attempts)
-    for outcome in trigger.results:
-        before = attempts.get(outcome.migration)
-        tries = 0 if outcome.result is Result.DONE else 1 + (before.tries if before else 0)
-        pause = min(MOST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2.0 ** min(tries - 1, 10))
-        wait_seconds = max(pause, outcome.retry_after_seconds) if tries else 0.0
-        attempts[outcome.migration] = Attempt(
-            result=outcome.result,
-            reason=outcome.reason,
-            detail=outcome.detail,
-            until=reading.monotonic + wait_seconds,
-            tries=tries,
-        )
-    return replace(memory, attempts=attempts)
-
-
-def _step(session: Session, memory: MigrationState, one: Migration) -> Iterator[MigrationCommand]:
-    taken = advance(StepInputs(one, session, memory.attempts.get(one.key)))
-    if taken.migration is one:
-        yield from taken.actions
-        return
-    left = one.phase if taken.migration.phase is not one.phase else None
-    entered_at = one.transitions[-1][1] if one.transitions else one.created_at
-    event = None if taken.migration.open else _event(session.snapshot, taken)
-    seconds = max(0.0, session.now - entered_at)
-    yield WriteStatus(taken.migration, taken.actions, left, seconds, event)
-
-
-def _event(snapshot: Snapshot, taken: Advance) -> EmitEvent:
-    one = taken.migration
-    lead = one.members[0]
-    pod = recorded_replacement(snapshot, one, lead)
-    name, uid = (pod.name, pod.uid) if pod else (lead.pod, lead.uid)
-    about = one.owner or OwnerReference("v1", "Pod", name, uid)
-    places = f"{lead.source} to {lead.node or lead.target}"
-    done = f"resumed at step {lead.resumed_step}" if lead.resumed_step is not None else "resumed"
-    message = f"{places}: {one.message or done}"
-    warning = one.phase is MigrationPhase.FAILED
-    return EmitEvent(one.namespace, about, ENDS[one.phase], message, warning, action="Migrate")
-
-
-def _orphans(snapshot: Snapshot, book: MigrationHistory) -> Iterator[ResumeJob]:
-    """A Migration that was deleted by hand, or failed, must not leave its Job suspended."""
-    open_keys = {migration.key for migration in book.open}
+def _orphans(snapshot: Snapshot, history: MigrationHistory) -> Iterator[ResumeJob]:
+    """Yield commands for Jobs still suspended for a migration that has ended or is gone."""
+    open_keys = {migration.key for migration in history.open}
     for owner in snapshot.owners.annotated(labels.MIGRATION):
         key = owner.annotations[labels.MIGRATION]
-        ours = key.partition("/")[0] == owner.namespace  # else it was copied, or is not ours
+        ours = key.partition("/")[0] == owner.namespace  # otherwise copied, or not written by us
         if ours and key not in open_keys and owner.job and owner.job.suspended:
             yield ResumeJob(key, owner.namespace, owner.name, owner.uid)
 
 
 def _outdated(
-    snapshot: Snapshot, book: MigrationHistory, now: float, params: MigrationParameters
+    snapshot: Snapshot, history: MigrationHistory, now: float, params: MigrationParameters
 ) -> Iterator[RemoveMigration]:
-    """Aborted ones, and those of bare pods, when their time is over and no pod needs them.
+    """Yield commands for aborted migrations, and those of bare pods, that are not needed any more.
 
-    Those with an owner that count as moves go when the owner goes.
+    Other migrations with an owner count as moves and are deleted with the owner.
     """
-    for one in (m for _, migrations in sorted(book.by_job.items()) for m in migrations):
-        ended_at = one.transitions[-1][1] if one.transitions else one.created_at
-        if now < max(ended_at + params.keep_seconds, one.hold_until):
+    for migration in (m for _, migrations in sorted(history.by_job.items()) for m in migrations):
+        transitions = migration.transitions
+        ended_at = transitions[-1][1] if transitions else migration.created_at
+        if now < max(ended_at + params.keep_seconds, migration.hold_until):
             continue
-        if one.phase is MigrationPhase.ABORTED or (one.owner is None and _is_past(snapshot, one)):
-            yield RemoveMigration(one)
+        bare_and_past = migration.owner is None and _is_past(snapshot, migration)
+        if migration.phase is MigrationPhase.ABORTED or bare_and_past:
+            yield RemoveMigration(migration)
 
 
-def _is_past(snapshot: Snapshot, one: Migration) -> bool:
-    """Return True if neither old nor new pods of it are there."""
-    names = (name for m in one.members for name in (m.pod, m.replacement) if name)
-    return not any(PodKey(f"{one.namespace}/{name}") in snapshot.pods for name in names)
+def _is_past(snapshot: Snapshot, migration: Migration) -> bool:
+    """Return True if no old or new pod of a migration exists."""
+    names = (name for m in migration.members for name in (m.pod, m.replacement) if name)
+    return not any(PodKey(f"{migration.namespace}/{name}") in snapshot.pods for name in names)
 
 
-def _kept(memory: MigrationState, snapshot: Snapshot, book: MigrationHistory) -> MigrationState:
-    open_keys = {migration.key for migration in book.open}
+def _present(
+    state: MigrationState, snapshot: Snapshot, history: MigrationHistory
+) -> MigrationState:
+    """Return the state without entries of ended migrations and of pods and jobs that are gone."""
+    open_keys = {migration.key for migration in history.open}
     return MigrationState(
-        attempts={k: a for k, a in memory.attempts.items() if k in open_keys},
-        stayed={uid: at for uid, at in memory.stayed.items() if uid in snapshot.bound},
-        declined={k: d for k, d in memory.declined.items() if k in snapshot.jobs},
+        attempts={k: a for k, a in state.attempts.items() if k in open_keys},
+        stayed={uid: at for uid, at in state.stayed.items() if uid in snapshot.bound},
+        declined={k: d for k, d in state.declined.items() if k in snapshot.jobs},
     )

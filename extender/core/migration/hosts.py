@@ -1,9 +1,8 @@
-"""The nodes as rules about moving see them: their containers, their speed, what would fit.
+"""Hosts and containers, the inputs of the rules that move jobs.
 
-A container is a bound pod of ours that has not ended. One whose training the agent does not know
-yet counts as progressing, as in SpeCon's Algorithm 1 a container does that joins. A pod on its way
-to another node counts there already. A host is a node whose agent was heard and that some container
-could go to.
+A container is a bound pod of ours that has not ended. A container without reported progress counts
+as progressing, like a new container in SpeCon's Algorithm 1. A pod that is moving to another node
+counts there already. A host is a node with a recent report on which some container could run.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +28,7 @@ from shared.model import CPU, JobKey, Migration, NodeName, Pod, PodShape, Uid
 from shared.progress import Category, NodeReport
 
 BUSY_RATIO: Final = 0.75
-"""A node that uses less of its CPU than this keeps nobody waiting for CPU."""
+"""On a node that uses less of its CPU than this no container waits for CPU."""
 
 
 @dataclass(frozen=True)
@@ -43,17 +42,17 @@ class Container:
     moved: bool
 
     def counts_as(self, params: TargetParameters) -> Category:
-        """Return what it counts as where Algorithm 2 compares hosts."""
+        """Return its category in the comparison of Algorithm 2."""
         fast = self.moved and params.moved_as_progressing
         return Category.PROGRESSING if fast else self.category
 
 
 @dataclass(frozen=True)
 class Hosts:
-    """See the module; ``seen`` makes it, ``after`` says how it is with one move more.
+    """See the module; built by ``read_hosts``, and by ``after`` for one more move.
 
     Attributes:
-        node_table: What is free, with the reservations kept by open migrations taken.
+        node_table: Free amounts, without the reservations of open migrations.
         containers: By uid.
         reports: Of the hosts.
         topology: The levels that jobs may require.
@@ -65,11 +64,11 @@ class Hosts:
     topology: TopologyParameters = field(default_factory=TopologyParameters)
 
     def on(self, node: NodeName) -> tuple[Container, ...]:
-        """The containers of a host."""
+        """Return the containers of a host."""
         return self._by_node.get(node, ())
 
     def counts(self) -> Mapping[NodeName, int]:
-        """|w| of every host."""
+        """Return |w|, the number of containers, of every host."""
         counts = dict.fromkeys(sorted(self.reports), 0)
         for container in self.containers.values():
             if container.node in counts:
@@ -77,7 +76,7 @@ class Hosts:
         return counts
 
     def use_ratio(self, node: NodeName) -> float | None:
-        """R(w): the part of the host's CPU that is in use, 0 to 1; None if not reported."""
+        """Return R(w), the part of the host's CPU in use, 0 to 1; None if not reported."""
         used, cores = self._used_cores(node), self.cores(node)
         return None if used is None or cores <= 0 else min(1.0, used / cores)
 
@@ -90,9 +89,9 @@ class Hosts:
         return allocatable.get(CPU, 0) / 1000.0
 
     def fitting(self, unit: MoveUnit) -> frozenset[NodeName]:
-        """Return the hosts that could hold the whole unit beside what they hold now.
+        """Return the hosts with room for the whole unit.
 
-        Where its job requires a domain of the topology, they are in that of the members that stay.
+        If its job requires a domain of the topology, only hosts in that of the members that stay.
         """
         mask = fits_all(self.node_table, list(unit.shapes.values()))
         domains = job_topology.required(unit.job, self.node_table, self.topology)
@@ -110,8 +109,9 @@ class Hosts:
 
     def _compared(self, name: NodeName, params: TargetParameters) -> Host:
         if name not in self._counted:
-            here = ((container.counts_as(params), False) for container in self.on(name))
-            self._counted[name] = counted(Host(name, use_ratio=self.use_ratio(name)), here, params)
+            host = Host(name, use_ratio=self.use_ratio(name))
+            containers = ((container.counts_as(params), False) for container in self.on(name))
+            self._counted[name] = counted(host, containers, params)
         return self._counted[name]
 
     @cached_property
@@ -120,31 +120,30 @@ class Hosts:
 
     @cached_property
     def _by_node(self) -> Mapping[NodeName, tuple[Container, ...]]:
-        found: dict[NodeName, list[Container]] = {}
+        by_node: dict[NodeName, list[Container]] = {}
         for container in self.containers.values():
-            found.setdefault(container.node, []).append(container)
-        return {node: tuple(here) for node, here in found.items()}
+            by_node.setdefault(container.node, []).append(container)
+        return {node: tuple(containers) for node, containers in by_node.items()}
 
     def shares(self, unit: MoveUnit, target: NodeName) -> tuple[float, float]:
         """Return the cores the slowest pod of a unit has now, and would have on the target.
 
-        Where a node has CPU to spare its containers take what they need: they gain nothing by
-        more.
+        On a node with spare CPU its containers use what they need, and gain nothing from more.
         """
         size = len(unit.members)
         now = [self._share_now(member.pod.uid, member.node) for member in unit.members]
         share_now, most = min(now, key=lambda pair: pair[0])
-        there = len([c for c in self.on(target) if c.pod.uid not in unit.shapes])
-        then = migration_gain.share_cores(self.cores(target), there + size, most)
-        return share_now, then
+        others = len([c for c in self.on(target) if c.pod.uid not in unit.shapes])
+        share_then = migration_gain.share_cores(self.cores(target), others + size, most)
+        return share_now, share_then
 
     def without(self, unit: MoveUnit) -> "Hosts":
-        """Return how it would be if the unit were nowhere."""
+        """Return the hosts without the unit."""
         rest = {uid: c for uid, c in self.containers.items() if uid not in unit.shapes}
         return replace(self, containers=rest)
 
     def after(self, unit: MoveUnit, target: NodeName) -> "Hosts":
-        """Return how it is when the unit is on its way to the target."""
+        """Return the hosts with the unit on its target."""
         places = [(target, shape) for shape in unit.shapes.values()]
         moved = dict(self.containers)
         for member in unit.members:
@@ -176,42 +175,44 @@ class Hosts:
         if report.use is not None and report.use.cpu_cores is not None:
             return report.use.cpu_cores
         own = [p.use.cpu_cores for p in report.pods.values() if p.use]
-        known = [cores for cores in own if cores is not None]
-        return sum(known) if known else None
+        reported = [cores for cores in own if cores is not None]
+        return sum(reported) if reported else None
 
 
-def read_hosts(session: Session, ledger: MigrationHistory, stayed: Iterable[Uid] = ()) -> Hosts:
+def read_hosts(session: Session, history: MigrationHistory, stayed: Iterable[Uid] = ()) -> Hosts:
     """Read hosts and containers; those in ``stayed`` count as moved."""
     snapshot = session.snapshot
     recent = (session.report(node) for node in sorted(snapshot.reports))
     reports = {report.node: report for report in recent if report is not None}
-    moved = ledger.by_new.keys() | set(stayed)
-    ahead = _ahead(snapshot, ledger.open)
+    moved = history.by_replacement.keys() | set(stayed)
+    targets = _targets(snapshot, history.open)
     containers: dict[Uid, Container] = {}
     for job, pod, node in _bound(snapshot):
         uid = pod.uid
-        known = reports[node].pods.get(uid) if node in reports else None
-        progress = known.progress if known else None
+        report = reports[node].pods.get(uid) if node in reports else None
+        progress = report.progress if report else None
         category = progress.category if progress else Category.PROGRESSING
-        containers[uid] = Container(pod, job, ahead.get(uid, node), category, uid in moved)
+        containers[uid] = Container(
+            pod, job, node=targets.get(uid, node), category=category, moved=uid in moved
+        )
     shapes = {unpinned(container.pod.shape) for container in containers.values()}
-    usable = _usable(snapshot.node_table, shapes)
-    room = snapshot.node_table
-    hosts = {n: r for n, r in reports.items() if n in room.index and usable[room.index[n]]}
-    return Hosts(room, containers, hosts, session.parameters.migration.topology)
+    table = snapshot.node_table
+    usable = _usable(table, shapes)
+    hosts = {n: r for n, r in reports.items() if n in table.index and usable[table.index[n]]}
+    return Hosts(table, containers, hosts, session.parameters.topology)
 
 
-def fits_all(room: NodeTable, shapes: Sequence[PodShape]) -> BoolVector:
-    """Return the nodes on which all these pods could run together beside what is there."""
-    mask: BoolVector = np.ones(len(room.nodes), dtype=np.bool_)
-    total = np.zeros(len(room.resources), dtype=np.int64)
+def fits_all(table: NodeTable, shapes: Sequence[PodShape]) -> BoolVector:
+    """Return the nodes with room for all these pods together."""
+    mask: BoolVector = np.ones(len(table.nodes), dtype=np.bool_)
+    total = np.zeros(len(table.resources), dtype=np.int64)
     for shape in shapes:
-        mask &= room.feasible(shape)
-        total += room.demand(shape)
+        mask &= table.feasible(shape)
+        total += table.demand(shape)
     for i, shape in enumerate(shapes):
         if any(conflicts(shape.host_ports, other.host_ports) for other in shapes[:i]):
-            return np.zeros(len(room.nodes), dtype=np.bool_)
-    enough: BoolVector = np.all((total == 0) | (total <= room.free), axis=1)
+            return np.zeros(len(table.nodes), dtype=np.bool_)
+    enough: BoolVector = np.all((total == 0) | (total <= table.free), axis=1)
     return mask & enough
 
 
@@ -223,8 +224,8 @@ def _bound(snapshot: Snapshot) -> Iterator[tuple[JobKey, Pod, NodeName]]:
                 yield job, pod, node
 
 
-def _ahead(snapshot: Snapshot, migrations: Iterable[Migration]) -> Mapping[Uid, NodeName]:
-    """Where pods of open migrations are going."""
+def _targets(snapshot: Snapshot, migrations: Iterable[Migration]) -> Mapping[Uid, NodeName]:
+    """Return the targets of the pods of open migrations."""
     return {
         member.uid: member.target
         for migration in migrations
@@ -233,8 +234,8 @@ def _ahead(snapshot: Snapshot, migrations: Iterable[Migration]) -> Mapping[Uid, 
     }
 
 
-def _usable(room: NodeTable, shapes: Iterable[PodShape]) -> BoolVector:
-    usable: BoolVector = np.zeros(len(room.nodes), dtype=np.bool_)
+def _usable(table: NodeTable, shapes: Iterable[PodShape]) -> BoolVector:
+    usable: BoolVector = np.zeros(len(table.nodes), dtype=np.bool_)
     for shape in shapes:
-        usable |= room.classes.mask(shape)
+        usable |= table.classes.mask(shape)
     return usable

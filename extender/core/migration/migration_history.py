@@ -32,14 +32,14 @@ class MigrationHistory:
 
     Attributes:
         open: Open migrations.
-        by_new: The migration that created a pod, by the pod's uid.
+        by_replacement: The migration that created a pod, by the pod's uid.
         by_job: Ended migrations by job, oldest first.
         resume_seconds: Running mean from ack to resumed step; None before the first.
         save_seconds: Running mean of the duration of a save; None before the first.
     """
 
     open: tuple[Migration, ...]
-    by_new: Mapping[Uid, Migration]
+    by_replacement: Mapping[Uid, Migration]
     by_job: Mapping[JobKey, tuple[Migration, ...]]
     resume_seconds: float | None
     save_seconds: float | None
@@ -61,7 +61,9 @@ class MigrationHistory:
         migrations = {m.key: m for m in self.by_job.get(unit.key, ()) if _concerns(m, unit)}
         for member in unit.members:
             uid = member.pod.uid
-            while (before := self.by_new.get(uid)) is not None and before.key not in migrations:
+            while (
+                before := self.by_replacement.get(uid)
+            ) is not None and before.key not in migrations:
                 migrations[before.key] = before
                 uid = next(m.uid for m in before.members if m.replacement_uid == uid)
         return tuple(sorted(migrations.values(), key=_ended_at))
@@ -113,7 +115,7 @@ def read_history(snapshot: Snapshot) -> MigrationHistory:
     resume_seconds, save_seconds = _costs(m for m in ended if m.phase is P.COMPLETED)
     return MigrationHistory(
         open=tuple(m for m in migrations if m.open),
-        by_new={
+        by_replacement={
             Uid(m.replacement_uid): migration
             for migration in ended
             for m in migration.members

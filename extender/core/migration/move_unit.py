@@ -1,21 +1,21 @@
-"""How the pods of a job can leave their nodes, by the kind of their owner (docs/migration.md).
+"""The pods that move together, and how they leave their nodes (docs/migration.md).
 
-Each kind knows its own mover (``extender.core.kinds``):
+Each kind has its own mover (``extender.core.kinds``):
 
 ==========================================  ========  ==========================================
 owner                                       mover     unless
 ==========================================  ========  ==========================================
 none                                        recreate  it is a gang
-Job, all its living pods                    suspend   something else drives it
-Job, one of several independent pods        evict     the eviction is a failure that it cannot
-                                                      bear, or that makes the others wait too
+Job, all its live pods                      suspend   another controller manages it
+Job, one of several independent pods        evict     the eviction is a failure that exceeds its
+                                                      limit, or that delays the other pods
 Job of a JobSet, its only pod               evict     as above; a JobSet suspends its Jobs itself
 StatefulSet, ReplicaSet (Deployment)        evict     it is a gang
 anything else                               none
 ==========================================  ========  ==========================================
 
-A Job without ``backoffLimitPerIndex`` adds up the failures of all its pods and makes each new pod
-wait ten seconds, doubled with each failure: independent pods of such a Job are not moved.
+A Job without ``backoffLimitPerIndex`` counts the failures of all its pods together and delays each
+new pod by ten seconds, doubled with each failure: independent pods of such a Job are not moved.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -58,7 +58,7 @@ class MoveRefusal:
 
     @property
     def message(self) -> str:
-        """For people."""
+        """The reason in words, with its detail."""
         text = self.reason.text
         return f"{text}: {self.detail}" if self.detail else text
 
@@ -66,21 +66,21 @@ class MoveRefusal:
 def mover(
     snapshot: Snapshot, job: Job, members: Sequence[Member]
 ) -> tuple[Mover, OwnerReference | None] | MoveRefusal:
-    """Return how these members would leave together, and their owner."""
+    """Return how these members can leave their nodes together, and their owner."""
     controllers = {m.pod.controller.uid if m.pod.controller else "" for m in members}
     if len(controllers) > 1:
         return MoveRefusal(R.OWNER_NOT_SUPPORTED, "its pods have several owners")
     owner = members[0].pod.controller
     is_read = owner is not None and registry.owner_is_read(owner)
-    if is_read and not all(_is_made(snapshot, m) for m in members):
+    if is_read and not all(_has_controller(snapshot, m) for m in members):
         return MoveRefusal(R.OWNER_GONE)
     kind = registry.controlled_by(owner)
     if kind is None:
         return MoveRefusal(R.OWNER_NOT_SUPPORTED, owner.kind if owner else "")
-    how = kind.mover(_leaving(snapshot, job, members, owner))
-    if isinstance(how, Unmovable):
-        return MoveRefusal(_REASONS[how.obstacle], how.detail)
-    return how, owner
+    movement = kind.mover(_leaving(snapshot, job, members, owner))
+    if isinstance(movement, Unmovable):
+        return MoveRefusal(_REASONS[movement.obstacle], movement.detail)
+    return movement, owner
 
 
 _REASONS: Final = {
@@ -101,8 +101,8 @@ def _leaving(
     return Leaving(pods, job.name, snapshot.owners.of(job.namespace, reference), alive)
 
 
-def _is_made(snapshot: Snapshot, member: Member) -> bool:
-    """Return True if the pod's controller is there, and selects the pod."""
+def _has_controller(snapshot: Snapshot, member: Member) -> bool:
+    """Return True if the pod's controller exists and selects the pod."""
     return bool(above(snapshot, member.pod).owners)
 
 
@@ -116,12 +116,12 @@ class MoveUnit:
 
     Attributes:
         job: Their job.
-        members: The pods, the first that is asked in front.
+        members: The pods; those whose trainers are asked for a checkpoint come first.
         mover: How they leave.
         owner: Their controller; None for a bare pod.
-        asked: Who is asked for a checkpoint.
-        shapes: What each pod asks of a node: with its volumes, without our pin.
-        reports: What is freshly known of them.
+        asked: Pods whose trainers are asked for a checkpoint.
+        shapes: Requirements of each pod, with its volumes, without our pin.
+        reports: Recent reports of the pods.
     """
 
     job: Job
@@ -134,12 +134,12 @@ class MoveUnit:
 
     @property
     def key(self) -> JobKey:
-        """Of the job."""
+        """The job's key."""
         return self.job.key
 
     @property
     def lead(self) -> Member:
-        """Who speaks for all."""
+        """The first member, by which the unit is identified."""
         return self.members[0]
 
     @property
@@ -149,45 +149,53 @@ class MoveUnit:
 
 
 def find_unit(session: Session, job: Job, pod: Pod) -> MoveUnit | MoveRefusal:
-    """Return what would move with a pod, or why it cannot be moved."""
+    """Return the unit of a pod, or why it cannot be moved."""
     snapshot = session.snapshot
     if rescale.is_changing(snapshot, pod):
         return MoveRefusal(R.RESCALING)
-    members = _together(job, pod)
+    members = _members_of_move(job, pod)
     if not members or any(m.state is not State.BOUND for m in members):
         return MoveRefusal(R.JOB_NOT_RUNNING)
-    way = _way(snapshot, job, members)
-    if isinstance(way, MoveRefusal):
-        return way
+    departure = _departure(snapshot, job, members)
+    if isinstance(departure, MoveRefusal):
+        return departure
     reports = _reports(session, members)
     if isinstance(reports, MoveRefusal):
         return reports
-    if silent := _silent(way.asked, reports):
-        return silent
-    ordered = tuple(sorted(members, key=lambda m: (m.pod.uid not in way.asked, *rank(m))))
-    return MoveUnit(job, ordered, way.mover, way.owner, way.asked, way.shapes, reports)
+    if refusal := _trainer_refusal(departure.asked, reports):
+        return refusal
+    ordered = tuple(sorted(members, key=lambda m: (m.pod.uid not in departure.asked, *rank(m))))
+    return MoveUnit(
+        job=job,
+        members=ordered,
+        mover=departure.mover,
+        owner=departure.owner,
+        asked=departure.asked,
+        shapes=departure.shapes,
+        reports=reports,
+    )
 
 
 @dataclass(frozen=True)
-class _Way:
+class _Departure:
     asked: frozenset[Uid]
     mover: Mover
     owner: OwnerReference | None
     shapes: Mapping[Uid, PodShape]
 
 
-def _way(snapshot: Snapshot, job: Job, members: Sequence[Member]) -> _Way | MoveRefusal:
+def _departure(snapshot: Snapshot, job: Job, members: Sequence[Member]) -> _Departure | MoveRefusal:
     asked = _asked(snapshot, job, members)
     if isinstance(asked, MoveRefusal):
         return asked
     shapes = {m.pod.uid: pod_shape.own_shape(snapshot, m.pod) for m in members}
-    if hindrance := _hindrance(job, members, shapes):
-        return hindrance
-    how = mover(snapshot, job, members)
-    return how if isinstance(how, MoveRefusal) else _Way(asked, *how, shapes)
+    if refusal := _obstacle(job, members, shapes):
+        return refusal
+    movement = mover(snapshot, job, members)
+    return movement if isinstance(movement, MoveRefusal) else _Departure(asked, *movement, shapes)
 
 
-def _together(job: Job, pod: Pod) -> tuple[Member, ...]:
+def _members_of_move(job: Job, pod: Pod) -> tuple[Member, ...]:
     alive = tuple(m for m in job.members if m.state not in ENDED)
     if job.min_available == 1:
         return tuple(m for m in alive if m.pod.uid == pod.uid)
@@ -201,12 +209,12 @@ def _asked(snapshot: Snapshot, job: Job, members: Sequence[Member]) -> frozenset
         return MoveRefusal(R.MISCONFIGURED, str(error))
 
 
-def _hindrance(
+def _obstacle(
     job: Job, members: Sequence[Member], shapes: Mapping[Uid, PodShape]
 ) -> MoveRefusal | None:
     if any(labels.PLAN not in m.pod.annotations or m.direct for m in members):
         return MoveRefusal(R.GATE_REQUIRED)
-    unknown = {word for shape in shapes.values() for word in shape.unmodelled}
+    unknown = {rule for shape in shapes.values() for rule in shape.unmodelled}
     if unknown:
         reason = R.VOLUME_BOUND if unknown == {pod_shape.VOLUMES} else R.NOT_MODELLED
         return MoveRefusal(reason, ", ".join(sorted(unknown)))
@@ -216,18 +224,18 @@ def _hindrance(
 
 
 def _reports(session: Session, members: Iterable[Member]) -> dict[Uid, PodReport] | MoveRefusal:
-    found: dict[Uid, PodReport] = {}
+    reports: dict[Uid, PodReport] = {}
     for member in members:
         node = member.node
         if node is None or session.report(node) is None:
             return MoveRefusal(R.AGENT_STALE, node or "")
         report = session.pod_report(member.pod.uid)
         if report is not None:
-            found[member.pod.uid] = report
-    return found
+            reports[member.pod.uid] = report
+    return reports
 
 
-def _silent(asked: Iterable[Uid], reports: Mapping[Uid, PodReport]) -> MoveRefusal | None:
+def _trainer_refusal(asked: Iterable[Uid], reports: Mapping[Uid, PodReport]) -> MoveRefusal | None:
     for uid in sorted(asked):
         report = reports.get(uid)
         checkpoint = report.checkpoint if report else None

@@ -1,8 +1,8 @@
-"""New migrations: their names, their first states, and the limits they must keep.
+"""New migrations: their names, their first states, and their limits.
 
-The limits, in the order of the checks: the unit's own moves and pause, open migrations in the
-cluster and on its nodes, the gain of the move. Every move that is proposed counts for the next one.
-Each job that is not moved gets a reason.
+The limits, in the order of the checks: the unit's own moves and cooldown, open migrations in the
+cluster and on its nodes, the gain of the move. Every proposed move counts for the next one. Each
+job that is not moved gets a reason.
 """
 
 import hashlib
@@ -29,10 +29,10 @@ from shared import ledgers as api
 from shared.model import JobKey, Migration, MigrationMember, NodeName, Pod, Trigger, Uid
 
 LONGEST_STEM: Final = 244
-"""A name has at most 253 characters, of which the mark takes nine."""
+"""A name has at most 253 characters, nine of them for the hash."""
 
 
-_ASKED_BY: Final = {
+_TRIGGER_TEXTS: Final = {
     Trigger.CONVERGED: "converged",
     Trigger.REBALANCE: "rebalancing",
     Trigger.COUNT: "count balancing",
@@ -42,7 +42,7 @@ _ASKED_BY: Final = {
 def migration(
     snapshot: Snapshot, unit: MoveUnit, target: NodeName, trigger: Trigger, gain: Gain
 ) -> Migration:
-    """Return the Migration of a unit to one target; it has no uid until it is made."""
+    """Return the Migration of a unit to one target; it gets its uid when it is created."""
     namespace = unit.job.namespace
     return Migration(
         namespace=namespace,
@@ -52,7 +52,7 @@ def migration(
         owner=unit.owner,
         trigger=trigger,
         mover=unit.mover,
-        why=f"{_ASKED_BY[trigger]}: {gain.why}",
+        why=f"{_TRIGGER_TEXTS[trigger]}: {gain.why}",
         gain_seconds=None if gain.gain_seconds is None else round(gain.gain_seconds, 3),
         cost_seconds=round(gain.cost_seconds, 3),
         members=tuple(
@@ -71,10 +71,10 @@ def migration(
 
 
 def _name(snapshot: Snapshot, unit: MoveUnit) -> str:
-    """Pod's or job's name and a mark of its pods; another mark where that name is taken.
+    """Return the pod's or job's name with a hash of its pods; another hash if the name is taken.
 
-    The same pods give the same name until it is there, so that a creation whose answer was lost
-    makes no second one.
+    The same pods give the same name until the object exists, so that a creation whose answer was
+    lost is not repeated under another name.
     """
     alone = len(unit.members) == 1
     stem = unit.lead.pod.name if alone else unit.job.about.name
@@ -85,25 +85,26 @@ def _name(snapshot: Snapshot, unit: MoveUnit) -> str:
 
 
 MOST_EXAMINED: Final = 64
-"""Containers that a rule examines in one pass: the limits let far fewer begin to move, and a pass
-must not keep the event loop busy."""
+"""Containers that a rule examines in one pass: the limits allow far fewer moves, and a pass must
+not block the event loop."""
 
 
 @dataclass
 class Proposals:
-    """What one look has proposed so far; lives as long as the look.
+    """The proposals of one pass so far.
 
     Attributes:
-        book: What the Migration objects say.
-        hosts: As they are with the moves proposed so far.
+        session: Inputs of the pass.
+        history: Of the Migration objects.
+        hosts: With the moves proposed so far.
         stayed: Pods that Algorithm 2 found best where they are, since when.
-        declined: Who is not moved, and why.
-        installed: Whether the Migration resource is there.
-        commands: What is to be done.
+        declined: Why jobs are not moved.
+        installed: Whether the Migration resource is installed.
+        commands: The commands so far.
     """
 
     session: Session
-    book: MigrationHistory
+    history: MigrationHistory
     hosts: Hosts
     stayed: dict[Uid, float]
     declined: dict[str, api.Declined]
@@ -115,9 +116,9 @@ class Proposals:
     _units: dict[Uid, MoveUnit | MoveRefusal] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.moving = set(self.book.moving)
-        self._open = len(self.book.open)
-        self._busy = Counter(self.book.busy)
+        self.moving = set(self.history.moving)
+        self._open = len(self.history.open)
+        self._busy = Counter(self.history.busy)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -135,35 +136,35 @@ class Proposals:
         return self.session.parameters.migration
 
     def unit(self, uid: Uid) -> MoveUnit | MoveRefusal:
-        """Return what would move with a pod, or why it cannot."""
+        """Return the unit of a pod, or why it cannot be moved."""
         if uid not in self._units:
             pod = self.hosts.containers[uid].pod
             job = job_views.view(self.snapshot, self.hosts.containers[uid].job)
-            found = move_unit.find_unit(self.session, job, pod)
-            together = [m.pod.uid for m in found.members] if isinstance(found, MoveUnit) else [uid]
-            self._units.update(dict.fromkeys(together, found))
+            unit = move_unit.find_unit(self.session, job, pod)
+            uids = [m.pod.uid for m in unit.members] if isinstance(unit, MoveUnit) else [uid]
+            self._units.update(dict.fromkeys(uids, unit))
         return self._units[uid]
 
     def opted_in(self, pod: Pod) -> bool:
         """Return True if the pod's owner names a checkpoint directory."""
         return job_spec.may_be_moved(pod, above(self.snapshot, pod))
 
-    def looked_at(self, job: JobKey) -> float:
-        """Return when a job was looked at last and not moved; 0.0 if it never was."""
-        known = self.declined.get(job)
-        return known.at if known else 0.0
+    def examined_at(self, job: JobKey) -> float:
+        """Return when a job was last examined and not moved; 0.0 if never."""
+        declined = self.declined.get(job)
+        return declined.at if declined else 0.0
 
-    def decline(self, job: JobKey, why: MoveRefusal) -> None:
-        """Remember why a job is not moved."""
+    def decline(self, job: JobKey, refusal: MoveRefusal) -> None:
+        """Keep why a job is not moved."""
         self.declined[job] = api.Declined(
-            job=job, reason=why.reason.value, message=why.message, at=self.reading.now
+            job=job, reason=refusal.reason.value, message=refusal.message, at=self.reading.now
         )
 
     def allowed(self, unit: MoveUnit, trigger: Trigger) -> MoveRefusal | None:
-        """Return what keeps a unit where it is whatever the target; None if nothing does."""
+        """Return why a unit may not move to any target; None if it may."""
         if not self._has_moves_left(unit, trigger):
             return MoveRefusal(R.MOVES_USED_UP)
-        until = self.book.rests_until(unit, self.params)
+        until = self.history.rests_until(unit, self.params)
         if self.reading.now < until:
             return MoveRefusal(R.COOLING_DOWN, f"for {until - self.reading.now:.0f} s more")
         if self._open >= self.params.most_open:
@@ -171,23 +172,23 @@ class Proposals:
         return None if self.installed else MoveRefusal(R.CRD_MISSING)
 
     def begin(self, unit: MoveUnit, target: NodeName, trigger: Trigger) -> MoveRefusal | None:
-        """Propose a move, or return why it is not worth it or not possible now."""
+        """Propose a move, or return why it is not allowed now or not worth its cost."""
         nodes = {*unit.sources, target}
         if any(self._busy[node] >= self.params.most_open_per_node for node in nodes):
             return MoveRefusal(R.NODE_BUDGET_USED_UP)
         gain = self._gain(unit, target)
         if not gain.worth_it:
             return MoveRefusal(R.GAIN_TOO_SMALL, gain.why)
-        made = migration(self.snapshot, unit, target, trigger, gain)
+        created = migration(self.snapshot, unit, target, trigger, gain)
         places = f"{', '.join(unit.sources)} to {target}"
-        message = f"{places}: {made.why}"
-        event = EmitEvent(made.namespace, unit.job.about, "Migrating", message, action="Migrate")
-        self.commands.append(CreateMigration(made, event))
-        self._count(unit, made, target)
+        message = f"{places}: {created.why}"
+        event = EmitEvent(created.namespace, unit.job.about, "Migrating", message, action="Migrate")
+        self.commands.append(CreateMigration(created, event))
+        self._count(unit, created, target)
         return None
 
     def _has_moves_left(self, unit: MoveUnit, trigger: Trigger) -> bool:
-        moves, params = self.book.moves(unit), self.params
+        moves, params = self.history.moves(unit), self.params
         if trigger is Trigger.COUNT:
             return sum(moves.values()) < params.count.most_moves
         if trigger is Trigger.REBALANCE:
@@ -196,23 +197,23 @@ class Proposals:
         return moves.get(trigger, 0) + stays < params.most_moves_per_job
 
     def _gain(self, unit: MoveUnit, target: NodeName) -> Gain:
-        known = [report.progress for report in unit.reports.values() if report.progress]
-        spans = [progress.remaining_seconds for progress in known if progress.remaining_seconds]
+        reported = [report.progress for report in unit.reports.values() if report.progress]
+        spans = [progress.remaining_seconds for progress in reported if progress.remaining_seconds]
         left = max((span.value for span in spans), default=None)
-        if left is None:  # agents first: what is left on this node, at the speed it has here
+        if left is None:  # agents first: they measure the speed on this node
             left = running_jobs.left_by_status(self.snapshot, unit.key, self.reading.now)
         now, then = self.hosts.shares(unit, target)
         return migration_gain.expected_gain(
             left,
             now,
             then,
-            self.book.cost_seconds(unit.reports.values()),
+            self.history.cost_seconds(unit.reports.values()),
             self.params.gain,
         )
 
-    def _count(self, unit: MoveUnit, made: Migration, target: NodeName) -> None:
+    def _count(self, unit: MoveUnit, created: Migration, target: NodeName) -> None:
         self._open += 1
         self._busy.update({*unit.sources, target})
-        self.moving.update(member.uid for member in made.members)
+        self.moving.update(member.uid for member in created.members)
         self.hosts = self.hosts.after(unit, target)
         self.declined.pop(unit.key, None)

@@ -1,4 +1,4 @@
-"""How a migration enters a phase and how it ends: the deadline, the entry in its history."""
+"""Phase changes of a migration: how it stays in a phase, enters one, or ends."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -16,21 +16,21 @@ from shared.model import Migration, MigrationPhase
 HOLD_MARGIN_RATIO: Final = 0.1
 """The last part of a trainer's hold, in which nothing is evicted: clocks of nodes differ."""
 
-HEARING_AGES: Final = 2.0
+REPORT_AGES: Final = 2.0
 """How many times ``stale_seconds`` a new leader waits for the agents' first reports."""
 
 P = MigrationPhase
 
 
 class Attempt(Struct, frozen=True):
-    """The last try of a migration's action, as this life of ours knows it.
+    """The last try of a migration's action since this process started.
 
     Attributes:
-        result: What came of it.
+        result: Its result.
         reason: Why it was refused, a ``MigrationReason``.
-        detail: The same in the server's words.
+        detail: The server's message.
         until: When it is tried again; monotonic seconds.
-        tries: How often it failed in a row.
+        tries: Failures in a row.
     """
 
     result: Result
@@ -41,8 +41,8 @@ class Attempt(Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class StepInputs:
-    """One migration with everything that is decided from."""
+class PhaseInputs:
+    """The inputs of one step of a migration."""
 
     migration: Migration
     session: Session
@@ -65,70 +65,72 @@ class StepInputs:
 
     @property
     def late(self) -> bool:
-        """The phase's deadline has passed."""
+        """Whether the phase's deadline has passed."""
         return self.reading.now >= self.migration.deadline
 
 
 @dataclass(frozen=True)
 class Advance:
-    """What one step of a migration comes to.
+    """The outcome of one step of a migration.
 
     Attributes:
-        migration: As its status shall be; the very object that was given if nothing changes.
-        actions: To be carried out when the status is written, or at once if it does not change.
+        migration: With its new status; the identical object if the status does not change.
+        actions: Actions after the status is written, or at once if it does not change.
     """
 
     migration: Migration
     actions: tuple[Action, ...] = ()
 
 
-def stay(case: StepInputs, *actions: Action) -> Advance:
-    """Remain in the phase; actions of a try that failed wait for their time."""
-    waits = case.attempt is not None and case.reading.monotonic < case.attempt.until
-    return Advance(case.migration, () if waits else actions)
+def stay(inputs: PhaseInputs, *actions: Action) -> Advance:
+    """Stay in the phase; actions of a failed try wait until it is repeated."""
+    waits = inputs.attempt is not None and inputs.reading.monotonic < inputs.attempt.until
+    return Advance(inputs.migration, () if waits else actions)
 
 
-def enter(case: StepInputs, phase: MigrationPhase, *actions: Action, **changes: object) -> Advance:
-    """Go on to a phase."""
-    now = case.reading.now
+def enter(
+    inputs: PhaseInputs, phase: MigrationPhase, *actions: Action, **changes: object
+) -> Advance:
+    """Enter a phase."""
+    now = inputs.reading.now
     moved = replace(
-        case.migration,
+        inputs.migration,
         phase=phase,
         reason="",
         message="",
-        transitions=(*case.migration.transitions, (phase, now)),
+        transitions=(*inputs.migration.transitions, (phase, now)),
         **changes,
     )
-    return Advance(replace(moved, deadline=_deadline(moved, case.session)), actions)
+    return Advance(replace(moved, deadline=_deadline(moved, inputs.session)), actions)
 
 
 def end(
-    case: StepInputs, phase: MigrationPhase, reason: MigrationReason | None, detail: str = ""
+    inputs: PhaseInputs, phase: MigrationPhase, reason: MigrationReason | None, detail: str = ""
 ) -> Advance:
-    """Close the migration; a reason says why it did not go well."""
+    """End the migration; ``reason`` is None if it succeeded."""
     text = reason.text if reason else ""
-    advance = enter(case, phase)
-    told = replace(
+    advance = enter(inputs, phase)
+    ended = replace(
         advance.migration,
         reason=reason or "",
         message=f"{text}: {detail}" if text and detail else text or detail,
         deadline=0.0,
     )
-    return Advance(told)
+    return Advance(ended)
 
 
-def abort(case: StepInputs, reason: MigrationReason, detail: str = "") -> Advance:
-    """Give up with nothing moved."""
-    return end(case, P.ABORTED, reason, detail)
+def abort(inputs: PhaseInputs, reason: MigrationReason, detail: str = "") -> Advance:
+    """End the migration with the pods where they are."""
+    return end(inputs, P.ABORTED, reason, detail)
 
 
-def fail(case: StepInputs, reason: MigrationReason, detail: str = "") -> Advance:
-    """Give up after the pod left."""
-    return end(case, P.FAILED, reason, detail)
+def fail(inputs: PhaseInputs, reason: MigrationReason, detail: str = "") -> Advance:
+    """End the migration after a pod has left its node."""
+    return end(inputs, P.FAILED, reason, detail)
 
 
 def hold_limit(migration: Migration, params: MigrationParameters) -> float:
-    """Return until when an eviction may begin."""
+    """Return the last moment at which an eviction may begin."""
     return migration.hold_until - HOLD_MARGIN_RATIO * params.hold_seconds
 
 
@@ -136,7 +138,7 @@ def _deadline(migration: Migration, session: Session) -> float:
     now, params = session.now, session.parameters.migration
     limit = hold_limit(migration, params)
     ends = {
-        P.TARGET_RESERVED: now + HEARING_AGES * session.stale_seconds,
+        P.TARGET_RESERVED: now + REPORT_AGES * session.stale_seconds,
         P.CHECKPOINT_REQUESTED: migration.ask_until,
         P.CHECKPOINTED: limit,
         P.EVICTING: min(now + params.evict_seconds, limit),

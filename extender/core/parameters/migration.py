@@ -7,7 +7,6 @@ from typing import Annotated
 from annotated_types import Ge, Le
 from typing_extensions import Doc
 
-from extender.core.parameters.placement import TopologyParameters
 from shared.progress import Category
 
 
@@ -181,7 +180,6 @@ class MigrationParameters:
         rebalance: Of Algorithm 3.
         count: Of count balancing.
         gain: What a move must bring.
-        topology: The levels that jobs may require; no job is moved out of a required domain.
 
     Raises:
         ValueError: ``hold_seconds`` is below ``evict_seconds``.
@@ -272,7 +270,6 @@ class MigrationParameters:
     rebalance: RebalanceParameters = field(default_factory=RebalanceParameters)
     count: CountParameters = field(default_factory=CountParameters)
     gain: GainParameters = field(default_factory=GainParameters)
-    topology: TopologyParameters = field(default_factory=TopologyParameters)
 
     def __post_init__(self) -> None:
         if self.hold_seconds < self.evict_seconds:

@@ -28,7 +28,7 @@ from extender.core.migration.commands import (
     WriteStatus,
 )
 from extender.core.migration.decision import MIGRATION, MigrationState, MigrationTrigger
-from extender.core.migration.state_machine import Attempt
+from extender.core.migration.transitions import Attempt
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.migration import MigrationParameters
 from extender.core.records import migrations

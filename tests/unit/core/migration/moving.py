@@ -22,6 +22,7 @@ from extender.core.parameters.migration import (
     RebalanceParameters,
     RebalanceWhen,
 )
+from extender.core.parameters.placement import TopologyParameters
 from shared import labels
 from shared.model import Entity, JobState, Migration, Owner
 from shared.progress import Category, Checkpoint, PodReport, Span, Use
@@ -31,6 +32,7 @@ from tests.unit.core.clusters import store_of
 
 NOW = 1000.0
 MONOTONIC = 50.0
+DEFAULT_TOPOLOGY = TopologyParameters()
 PC, WC, CC = Category.PROGRESSING, Category.WATCHING, Category.CONVERGED
 ALGORITHM_2 = MigrationParameters(rebalance=RebalanceParameters(when=RebalanceWhen.NEVER))
 """Without rebalancing."""
@@ -125,11 +127,12 @@ def looked(
     memory: MigrationState | None = None,
     *,
     stale_seconds: float = 30.0,
+    topology: TopologyParameters = DEFAULT_TOPOLOGY,
     **trigger: Any,
 ) -> MigrationOutcome:
     given = MigrationTrigger(**{"choose": True, **trigger})
     reports = AgentReportParameters(stale_seconds=stale_seconds)
-    parameters = CoreParameters(migration=params, agent_reports=reports)
+    parameters = CoreParameters(migration=params, agent_reports=reports, topology=topology)
     session = Session(snapshot, Reading(NOW, MONOTONIC), parameters)
     return MIGRATION.decide(session, memory or MigrationState(), given)
 

@@ -65,9 +65,9 @@ def test_one_of_several_stays_in_the_rack_of_the_others(params):
 
 
 def test_the_levels_are_those_of_the_settings():
-    rows = replace(ALGORITHM_2, topology=TopologyParameters(levels=(Level("row", RACK),)))
+    rows = TopologyParameters(levels=(Level("row", RACK),))
     nodes = {"a": [wishing("m", "row"), "f1", "f2"], "b": [], "c": []}
-    assert moves(looked(yard(nodes, *racked(a="r1", c="r2")), rows)) == [("m", "a", "c")]
+    assert moves(looked(yard(nodes, *racked(a="r1", c="r2")), topology=rows)) == [("m", "a", "c")]
 
 
 def test_a_gang_that_moves_as_a_whole_goes_where_there_is_a_rack():

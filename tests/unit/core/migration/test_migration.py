@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from extender.core.migration.commands import Result, WriteStatus
-from extender.core.migration.state_machine import Attempt
+from extender.core.migration.transitions import Attempt
 from extender.core.records.migration_reasons import MigrationReason as R
 from shared.model import CLOSED_PHASES, MigrationPhase, Mover
 from tests.unit.core.migration.migration_world import PARAMS, World, commands, start
