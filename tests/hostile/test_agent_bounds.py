@@ -35,7 +35,7 @@ from shared.model import Uid
 from shared.progress import Checkpoint, PodReport, Progress
 from shared.wire import Event
 from tests.unit.agent.parsing import tfevents_files as events
-from tests.unit.agent.tracking.streams import SaidSource
+from tests.unit.agent.tracking.streams import GivenSource
 
 WHOSE = places.PathVariables("team", "train", "train-0", "uid")
 NAMES = 10 * MOST_METRICS
@@ -91,7 +91,7 @@ def test_a_source_keeps_a_limited_number_of_metrics() -> None:
 
 
 def test_a_source_reports_a_limited_number_of_events_of_one_reading() -> None:
-    source = SaidSource()
+    source = GivenSource()
     backwards = [Point("loss", float("nan"), float(10_000 - n)) for n in range(1000)]
     assert len(source.say(*backwards)) == POD_EVENTS
 

@@ -1,4 +1,4 @@
-"""The command line: what is printed, and how wrong settings end."""
+"""The command line: its output, and the exit code for wrong settings."""
 
 import os
 import signal
@@ -76,7 +76,7 @@ def test_the_process_ends_clean_on_sigterm_while_no_replica_answers(tmp_path: Pa
 
 
 def test_the_agent_is_slim() -> None:
-    """What it does not need is not in its memory either."""
+    """Modules that it does not need are not in its memory either."""
     code = "import agent.main, sys; print([m for m in ('numpy', 'kubernetes') if m in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True

@@ -53,7 +53,7 @@ def test_every_name_has_our_prefix_and_ends_in_its_unit() -> None:
         assert metric.documentation.endswith("."), name
 
 
-def test_a_pods_series_say_how_far_it_is() -> None:
+def test_a_pods_series_show_its_progress() -> None:
     where = place("train", role="worker", index=3)
     report = PodReport(uid=Uid(where.uid), progress=PROGRESS, checkpoint=CHECKPOINT, use=USE)
     found = metrics((where, report))
@@ -72,7 +72,7 @@ def test_a_pods_series_say_how_far_it_is() -> None:
     assert value(found, "job_category", category="progressing", **labels) is None
 
 
-def test_what_is_not_known_has_no_series() -> None:
+def test_an_unknown_value_has_no_series() -> None:
     where = place("train")
     text = metrics((where, PodReport(uid=Uid(where.uid)))).render().decode()
     assert 'job_name="train"' not in text
@@ -88,7 +88,7 @@ def test_series_are_bounded_and_what_was_left_out_is_counted() -> None:
     assert f'job_name="train-{MOST_PODS}"' not in text
 
 
-def test_of_pods_with_the_same_labels_the_newest_speaks() -> None:
+def test_the_newest_of_pods_with_the_same_labels_counts() -> None:
     old = pod("train-a", 90, job="train", created_at=1.0)
     new = pod("train-b", 50, job="train", created_at=2.0)
     found = metrics(new, old)

@@ -55,8 +55,8 @@ def test_variables_have_their_default_values() -> None:
 
 
 def test_a_variable_that_the_page_does_not_have_is_found_out() -> None:
-    with pytest.raises(KeyError, match="nobody"):
-        filled(Query("x{@} * $nobody", ""), BOARD, rate="1m", window="1h")
+    with pytest.raises(KeyError, match="unknown"):
+        filled(Query("x{@} * $unknown", ""), BOARD, rate="1m", window="1h")
 
 
 def test_samples_that_are_not_numbers_are_ignored() -> None:
@@ -76,7 +76,7 @@ def test_reasons_are_given_for_panels_that_exist() -> None:
 
 def test_a_query_without_data_is_named_unless_it_has_a_reason() -> None:
     assert pictures.empty(answers(), {}) == (("board", "Empty", "nothing{@}"),)
-    assert pictures.empty(answers(), {("board", "Empty"): "nobody waits"}) == ()
+    assert pictures.empty(answers(), {("board", "Empty"): "no job waits"}) == ()
 
 
 def test_a_picture_has_every_title_every_heading_and_every_name(tmp_path: Path) -> None:

@@ -145,11 +145,11 @@ def record(resources: dict[str, dict[str, str]]) -> PodRecord:
 
 def test_the_status_says_what_was_granted_as_a_kubelet_does() -> None:
     asked = {"requests": {"cpu": "300m", "memory": "1Gi"}, "limits": {"cpu": "2"}}
-    (told,) = status.render(record(asked), [], 30.0)["containerStatuses"]
-    assert told["resources"] == asked
-    assert told["allocatedResources"] == asked["requests"]
-    (told,) = status.render(record({}), [], 30.0)["containerStatuses"]
-    assert (told["resources"], told["allocatedResources"]) == ({}, {})
+    (container,) = status.render(record(asked), [], 30.0)["containerStatuses"]
+    assert container["resources"] == asked
+    assert container["allocatedResources"] == asked["requests"]
+    (container,) = status.render(record({}), [], 30.0)["containerStatuses"]
+    assert (container["resources"], container["allocatedResources"]) == ({}, {})
 
 
 def test_conditions_of_a_resize_are_taken_away() -> None:

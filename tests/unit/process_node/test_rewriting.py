@@ -25,7 +25,7 @@ def test_only_whole_mount_paths_are_rewritten(text: str, want: str) -> None:
 REFUSED: dict[str, tuple[str, list[str]]] = {
     "the root": ("/", ["ls /"]),
     "a directory of the system": ("/etc/app", ["cat /etc/app/x"]),
-    "a path that nobody mentions": ("/data", ["ls /database"]),
+    "a path without a mention": ("/data", ["ls /database"]),
 }
 
 

@@ -34,14 +34,14 @@ class Hub:
             sockets = [self._listener.accept()[0] for _ in range(self._world_size)]
         files = [connection.makefile("rw") for connection in sockets]
         while True:
-            said = [file.readline() for file in files]
-            if not all(said):
+            numbers = [file.readline() for file in files]
+            if not all(numbers):
                 break
             self.rounds += 1
-            largest = max(int(number) for number in said)
+            largest = max(int(number) for number in numbers)
             for file in files:
                 file.write(f"{largest}\n")
                 file.flush()
         for each in (*files, *sockets):
             each.close()
-        assert not any(said), "some ranks have ended and others ask"
+        assert not any(numbers), "some ranks have ended and others have not"

@@ -119,9 +119,9 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize(("place", "told"), PLACES.values(), ids=PLACES)
+@pytest.mark.parametrize(("place", "stated"), PLACES.values(), ids=PLACES)
 def test_a_path_is_relative_to_the_checkpoint_directory_or_absolute(
-    tmp_path: Path, place: str, told: str | None
+    tmp_path: Path, place: str, stated: str | None
 ) -> None:
     directory = tmp_path / "checkpoints"
     for folder in (directory / "sub", tmp_path / "else"):
@@ -131,14 +131,14 @@ def test_a_path_is_relative_to_the_checkpoint_directory_or_absolute(
         directory, lambda _step: directory / place, handle_sigterm=False, clock=HandClock()
     )
     saved = checkpoints.save_now(7)
-    assert saved.path == (told or str((directory / place).resolve()))
+    assert saved.path == (stated or str((directory / place).resolve()))
     assert saved.bytes == 5
 
 
-UNTOLD = {"nothing is told": None, "an address is told": "s3://bucket/step-7"}
+UNMEASURED = {"no path": None, "an address": "s3://bucket/step-7"}
 
 
-@pytest.mark.parametrize("where", UNTOLD.values(), ids=UNTOLD)
+@pytest.mark.parametrize("where", UNMEASURED.values(), ids=UNMEASURED)
 def test_where_nothing_can_be_measured_the_size_is_0(tmp_path: Path, where: str | None) -> None:
     checkpoints = Checkpoints(tmp_path, lambda _step: where, handle_sigterm=False)
     saved = checkpoints.save_now(7)

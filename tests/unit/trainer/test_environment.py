@@ -41,10 +41,10 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("said", WRONG.values(), ids=WRONG)
-def test_it_refuses(said: dict[str, str]) -> None:
+@pytest.mark.parametrize("variables", WRONG.values(), ids=WRONG)
+def test_it_refuses(variables: dict[str, str]) -> None:
     with pytest.raises(SettingError, match=r"RANK=|rank 1"):
-        Environment.read(said)
+        Environment.read(variables)
 
 
 def test_options_win_over_the_environment(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """kill -9 at every file operation of the protocol: files stay readable, no answered work is lost.
 
-The program asks nobody: the request lies there before it starts, and its hold deadline is past, so
-that one life goes through all of it: begin, save, answer, release, train on, save at the end, done.
+The program has no peer: the request exists before it starts, and its hold deadline is past, so
+that one run goes through all of it: begin, save, answer, release, train on, save at the end, done.
 """
 
 from __future__ import annotations

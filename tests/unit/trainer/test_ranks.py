@@ -1,4 +1,4 @@
-"""Several processes of one job: rank 0 looks, all do the same at the same step."""
+"""Several processes of one job: rank 0 reads requests, all do the same at the same step."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _log(directory: Path, rank: int) -> list[tuple[str, int]]:
 
 
 def _last(directory: Path, what: str) -> list[int]:
-    """The last step at which each rank did it."""
+    """Return the last step at which each rank did it."""
     logs = [_log(directory, rank) for rank in range(WORLD)]
     return [max((step for did, step in log if did == what), default=-1) for log in logs]
 
@@ -156,14 +156,14 @@ def test_a_job_that_is_moved_resumes_on_all_ranks_at_the_step(tmp_path: Path) ->
     assert logs == [list(range(total))] * WORLD
 
 
-def test_several_ranks_need_a_way_to_agree(tmp_path: Path) -> None:
+def test_several_ranks_need_an_agreement_function(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="give agree="):
         Checkpoints(tmp_path, world_size=2, handle_sigterm=False)
 
 
-@pytest.mark.parametrize(("rank", "said"), [(0, Decision.SAVE), (1, Decision.GO_ON)])
+@pytest.mark.parametrize(("rank", "decision"), [(0, Decision.SAVE), (1, Decision.GO_ON)])
 def test_rank_0_alone_decides_when_to_save_by_itself(
-    tmp_path: Path, rank: int, said: Decision
+    tmp_path: Path, rank: int, decision: Decision
 ) -> None:
     asked: list[int] = []
 
@@ -186,7 +186,7 @@ def test_rank_0_alone_decides_when_to_save_by_itself(
     clock.advance(6.0)
     asked.clear()
     checkpoints.due(1)
-    assert asked == [said]
+    assert asked == [decision]
 
 
 def test_a_rank_is_done_when_all_are(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_a_rank_is_done_when_all_are(tmp_path: Path) -> None:
     assert agent.read("done.json")
 
 
-def test_ranks_at_two_steps_say_so() -> None:
+def test_ranks_at_two_steps_raise_an_error() -> None:
     ranks = Ranks(0, 2, lambda mine: max(mine, 8 if mine > 0 else -3))
     with pytest.raises(RanksError, match="this rank is at step 5, the ranks are at 3 to 8"):
         ranks.require_same_step(5)

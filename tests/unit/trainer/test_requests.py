@@ -1,4 +1,4 @@
-"""Asked, saved, answered, held, released: what the trainer does with ``request.json``."""
+"""Request, save, answer, hold, release: the trainer's use of ``request.json``."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_hold_notices_sigterm_within_50_ms(training: Training) -> None:
     assert training.clock.seconds == pytest.approx(60.0, abs=0.05)
 
 
-def test_a_cancel_in_the_hold_lets_it_go_on(training: Training) -> None:
+def test_a_cancel_in_the_hold_releases_it(training: Training) -> None:
     training.clock.after(3.0, training.agent.ask)
     training.clock.after(20.0, training.agent.cancel)
     training.run(10)
@@ -59,7 +59,7 @@ def test_a_cancel_in_the_hold_lets_it_go_on(training: Training) -> None:
     assert START + 20 <= released["at"] <= START + 21.1
 
 
-def test_it_goes_on_by_itself_at_the_hold_deadline(training: Training) -> None:
+def test_it_continues_by_itself_at_the_hold_deadline(training: Training) -> None:
     training.clock.after(3.0, lambda: training.agent.ask(hold_deadline=START + 30))
     training.run(10)
     released = training.agent.read("released.json")
@@ -83,7 +83,7 @@ def test_an_answered_request_is_not_answered_again(training: Training) -> None:
     assert training.saves == [3, 10]
 
 
-def test_a_save_that_ends_after_the_deadline_is_answered_all_the_same(training: Training) -> None:
+def test_a_save_that_ends_after_the_deadline_is_still_answered(training: Training) -> None:
     training.save_seconds = 50.0
     ask = {"deadline": START + 10, "hold_deadline": START + 20}
     training.clock.after(3.0, lambda: training.agent.ask(**ask))
@@ -105,7 +105,7 @@ def test_a_cancel_during_the_save_is_honoured_after_the_answer(training: Trainin
     assert (training.done, released["why"]) == ([0, 1, 2, 3, 4], "cancelled")
 
 
-def test_a_failed_save_is_reported_and_training_goes_on(
+def test_a_failed_save_is_reported_and_training_continues(
     training: Training, caplog: pytest.LogCaptureFixture
 ) -> None:
     training.fails = True
@@ -147,7 +147,7 @@ def test_a_failed_save_leaves_the_resume_hint_as_it_was(training: Training) -> N
     assert saved["step"] == 2
 
 
-def test_a_save_function_that_names_nothing_there_has_failed(tmp_path: Path) -> None:
+def test_a_save_function_that_names_a_missing_path_has_failed(tmp_path: Path) -> None:
     training = Training(tmp_path)
     training.checkpoints = Checkpoints(
         tmp_path,
@@ -180,9 +180,9 @@ IGNORED = {
 }
 
 
-@pytest.mark.parametrize("said", IGNORED.values(), ids=IGNORED)
-def test_a_request_is_ignored_if(training: Training, said: dict[str, object]) -> None:
-    training.agent.ask(**said)
+@pytest.mark.parametrize("fields", IGNORED.values(), ids=IGNORED)
+def test_a_request_is_ignored_if(training: Training, fields: dict[str, object]) -> None:
+    training.agent.ask(**fields)
     training.run(3)
     assert (training.done, training.saves) == ([0, 1, 2], [3])
     assert not [name for name in training.agent.names() if name.startswith("ack-")]
@@ -226,7 +226,7 @@ def test_an_unreadable_answer_is_none(training: Training) -> None:
 
 
 @pytest.mark.parametrize("asked", ["", POD], ids=["any pod", "this pod"])
-def test_a_pod_that_does_not_know_its_uid_answers(tmp_path: Path, asked: str) -> None:
+def test_a_pod_without_its_uid_answers(tmp_path: Path, asked: str) -> None:
     training = Training(tmp_path, pod_uid="")
     training.agent.ask(pod_uid=asked, hold_deadline=START + 3)
     training.run(2)
@@ -263,7 +263,7 @@ def test_the_hold_outlives_the_loss_of_the_request_file(training: Training) -> N
     assert released["at"] == pytest.approx(START + 30, abs=0.05)
 
 
-def test_a_request_at_a_step_that_is_saved_already_is_answered_at_once(tmp_path: Path) -> None:
+def test_a_request_at_a_saved_step_is_answered_at_once(tmp_path: Path) -> None:
     training = Training(tmp_path, save_at_end=False)
     training.checkpoints.begin(0)
     training.checkpoints.save_now(1)
@@ -273,7 +273,7 @@ def test_a_request_at_a_step_that_is_saved_already_is_answered_at_once(tmp_path:
     assert training.agent.read("ack-r1.json") is not None
 
 
-def test_an_answer_that_cannot_be_written_is_no_hold_and_no_save_for_every_look(
+def test_an_answer_that_cannot_be_written_causes_no_hold_and_no_save_at_every_poll(
     training: Training, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     write = durable.write_record
@@ -300,7 +300,7 @@ def test_only_the_last_eight_answers_stay(training: Training) -> None:
     assert acks == {f"ack-r{number}.json" for number in range(4, 12)}
 
 
-def test_the_file_is_looked_at_once_per_poll_seconds(tmp_path: Path) -> None:
+def test_the_file_is_read_once_per_poll_seconds(tmp_path: Path) -> None:
     clock = HandClock()
     training = Training(tmp_path, clock, poll_seconds=10.0, save_at_end=False)
     looks: list[float] = []
@@ -310,7 +310,7 @@ def test_the_file_is_looked_at_once_per_poll_seconds(tmp_path: Path) -> None:
     assert looks == [1.0, 11.0, 21.0, 31.0]
 
 
-def test_without_a_look_due_a_step_reads_the_monotonic_clock_once(tmp_path: Path) -> None:
+def test_without_a_poll_due_a_step_reads_the_monotonic_clock_once(tmp_path: Path) -> None:
     training = Training(tmp_path, save_at_end=False)
     training.checkpoints.step_done(1)
     before = training.clock.reads

@@ -1,4 +1,4 @@
-"""A new life of the trainer goes on where the last one was saved."""
+"""A restarted trainer continues at its last save."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.unit.trainer.hand_clock import START, HandClock
 
 
 def _ended_in_the_hold(directory: Path, at_step: int = 3) -> Training:
-    """A first life that was asked, answered and ended."""
+    """A first run that was requested to save, answered and ended."""
     training = Training(directory)
     training.clock.after(float(at_step), training.agent.ask)
     training.clock.after(60.0, training.checkpoints.terminate)
@@ -56,7 +56,7 @@ def test_sigterm_without_a_request_saves_first(tmp_path: Path) -> None:
     assert (end.value.code, training.done, saved["step"]) == (143, [0, 1, 2, 3], 4)
 
 
-def test_sigterm_with_a_request_that_was_not_seen_yet_answers_it_too(tmp_path: Path) -> None:
+def test_sigterm_answers_an_unread_request_too(tmp_path: Path) -> None:
     training = Training(tmp_path, poll_seconds=1000.0)
     training.clock.after(3.0, training.agent.ask)
     training.clock.after(4.0, training.checkpoints.terminate)
@@ -67,7 +67,7 @@ def test_sigterm_with_a_request_that_was_not_seen_yet_answers_it_too(tmp_path: P
     assert (answer["ok"], answer["step"]) == (True, 4)
 
 
-def test_sigterm_with_a_save_that_fails_ends_all_the_same(tmp_path: Path) -> None:
+def test_sigterm_ends_the_program_even_if_the_save_fails(tmp_path: Path) -> None:
     training = Training(tmp_path)
     training.fails = True
     training.clock.after(4.0, training.checkpoints.terminate)
@@ -126,11 +126,11 @@ NOT_KEPT = {
 }
 
 
-@pytest.mark.parametrize("said", NOT_KEPT.values(), ids=NOT_KEPT)
-def test_a_hold_is_not_kept_if(tmp_path: Path, said: dict[str, object]) -> None:
+@pytest.mark.parametrize("fields", NOT_KEPT.values(), ids=NOT_KEPT)
+def test_a_hold_is_not_kept_if(tmp_path: Path, fields: dict[str, object]) -> None:
     _ended_in_the_hold(tmp_path)
     second = Training(tmp_path, _later())
-    second.agent.ask(**said)
+    second.agent.ask(**fields)
     second.run(10)
     assert second.done == list(range(3, 10))
     assert (second.agent.read("released.json") or {"id": "none"})["id"] != "r1"
@@ -168,7 +168,7 @@ def test_completion_is_forgotten_when_a_longer_run_trains_on(tmp_path: Path) -> 
     assert second.agent.read("done.json") is None
 
 
-def test_a_restart_after_the_end_does_and_saves_nothing(tmp_path: Path) -> None:
+def test_a_restart_after_the_end_trains_and_saves_nothing(tmp_path: Path) -> None:
     Training(tmp_path).run(3)
     second = Training(tmp_path, _later())
     second.run(3)
@@ -184,7 +184,7 @@ def test_the_last_step_is_saved_unless_disabled(tmp_path: Path) -> None:
 
 
 def test_a_step_that_an_earlier_life_saved_is_saved_anew_in_another_run(tmp_path: Path) -> None:
-    """Somebody goes back to step 0 by hand: the old step 3 is not the new one."""
+    """A user goes back to step 0 by hand: the old step 3 is not the new one."""
     _ended_in_the_hold(tmp_path)
     second = Training(tmp_path, _later(), pod_uid="another pod")
     second.checkpoints.begin(0)
@@ -230,14 +230,14 @@ def test_an_unusable_resume_hint_is_logged_and_training_starts_over(
     assert "saved.json" in caplog.text
 
 
-def test_it_saves_by_itself_every_so_many_seconds_after_the_last_save(tmp_path: Path) -> None:
+def test_it_saves_by_itself_at_an_interval_after_the_last_save(tmp_path: Path) -> None:
     training = Training(tmp_path, save_every_seconds=10.0, save_at_end=False)
     training.clock.after(14.0, lambda: training.agent.ask(hold_deadline=START + 14))
     training.run(30)
     assert training.saves == [10, 14, 24]
 
 
-def test_a_save_by_itself_that_fails_is_tried_again_later(tmp_path: Path) -> None:
+def test_a_failed_save_by_itself_is_retried_later(tmp_path: Path) -> None:
     training = Training(tmp_path, save_every_seconds=10.0, save_at_end=False)
     training.fails = True
     training.run(25)

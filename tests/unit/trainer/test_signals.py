@@ -98,16 +98,14 @@ def test_off_the_main_thread_the_error_explains_what_to_do(tmp_path: Path) -> No
 
 @pytest.fixture
 def noted() -> list[int]:
-    """What a handler of the program's own has seen; the handler of the test run comes back."""
+    """Yield the signals that a handler of the program got; the test run's handler comes back."""
     seen: list[int] = []
     before = signal.signal(signal.SIGTERM, lambda number, _frame: seen.append(number))
     yield seen
     signal.signal(signal.SIGTERM, before)
 
 
-def test_when_training_is_complete_sigterm_is_again_whose_it_was(
-    tmp_path: Path, noted: list[int]
-) -> None:
+def test_after_training_sigterm_has_its_previous_handler(tmp_path: Path, noted: list[int]) -> None:
     checkpoints = Checkpoints(tmp_path, lambda _step: None)
     os.kill(os.getpid(), signal.SIGTERM)
     assert (checkpoints.terminating, noted) == (True, [])

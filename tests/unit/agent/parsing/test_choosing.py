@@ -20,7 +20,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize(("name", "want"), NAMES.items())
-def test_a_file_s_name_may_say_its_format(name: str, want: str) -> None:
+def test_the_name_of_a_file_may_give_its_format(name: str, want: str) -> None:
     assert format_of("auto", name) == want
     assert format_of("keras", name) == "keras"
 
@@ -46,12 +46,12 @@ def test_each_file_has_a_parser_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("kind", ["xml", "regex"])
-def test_what_cannot_be_read_is_refused_with_the_annotation_s_name(kind: str) -> None:
+def test_an_unreadable_value_is_refused_with_the_name_of_the_annotation(kind: str) -> None:
     with pytest.raises(InputError, match=r"annotation shuntyard.io/metrics, format"):
         parser_for(kind)
 
 
-def test_a_pattern_s_values_have_the_metric_s_name() -> None:
+def test_values_of_a_pattern_have_the_name_of_the_metric() -> None:
     parser = parser_for("regex", regex="l=(?P<value>.*)", metric="loss")
     assert isinstance(parser, Parser)
     assert parser.feed("l=1")[0].metric == "loss"

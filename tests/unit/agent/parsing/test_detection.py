@@ -1,4 +1,4 @@
-"""A format is found out after three lines that agree, and then for good."""
+"""A format is detected after three lines that agree, and then kept."""
 
 from agent.parsing.choosing import AGREEING_LINES, MOST_RANKS, Detector
 from tests.unit.agent.parsing.reading import read, values
@@ -27,14 +27,14 @@ def test_lines_of_several_formats_do_not_add_up() -> None:
     assert detector.format == "auto"
 
 
-def test_it_does_not_change_its_mind() -> None:
+def test_a_detected_format_is_kept() -> None:
     detector = Detector()
     read(detector, "".join(JSON.format(i) for i in range(3)))
     assert read(detector, "Epoch 1/2\n" + KERAS.format(1) * 9) == []
     assert detector.format == "jsonl"
 
 
-def test_what_was_printed_before_the_format_was_known_is_not_forgotten() -> None:
+def test_lines_before_the_detection_are_not_lost() -> None:
     text = "Epoch 1/9\n" + KERAS.format(3) + "Epoch 2/9\n" + KERAS.format(2)
     text += "Epoch 3/9\n" + KERAS.format(1)
     assert values(read(Detector(), text)) == [("loss", 3, 1), ("loss", 2, 2), ("loss", 1, 3)]

@@ -206,7 +206,7 @@ def test_a_real_line_gives_its_points(make, raw: str, want) -> None:
 
 
 @pytest.mark.parametrize(("make", "raw", "want"), CASES.values(), ids=CASES)
-def test_no_other_format_takes_it_for_its_own(make, raw: str, want) -> None:
+def test_no_other_format_accepts_the_line(make, raw: str, want) -> None:
     takers = {type(c) for c in candidates() if read(c, raw * 3)}
     assert takers <= {make}
 
@@ -228,7 +228,7 @@ NOTHING = {
 
 
 @pytest.mark.parametrize("raw", NOTHING.values(), ids=NOTHING)
-def test_what_holds_no_metric_gives_no_point(raw: str) -> None:
+def test_a_line_without_a_metric_gives_no_point(raw: str) -> None:
     detector = Detector()
     assert read(detector, raw * 5) == []
     assert detector.format == "auto"

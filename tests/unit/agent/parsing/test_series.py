@@ -1,4 +1,4 @@
-"""New points, duplicates, restarts, and what only looks like one."""
+"""New points, duplicates, restarts, and points that only look like a restart."""
 
 import math
 
@@ -72,7 +72,7 @@ def test_a_rewritten_file_with_the_same_points_gives_only_the_new_ones() -> None
     assert series.attempt == 1
 
 
-def test_a_file_written_anew_with_other_points_is_a_restart() -> None:
+def test_a_rewritten_file_with_other_points_is_a_restart() -> None:
     for rows in ([(0, 0.9)], [(0, 0.9), (1, 0.7)]):
         series = Series()
         for step, value in rows:
@@ -82,7 +82,7 @@ def test_a_file_written_anew_with_other_points_is_a_restart() -> None:
         assert series.attempt == 2
 
 
-def test_a_file_written_anew_that_goes_on_is_no_restart() -> None:
+def test_a_rewritten_file_that_continues_is_no_restart() -> None:
     series = Series()
     series.take(Point("loss", 0.9, 5))
     series.file_restarted()
@@ -97,7 +97,7 @@ def test_a_nan_at_the_beginning_is_known_again() -> None:
     assert _kinds(series, [1, 2, 3], value=math.nan) == [DOUBLE, DOUBLE, NEW]
 
 
-def test_names_without_end_do_not_fill_the_memory() -> None:
+def test_endless_names_do_not_fill_the_memory() -> None:
     series = Series()
     taken = [series.take(Point(f"m{i}", 0.5, 1)) for i in range(MOST_METRICS + 5)]
     assert [t.is_new for t in taken[-6:]] == [True] + [False] * 5

@@ -36,9 +36,7 @@ def renew(token: Path, text: str) -> None:
     fresh.replace(token)
 
 
-async def test_a_renewed_token_is_taken_when_it_is_looked_for(
-    tmp_path: Path, clock: HandClock
-) -> None:
+async def test_a_renewed_token_is_used_at_the_next_check(tmp_path: Path, clock: HandClock) -> None:
     trust = Trust.create(tmp_path)
     credentials = Credentials(trust.authority, trust.token, clock)
     renew(trust.token, "renewed\n")
@@ -49,7 +47,7 @@ async def test_a_renewed_token_is_taken_when_it_is_looked_for(
     assert credentials.token == "renewed"
 
 
-async def test_a_refusal_has_them_looked_at_at_once(tmp_path: Path, clock: HandClock) -> None:
+async def test_a_refusal_causes_a_check_at_once(tmp_path: Path, clock: HandClock) -> None:
     trust = Trust.create(tmp_path)
     credentials = Credentials(trust.authority, trust.token, clock)
     renew(trust.token, "renewed")
@@ -82,7 +80,9 @@ async def test_a_new_authority_is_trusted(tmp_path: Path, clock: HandClock) -> N
     assert credentials.context is not before
 
 
-async def test_what_cannot_be_read_later_stays_as_it_was(tmp_path: Path, clock: HandClock) -> None:
+async def test_a_file_that_becomes_unreadable_keeps_its_last_value(
+    tmp_path: Path, clock: HandClock
+) -> None:
     trust = Trust.create(tmp_path)
     credentials = Credentials(trust.authority, trust.token, clock)
     before = credentials.token
@@ -96,7 +96,7 @@ async def test_what_cannot_be_read_later_stays_as_it_was(tmp_path: Path, clock: 
     assert credentials.token == before
 
 
-async def test_a_ca_that_is_still_to_come_is_waited_for_and_then_looked_for_at_once(
+async def test_the_agent_waits_for_a_missing_ca_and_then_reads_it_at_once(
     tmp_path: Path, clock: HandClock
 ) -> None:
     trust = Trust.create(tmp_path)
@@ -111,7 +111,7 @@ async def test_a_ca_that_is_still_to_come_is_waited_for_and_then_looked_for_at_o
     assert isinstance(credentials.context, ssl.SSLContext)
 
 
-def test_a_ca_whose_directory_is_not_mounted_is_a_mistake(tmp_path: Path, clock: HandClock) -> None:
+def test_a_ca_whose_directory_is_not_mounted_is_an_error(tmp_path: Path, clock: HandClock) -> None:
     trust = Trust.create(tmp_path)
     with pytest.raises(SettingsError, match="nowhere"):
         Credentials(tmp_path / "nowhere" / "ca.crt", trust.token, clock)

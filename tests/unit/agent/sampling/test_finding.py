@@ -1,4 +1,4 @@
-"""What is chosen on which machine."""
+"""The source that is chosen on each machine."""
 
 from pathlib import Path
 
@@ -36,7 +36,9 @@ def test_the_available_source_is_chosen_and_described(
 
 
 @pytest.mark.parametrize(("make", "source", "words"), MACHINES.values(), ids=MACHINES)
-def test_what_is_asked_for_alone_is_read(tmp_path: Path, make, source: Source, words: str) -> None:
+def test_only_the_configured_source_is_read(
+    tmp_path: Path, make, source: Source, words: str
+) -> None:
     root = make(tmp_path)
     assert ", then" not in find(source, cgroup_root=root).description
 
@@ -48,12 +50,12 @@ def test_a_hybrid_machine_is_read_as_version_1(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("source", [Source.CGROUP1, Source.CGROUP2])
-def test_what_is_asked_for_and_missing_is_an_error(tmp_path: Path, source: Source) -> None:
+def test_a_configured_source_that_is_missing_is_an_error(tmp_path: Path, source: Source) -> None:
     with pytest.raises(InputError, match=f"{source}.*{tmp_path}"):
         find(source, cgroup_root=tmp_path)
 
 
-def test_nothing_can_be_asked_for(tmp_path: Path) -> None:
+def test_no_source_can_be_configured(tmp_path: Path) -> None:
     samplers = find(Source.NONE, cgroup_root=tmp_path)
     assert samplers.description == "pods: nothing; GPUs: none"
     assert samplers.pods.sample([Uid(UID)], 0.0) == {}

@@ -76,7 +76,7 @@ def test_the_node_and_its_pods_share_one_reading(monkeypatch: pytest.MonkeyPatch
     assert module.calls.count("utilization") == 2
 
 
-def test_the_library_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_library_is_shut_down(monkeypatch: pytest.MonkeyPatch) -> None:
     module = install(monkeypatch, Device())
     reader = open_gpu()
     assert reader is not None

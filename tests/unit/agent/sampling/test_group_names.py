@@ -41,5 +41,5 @@ def test_the_name_below_a_known_parent_is_the_one_that_the_driver_gives(shape: s
 
 
 @pytest.mark.parametrize("uid", ["", "..", "../../etc", "a/b", "-a", "a\0b", "a" * 64])
-def test_what_is_no_uid_never_becomes_a_path(uid: str) -> None:
+def test_an_invalid_uid_never_becomes_a_path(uid: str) -> None:
     assert not is_usable(uid)

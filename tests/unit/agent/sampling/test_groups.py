@@ -1,4 +1,4 @@
-"""Finding pods' directories, and how little is looked at for it."""
+"""Finding pods' directories with few directory reads."""
 
 from pathlib import Path
 
@@ -110,7 +110,7 @@ def test_a_link_is_not_followed(root: Path, tmp_path: Path) -> None:
     assert GroupFinder(root).locate([Uid(UID)], 0.0) == {}
 
 
-def test_a_pod_that_is_asked_for_no_more_is_forgotten(root: Path) -> None:
+def test_a_pod_that_is_no_longer_sampled_is_dropped(root: Path) -> None:
     add(root, UID)
     finder = GroupFinder(root)
     finder.locate([Uid(UID)], 0.0)

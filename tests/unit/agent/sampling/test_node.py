@@ -34,7 +34,7 @@ def set_times(procfs: Path, *, user: int, idle: int, iowait: int = 0, steal: int
     (procfs / "stat").write_text(text)
 
 
-def test_the_hosts_proc_is_read_where_it_is(procfs: Path) -> None:
+def test_the_hosts_proc_is_read_at_its_mount(procfs: Path) -> None:
     sampler = NodeSampler(procfs=procfs)
     first, _ = sampler.sample(10.0)
     ticks = os.sysconf("SC_CLK_TCK")
@@ -68,6 +68,6 @@ BUDGETS: dict[str, tuple[list[Use], Use]] = {
 
 
 @pytest.mark.parametrize(("pods", "wanted"), BUDGETS.values(), ids=BUDGETS)
-def test_a_node_with_a_budget_is_what_its_pods_are(pods: list[Use], wanted: Use) -> None:
+def test_a_node_with_a_budget_is_the_sum_of_its_pods(pods: list[Use], wanted: Use) -> None:
     use, cores = NodeSampler(cores_override=0.25).sample(0.0, pods)
     assert (use, cores) == (wanted, 0.25)

@@ -88,7 +88,7 @@ def test_cpu_and_memory_of_a_pods_processes() -> None:
     assert 2**20 < (readings[Uid(UID)].memory_bytes or 0) < 2**28
 
 
-def test_a_child_that_cleaned_its_environment_belongs_to_its_session() -> None:
+def test_a_child_without_an_environment_belongs_to_its_session() -> None:
     tree = ProcessTree()
     with container(FORKING, {"SHUNTYARD_POD_UID": UID}) as process:
         first_line(process)  # of the child
@@ -114,7 +114,7 @@ def test_others_in_the_session_of_a_leader_without_a_pod_are_not_the_pods() -> N
         assert tree.pids(Uid(UID)) == (process.pid,)
 
 
-def test_a_process_is_asked_again_while_it_is_young() -> None:
+def test_a_young_process_is_read_again() -> None:
     """The entry program of a process node has no environment until it becomes the command."""
     tree = ProcessTree()
     with container(EXECUTING, {}) as process:
@@ -127,7 +127,7 @@ def test_a_process_is_asked_again_while_it_is_young() -> None:
         assert set(tree.read({Uid(UID)}, YOUNG_SECONDS)) == {UID}
 
 
-def test_an_old_process_without_a_pod_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_process_without_a_pod_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     tree = ProcessTree()
     old = set(psutil.pids())  # before the tree looks: one that begins in between is young
     tree.read({Uid(UID)}, 0.0)
@@ -143,7 +143,7 @@ def test_an_old_process_without_a_pod_is_not_asked_again(monkeypatch: pytest.Mon
     assert old.isdisjoint(asked)
 
 
-def test_without_pods_no_process_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pods_no_process_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(psutil, "pids")
     assert ProcessTree().read(frozenset(), 0.0) == {}
 

@@ -87,7 +87,7 @@ def test_tenth_restart_comes_after_the_ninth(folder: Path) -> None:
     assert read == ["9", "10"]
 
 
-def test_who_begins_at_the_end_gets_only_what_is_appended(folder: Path) -> None:
+def test_a_follower_that_begins_at_the_end_gets_only_appended_lines(folder: Path) -> None:
     _log(folder / "0.log", "old")
     follower = PodLogFollower(folder, from_start=False)
     assert follower.poll(0.0).lines == ()
@@ -97,7 +97,7 @@ def test_who_begins_at_the_end_gets_only_what_is_appended(folder: Path) -> None:
     assert read == ["new", "newer"]
 
 
-def test_a_huge_log_is_entered_near_its_end(folder: Path) -> None:
+def test_a_huge_log_is_read_from_near_its_end(folder: Path) -> None:
     _log(folder / "0.log", *(f"line {i}" for i in range(1000)))
     limits = Limits(from_start_bytes=500, head_bytes=100)
     follower = PodLogFollower(folder, limits=limits)

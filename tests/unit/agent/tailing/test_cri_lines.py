@@ -73,7 +73,7 @@ def test_what_is_no_line_of_a_runtime_is_counted() -> None:
     assert cutter.cut(b"\n", 10).dropped_bytes == 31
 
 
-def test_parts_go_on_in_the_next_file_but_not_in_the_next_life() -> None:
+def test_parts_continue_in_the_next_file_but_not_after_a_restart() -> None:
     cutter = CriCutter(1000)
     cutter.cut(T + b" stdout P one, \ntorn", 10)
     assert cutter.rotate().dropped_bytes == 4
@@ -83,7 +83,7 @@ def test_parts_go_on_in_the_next_file_but_not_in_the_next_life() -> None:
     assert cutter.cut(T + b" stdout F four\n", 10).lines == ("four",)
 
 
-def test_who_enters_in_the_middle_passes_over_lines_that_may_have_begun_before() -> None:
+def test_a_reader_that_starts_in_the_middle_skips_lines_that_may_have_begun_before() -> None:
     cutter = CriCutter(1000)
     cutter.enter()
     data = b"of a line\n" + T + b" stdout F the end of parts\n" + T + b" stdout F whole\n"

@@ -1,4 +1,4 @@
-"""Bytes become complete lines; what is not complete waits, and never without bound."""
+"""Bytes become complete lines; incomplete ones wait, within a limit."""
 
 import pytest
 
@@ -52,7 +52,7 @@ def test_lines_beyond_the_limit_are_left_where_they_are() -> None:
     assert cutter.cut(b"c\nd", 2).lines == ("c",)
 
 
-def test_who_enters_inside_a_line_passes_over_the_rest_of_it() -> None:
+def test_a_reader_that_starts_inside_a_line_skips_the_rest_of_it() -> None:
     cutter = LineCutter(100)
     cutter.enter()
     assert cutter.cut(b"of a line", 10).lines == ()
@@ -61,7 +61,7 @@ def test_who_enters_inside_a_line_passes_over_the_rest_of_it() -> None:
     assert (cut.dropped_lines, cut.dropped_bytes) == (1, 28)
 
 
-def test_what_waits_when_the_file_goes_is_counted() -> None:
+def test_an_incomplete_line_of_a_deleted_file_is_counted() -> None:
     cutter = LineCutter(100)
     cutter.cut(b"half a line", 10)
     dropped = cutter.rotate()

@@ -1,4 +1,4 @@
-"""Few files are open at a time, and those that are read are."""
+"""Few files are open at a time, and files that are read stay open."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from agent.tailing.chunk import OpenFiles
 from agent.tailing.follower import FileFollower
 
 
-def test_who_was_used_longest_ago_closes_first() -> None:
+def test_the_least_recently_used_file_closes_first() -> None:
     closed: list[str] = []
     files = OpenFiles(2)
     for name in ("a", "b", "a", "c", "d"):

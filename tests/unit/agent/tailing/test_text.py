@@ -1,4 +1,4 @@
-"""What remains of a line when the control codes of terminals are gone."""
+"""A line without the control codes of terminals."""
 
 import pytest
 
@@ -23,5 +23,5 @@ CASES = {
 
 
 @pytest.mark.parametrize(("line", "want"), CASES.values(), ids=CASES)
-def test_what_one_would_see_remains(line: bytes, want: str) -> None:
+def test_visible_characters_remain(line: bytes, want: str) -> None:
     assert clean(line) == want

@@ -1,4 +1,4 @@
-"""What an annotation names becomes files of the volume, and nothing else."""
+"""The files of the volume that an annotation names, and no others."""
 
 from pathlib import Path
 
@@ -62,7 +62,9 @@ OUTSIDE = {
 
 
 @pytest.mark.parametrize("relative", OUTSIDE.values(), ids=OUTSIDE)
-def test_what_leads_out_is_refused_with_the_annotation_s_name(volume: Path, relative: str) -> None:
+def test_a_path_that_leads_out_is_refused_with_the_name_of_the_annotation(
+    volume: Path, relative: str
+) -> None:
     with pytest.raises(InputError, match=r"annotation shuntyard.io/metrics, path"):
         resolve(volume, relative)
 
@@ -88,7 +90,7 @@ def test_a_link_among_files_is_passed_over(volume: Path) -> None:
     assert len(resolve(volume, "ns/job/metrics/w-*")) == 2
 
 
-def test_what_is_not_a_file_is_refused(volume: Path) -> None:
+def test_anything_but_a_file_is_refused(volume: Path) -> None:
     with pytest.raises(InputError, match=r"job/metrics is a directory"):
         resolve(volume, "ns/job/metrics")
 

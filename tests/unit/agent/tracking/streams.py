@@ -33,7 +33,7 @@ class GivenStream:
         self.closed = True
 
 
-class SaidSource(Source):
+class GivenSource(Source):
     """A source over a ``GivenStream``."""
 
     def __init__(

@@ -1,14 +1,14 @@
-"""Which metric of which file speaks for a pod."""
+"""The metric and file that count for a pod."""
 
 from agent.tracking.choice import Choice, choose, why_no_choice
-from tests.unit.agent.tracking.streams import NOW, SaidSource, loss
+from tests.unit.agent.tracking.streams import NOW, GivenSource, loss
 
 
 def file(
     name: str, first: float, last: float, *, metric: str = "loss", count: int = 3
-) -> SaidSource:
+) -> GivenSource:
     """A file with values of a metric between two times."""
-    source = SaidSource(name)
+    source = GivenSource(name)
     gap = (last - first) / max(1, count - 1)
     points = (loss(n, 1.0, NOW + first + n * gap, metric) for n in range(count))
     source.say(*points, backlog=True)
@@ -22,11 +22,11 @@ def speaks(found: Choice | None) -> tuple[str, str, int]:
 
 def test_nothing_is_chosen_before_there_is_a_value() -> None:
     assert choose([], None) is None
-    assert choose([SaidSource()], None) is None
+    assert choose([GivenSource()], None) is None
     assert choose([file("a", -10, 0)], "other") is None
 
 
-def test_of_ranks_that_run_at_the_same_time_the_first_speaks() -> None:
+def test_the_first_of_simultaneous_ranks_counts() -> None:
     ranks = [file("rank-0", -100, -1), file("rank-1", -101, -2), file("rank-2", -99, 0)]
     assert speaks(choose(ranks, None)) == ("rank-1", "loss", 1)
 
@@ -36,14 +36,14 @@ def test_a_file_that_began_when_the_others_had_ended_is_a_new_attempt() -> None:
     assert speaks(choose(files, None)) == ("version_10", "loss", 3)
 
 
-def test_a_new_file_speaks_when_it_has_two_values() -> None:
+def test_a_new_file_counts_once_it_has_two_values() -> None:
     old, new = file("old", -100, -60), file("new", -20, -20, count=1)
     assert speaks(choose([old, new], None)) == ("old", "loss", 1)
     new.say(loss(5, 1.0, NOW))
     assert speaks(choose([old, new], None)) == ("new", "loss", 2)
 
 
-def test_the_preferred_metric_speaks_whatever_file_has_it() -> None:
+def test_the_preferred_metric_counts_in_any_file() -> None:
     train, validation = file("train", -100, 0), file("eval", -90, 0, metric="val_loss")
     assert speaks(choose([train, validation], None)) == ("eval", "val_loss", 1)
 
@@ -53,12 +53,12 @@ def test_a_single_value_of_validation_does_not_take_the_place_of_many_of_trainin
     assert speaks(choose([train, validation], None)) == ("train", "loss", 1)
 
 
-def test_the_first_value_speaks_where_there_is_no_other() -> None:
+def test_the_first_value_counts_without_another() -> None:
     assert speaks(choose([file("a", 0, 0, count=1)], None)) == ("a", "loss", 1)
 
 
 def test_the_known_names_are_listed() -> None:
-    source = SaidSource()
+    source = GivenSource()
     assert why_no_choice([source], None) == ""
     source.say(loss(1, 1.0, name="lr"), loss(1, 1.0, name="accuracy"))
     assert why_no_choice([source], None).endswith("name one with metric=…: accuracy, lr")

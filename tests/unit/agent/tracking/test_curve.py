@@ -59,7 +59,7 @@ def test_the_largest_numbers_there_are_stay_finite() -> None:
     assert all(math.isfinite(value) for value in made.values())
 
 
-def test_what_is_done_again_is_forgotten() -> None:
+def test_repeated_steps_replace_earlier_values() -> None:
     made = curve(*(1.0 / n for n in range(1, 11)))
     made.cut(5.0)
     assert [point.step for point in made.points()] == [1.0, 2.0, 3.0, 4.0]

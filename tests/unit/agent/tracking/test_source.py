@@ -9,20 +9,20 @@ from agent.tracking.source import MOST_NAMES
 from shared.convergence.parameters import RECOMMENDED
 from shared.places import MetricsPlace
 from shared.progress import Category, Goal
-from tests.unit.agent.tracking.streams import NOW, SaidSource, loss
+from tests.unit.agent.tracking.streams import NOW, GivenSource, loss
 
 NAN = float("nan")
 
 
 def test_the_first_metric_gives_the_step_between_values_of_the_followed_one() -> None:
-    source = SaidSource(place=MetricsPlace(metric="eval_loss"))
+    source = GivenSource(place=MetricsPlace(metric="eval_loss"))
     source.say(loss(1, 2.0), loss(1, 0.1, name="lr"), loss(1, 2.5, name="eval_loss"))
     source.say(loss(9, 1.0), loss(10, 0.1, name="lr"))
     assert source.step == 9
 
 
 def test_the_total_is_known_if_the_source_has_it() -> None:
-    source = SaidSource()
+    source = GivenSource()
     source.say(loss(1, 2.0))
     assert source.total_steps is None
     source.say(Point("loss", 1.0, 2.0, 50))
@@ -34,14 +34,14 @@ BAD_STEPS = {"below 0": -1.0, "too large": 1e30, "not there": None}
 
 @pytest.mark.parametrize("step", BAD_STEPS.values(), ids=BAD_STEPS)
 def test_a_step_that_is_none_leaves_the_one_before(step: float | None) -> None:
-    source = SaidSource()
+    source = GivenSource()
     source.say(loss(5, 2.0))
     source.say(loss(step, 1.0))
     assert source.step == 5
 
 
 def test_validation_is_followed_once_it_has_two_values() -> None:
-    source = SaidSource()
+    source = GivenSource()
     source.say(loss(1, 2.0), loss(2, 1.9))
     source.say(loss(2, 2.5, name="eval_loss"))
     assert list(source.tracks) == ["loss", "eval_loss"]
@@ -53,7 +53,7 @@ def test_validation_is_followed_once_it_has_two_values() -> None:
 
 
 def test_only_the_metric_that_the_user_named_is_followed() -> None:
-    source = SaidSource(place=MetricsPlace(metric="reward", goal=Goal.MAX))
+    source = GivenSource(place=MetricsPlace(metric="reward", goal=Goal.MAX))
     source.say(loss(1, 2.0), loss(1, 5.0, name="reward"))
     assert list(source.tracks) == ["reward"]
     assert source.tracks["reward"].goal is Goal.MAX
@@ -61,13 +61,13 @@ def test_only_the_metric_that_the_user_named_is_followed() -> None:
 
 
 def test_a_metric_that_should_rise_is_known_by_its_name() -> None:
-    source = SaidSource(place=MetricsPlace(metric="val_accuracy"))
+    source = GivenSource(place=MetricsPlace(metric="val_accuracy"))
     source.say(loss(1, 0.5, name="val_accuracy"))
     assert source.tracks["val_accuracy"].goal is Goal.MAX
 
 
 def test_names_without_end_do_not_fill_the_memory_nor_hide_the_metric() -> None:
-    source = SaidSource(place=MetricsPlace(metric="mine"))
+    source = GivenSource(place=MetricsPlace(metric="mine"))
     source.say(*(loss(n, 1.0, name=f"made-up-{n}") for n in range(300)))
     source.say(loss(400, 1.0, name="mine"))
     assert len(source.names) == MOST_NAMES
@@ -75,14 +75,14 @@ def test_names_without_end_do_not_fill_the_memory_nor_hide_the_metric() -> None:
 
 
 def test_a_nan_is_one_event_until_there_is_a_number_again() -> None:
-    source = SaidSource()
+    source = GivenSource()
     happened = source.say(loss(1, 2.0), loss(2, NAN), loss(3, NAN), loss(4, 1.0), loss(5, NAN))
     assert [one.kind for one in happened] == ["nan", "nan"]
     assert happened[0].detail == "loss is nan at step 2"
 
 
 def test_a_step_that_goes_back_is_a_restart() -> None:
-    source = SaidSource()
+    source = GivenSource()
     source.say(loss(1, 2.0), loss(2, 1.0), loss(100, 0.5))
     happened = source.say(loss(50, 0.7))
     assert [(one.kind, one.detail) for one in happened] == [("restart", "step 50 after 100")]
@@ -91,7 +91,7 @@ def test_a_step_that_goes_back_is_a_restart() -> None:
 
 
 def test_a_truncated_file_is_an_event_with_its_name() -> None:
-    source = SaidSource("team/job/x.jsonl")
+    source = GivenSource("team/job/x.jsonl")
     source.say(loss(1, 2.0), loss(2, 1.0))
     happened = source.say(loss(1, 3.0), truncated=True)
     assert [one.kind for one in happened] == ["truncated", "restart"]
@@ -99,7 +99,7 @@ def test_a_truncated_file_is_an_event_with_its_name() -> None:
 
 
 def test_a_file_that_was_written_anew_with_what_it_held_is_no_restart() -> None:
-    source = SaidSource()
+    source = GivenSource()
     points = [loss(n, 1.0 / n) for n in range(1, 6)]
     source.say(*points)
     happened = source.say(*points, loss(6, 0.1), truncated=True)
@@ -108,7 +108,7 @@ def test_a_file_that_was_written_anew_with_what_it_held_is_no_restart() -> None:
 
 
 def test_what_lay_there_before_makes_no_events() -> None:
-    source = SaidSource()
+    source = GivenSource()
     happened = source.say(loss(5, 1.0), loss(1, NAN), backlog=True)
     assert (happened, source.attempt, source.tracks["loss"].diverged) == ([], 2, True)
 
@@ -128,26 +128,26 @@ MOMENTS: dict[str, tuple[float | None, bool, float]] = {
 def test_a_value_has_the_time_that_can_be_believed(
     reported_at: float | None, backlog: bool, at: float
 ) -> None:
-    source = SaidSource(written_at=NOW - 100)
+    source = GivenSource(written_at=NOW - 100)
     source.say(loss(1, 2.0, reported_at), backlog=backlog)
     assert (source.first_at, source.last_at) == (at, at)
 
 
 def test_times_do_not_go_back() -> None:
-    source = SaidSource()
+    source = GivenSource()
     source.say(loss(1, 2.0, NOW - 5), loss(2, 1.0, NOW - 50))
     assert source.last_at == NOW - 5
 
 
 def test_a_clock_that_was_set_back_is_believed() -> None:
-    source = SaidSource()
+    source = GivenSource()
     source.say(loss(1, 2.0))
     source.say(loss(2, 1.0), now=NOW - 3600)
     assert source.last_at == NOW - 3600
 
 
 def test_the_past_of_a_run_gives_its_category() -> None:
-    source = SaidSource(params=replace(RECOMMENDED, interval_seconds=10.0))
+    source = GivenSource(params=replace(RECOMMENDED, interval_seconds=10.0))
     past = [loss(n, 1.0 + 0.95**n, NOW - 300 + n) for n in range(300)]
     source.say(*past, backlog=True)
     assert source.tracks["loss"].category is Category.CONVERGED

@@ -1,4 +1,4 @@
-"""Where a pod's values come from, as files come and go."""
+"""The sources of a pod's values, as files come and go."""
 
 import json
 import os
@@ -101,7 +101,7 @@ def test_the_container_can_be_named(tmp_path: Path) -> None:
     assert pod.find() == {"log of container second": 4}
 
 
-def test_a_file_that_the_annotation_names_is_waited_for(tmp_path: Path) -> None:
+def test_a_file_named_by_the_annotation_may_come_later(tmp_path: Path) -> None:
     pod = Pod(tmp_path, "path=runs/$(POD_NAME).jsonl")
     pod.print("main", *LOSSES)
     assert pod.find() == {}
@@ -122,7 +122,7 @@ def test_of_too_many_files_those_written_last_are_read(tmp_path: Path) -> None:
     assert set(pod.find().values()) == {100, 11, 12}
 
 
-def test_what_was_read_stays_known_until_something_else_is_there(tmp_path: Path) -> None:
+def test_values_stay_until_another_file_replaces_them(tmp_path: Path) -> None:
     pod = Pod(tmp_path)
     pod.print("main", *LOSSES)
     file = pod.write("metrics/train-1-a.jsonl", 1)
@@ -133,7 +133,7 @@ def test_what_was_read_stays_known_until_something_else_is_there(tmp_path: Path)
     assert pod.find() == {"team/train/metrics/train-1-b.jsonl": 9}
 
 
-def test_what_a_file_held_when_it_was_first_looked_for_is_of_the_past(tmp_path: Path) -> None:
+def test_content_of_a_file_at_its_discovery_is_backlog(tmp_path: Path) -> None:
     early, late = Pod(tmp_path / "a"), Pod(tmp_path / "b")
     early.write("metrics/train-1.jsonl", 5, 1, at=NOW - 60)
     early.find()
@@ -163,7 +163,7 @@ PROBLEMS = {
 
 
 @pytest.mark.parametrize(("annotation", "text"), PROBLEMS.values(), ids=PROBLEMS)
-def test_what_cannot_be_read_is_a_problem(tmp_path: Path, annotation: str, text: str) -> None:
+def test_an_unreadable_file_is_a_problem(tmp_path: Path, annotation: str, text: str) -> None:
     pod = Pod(tmp_path, annotation)
     pod.print("main", *LOSSES)
     assert pod.find() == {}
@@ -181,7 +181,7 @@ def test_a_link_in_the_place_of_the_metrics_is_refused(tmp_path: Path) -> None:
     assert "links are not followed" in pod.sources.problem
 
 
-def test_closing_lets_go_of_everything(tmp_path: Path) -> None:
+def test_closing_closes_all_files(tmp_path: Path) -> None:
     pod = Pod(tmp_path)
     pod.write("metrics/train-1.jsonl", 1)
     pod.find()

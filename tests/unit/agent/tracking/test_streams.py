@@ -1,4 +1,4 @@
-"""A follower and a parser together: nothing is lost between them, and nothing kept that is void."""
+"""A follower and a parser together: no line is lost between them, and no invalid one kept."""
 
 import os
 from collections.abc import Sequence
@@ -126,7 +126,7 @@ class Used(Allowance):
     is_used = is_over
 
 
-def test_lines_for_which_there_is_no_time_are_skipped_and_counted(tmp_path: Path) -> None:
+def test_lines_beyond_the_time_limit_are_skipped_and_counted(tmp_path: Path) -> None:
     """(defect A4)"""
     file = tmp_path / "log"
     file.write_text("".join(f'{{"step": {n}, "loss": 1.0}}\n' for n in range(1, 101)))
@@ -136,7 +136,7 @@ def test_lines_for_which_there_is_no_time_are_skipped_and_counted(tmp_path: Path
     assert allowance.problem.startswith("log too fast: 84 lines skipped")
 
 
-def test_records_for_which_there_is_no_time_are_passed_over_and_counted(tmp_path: Path) -> None:
+def test_records_beyond_the_time_limit_are_skipped_and_counted(tmp_path: Path) -> None:
     """(defect A4)"""
     file = tmp_path / "fours"
     stream, allowance = RecordStream(FileFollower(file, binary=True), Fours()), Used(1)
@@ -147,7 +147,7 @@ def test_records_for_which_there_is_no_time_are_passed_over_and_counted(tmp_path
     assert values(stream) == [2.0]
 
 
-def test_a_document_is_gone_through_in_several_polls(tmp_path: Path) -> None:
+def test_a_document_is_parsed_in_several_polls(tmp_path: Path) -> None:
     """(defect A4)"""
     file = tmp_path / "trainer_state.json"
     note = "x" * 150_000

@@ -23,7 +23,7 @@ def falling(seconds: int, every: float = 1.0) -> Values:
 
 
 def live(values: Values, poll_seconds: float = 1.0) -> Track:
-    """Read each value soon after it was made, with a look now and then."""
+    """Read each value soon after it was made, with a poll now and then."""
     track, waiting = Track(Goal.MIN, PARAMS), list(values)
     now = START
     while now < values[-1][0] + INTERVAL_SECONDS:
@@ -51,7 +51,7 @@ def late(values: Values, delay_seconds: float) -> Track:
 
 
 def again(values: Values) -> Track:
-    """Read everything at once, as an agent does that starts anew."""
+    """Read everything at once, as a restarted agent does."""
     return late(values, 1e6)
 
 
@@ -65,7 +65,7 @@ def test_a_run_that_flattens_is_progressing_then_watching_then_converged() -> No
 
 
 @pytest.mark.parametrize("seconds", [15, 45, 75, 95, 115, 155])
-def test_values_read_again_give_the_standing_that_they_gave_live(seconds: int) -> None:
+def test_values_read_again_give_the_category_that_they_gave_live(seconds: int) -> None:
     assert again(falling(seconds)).state == live(falling(seconds)).state
 
 
@@ -85,7 +85,7 @@ def test_a_silent_trainer_keeps_its_category() -> None:
     assert track.state == before
 
 
-def test_silence_counts_where_the_printed_algorithm_is_asked_for() -> None:
+def test_silence_counts_with_the_printed_algorithm() -> None:
     track = Track(Goal.MIN, replace(PRINTED, interval_seconds=10.0))
     for at, value in falling(31):
         track.take(value, None, at)

@@ -1,4 +1,4 @@
-"""All pods of the node: what is read when, and what becomes of commands."""
+"""All pods of the node: the order of readings, and the outcome of commands."""
 
 import json
 from pathlib import Path
@@ -111,13 +111,13 @@ def short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("short_turns")
-def test_what_a_limit_left_is_read_in_the_next_turn(tmp_path: Path) -> None:
+def test_lines_beyond_a_limit_are_read_in_the_next_turn(tmp_path: Path) -> None:
     yard = Yard(tmp_path, limits=Limits(lines_per_poll=2))
     yard.train("a", *range(1, 6))
     assert [step(yard.turn(place("a"))) for _ in range(3)] == [2, 4, 5]
 
 
-def test_a_turn_that_would_take_long_goes_on_in_the_next(tmp_path: Path) -> None:
+def test_a_long_turn_continues_in_the_next(tmp_path: Path) -> None:
     yard = Yard(tmp_path, cpu_seconds=0.0)
     pods = [place(f"p{n}", checkpoint="") for n in range(3)]
     for pod in pods:
@@ -136,7 +136,7 @@ def test_a_turn_that_would_take_long_goes_on_in_the_next(tmp_path: Path) -> None
     ]
 
 
-def test_what_a_limit_left_is_read_in_the_same_turn_while_there_is_time(tmp_path: Path) -> None:
+def test_lines_beyond_a_limit_are_read_in_the_same_turn_while_there_is_time(tmp_path: Path) -> None:
     yard = Yard(tmp_path, limits=Limits(lines_per_poll=2))
     yard.train("a", *range(1, 6))
     assert step(yard.turn(place("a"))) == 5
@@ -155,7 +155,7 @@ def test_pods_that_have_much_to_read_take_turns(tmp_path: Path) -> None:
     assert steps == [(2, None), (2, 2), (4, 2), (4, 4), (6, 4), (6, 6)]
 
 
-def test_a_pod_that_goes_is_forgotten_and_one_that_changes_begins_anew(yard: Yard) -> None:
+def test_a_deleted_pod_is_dropped_and_a_changed_one_restarts(yard: Yard) -> None:
     yard.train("a", 1)
     assert step(yard.turn(place("a"))) == 1
     assert yard.turn().reports == {}
@@ -170,7 +170,7 @@ def test_an_unchanged_report_stays_the_same_object(yard: Yard) -> None:
     assert yard.turn(place("a")).reports[A] is first
 
 
-def test_a_pod_without_anything_has_a_report_without_anything(yard: Yard) -> None:
+def test_a_pod_without_files_has_an_empty_report(yard: Yard) -> None:
     report = yard.turn(place("a")).reports[A]
     assert (report.progress, report.checkpoint, report.problem) == (None, None, "")
 
@@ -186,7 +186,7 @@ def test_a_command_is_carried_out_and_seen_in_the_same_turn(yard: Yard) -> None:
     assert yard.turn(pod, commands=(ASK, cancel)).outcomes == (Outcome.REPEATED, Outcome.WRITTEN)
 
 
-def test_a_directory_is_looked_at_more_often_while_a_checkpoint_is_asked_for(yard: Yard) -> None:
+def test_a_directory_is_read_more_often_during_a_checkpoint_request(yard: Yard) -> None:
     pod, inner = place("a", checkpoint=""), yard.open("a")
     yard.turn(pod, commands=(ASK,))
     (inner / "ack-m1.json").write_text('{"version": 1, "id": "m1", "ok": true, "step": 5}')
@@ -212,7 +212,7 @@ def test_a_command_that_cannot_be_carried_out_is_refused_and_logged_once(
     assert len(caplog.records) == 1
 
 
-def test_the_log_remembers_only_so_many_commands(yard: Yard) -> None:
+def test_a_limited_number_of_logged_commands_is_kept(yard: Yard) -> None:
     for number in range(600):
         yard.turn(commands=(ASK.model_copy(update={"id": f"m{number}"}),))
     assert len(yard.tracker._logged) < 300

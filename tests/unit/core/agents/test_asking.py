@@ -1,4 +1,4 @@
-"""What agents are told: requests while they stand, cancellations until they are heard."""
+"""Commands for agents: requests while they are open, cancellations until they are confirmed."""
 
 import pytest
 from msgspec.structs import replace
@@ -16,7 +16,7 @@ ASK = Ask("r", POD.uid, 100.0, 200.0, "because")
 CANCEL = Cancel("r", POD.uid)
 
 
-def told(phase, pod=POD, *, node="a", seen=None, **fields):
+def commands_for(phase, pod=POD, *, node="a", seen=None, **fields):
     given = {"request": "r", "ask_until": 100.0, "hold_until": 200.0, "why": "because", **fields}
     one = make_migration(make_member(POD), phase=phase, **given)
     store = store_of([make_node("a"), make_node("b")], [pod] if pod else [], one)
@@ -40,25 +40,27 @@ BY_PHASE = {
 
 
 @pytest.mark.parametrize(("phase", "expected"), BY_PHASE.items())
-def test_the_request_stands_from_asking_to_eviction_and_is_taken_back_after(phase, expected):
-    assert told(phase) == expected
+def test_the_request_is_open_from_the_checkpoint_to_the_eviction_and_cancelled_after(
+    phase, expected
+):
+    assert commands_for(phase) == expected
 
 
-def test_other_nodes_are_told_nothing():
-    assert told(P.EVICTING, node="b") == ()
+def test_other_nodes_get_no_command():
+    assert commands_for(P.EVICTING, node="b") == ()
 
 
-def test_a_pod_that_is_gone_or_another_is_told_nothing():
-    assert told(P.ABORTED, pod=None) == ()
-    assert told(P.ABORTED, pod=replace(POD, uid="other")) == ()
-    assert told(P.ABORTED, pod=replace(POD, phase="Succeeded")) == ()
+def test_a_missing_or_replaced_pod_gets_no_command():
+    assert commands_for(P.ABORTED, pod=None) == ()
+    assert commands_for(P.ABORTED, pod=replace(POD, uid="other")) == ()
+    assert commands_for(P.ABORTED, pod=replace(POD, phase="Succeeded")) == ()
 
 
-def test_without_a_request_there_is_nothing_to_take_back():
-    assert told(P.ABORTED, request="") == ()
+def test_without_a_request_there_is_no_cancellation():
+    assert commands_for(P.ABORTED, request="") == ()
 
 
-HEARD = {
+CONFIRMED = {
     "nothing yet": (Checkpoint(), (CANCEL,)),
     "asked": (Checkpoint(request="r", phase=CheckpointPhase.ASKED), (CANCEL,)),
     "holds": (Checkpoint(request="r", phase=CheckpointPhase.ACKED), (CANCEL,)),
@@ -68,12 +70,12 @@ HEARD = {
 }
 
 
-@pytest.mark.parametrize(("seen", "expected"), HEARD.values(), ids=HEARD)
-def test_a_cancellation_is_repeated_until_the_trainer_goes_on(seen, expected):
-    assert told(P.ABORTED, seen=seen) == expected
+@pytest.mark.parametrize(("seen", "expected"), CONFIRMED.values(), ids=CONFIRMED)
+def test_a_cancellation_is_repeated_until_the_trainer_continues(seen, expected):
+    assert commands_for(P.ABORTED, seen=seen) == expected
 
 
-def test_a_new_request_takes_the_place_of_an_old_cancellation():
+def test_a_new_request_replaces_an_old_cancellation():
     old = make_migration(make_member(POD), name="m-1", phase=P.ABORTED, request="r")
     new = make_migration(make_member(POD), name="m-2", phase=P.CHECKPOINT_REQUESTED, request="s")
     store = store_of([make_node("a")], [POD], old, new)

@@ -1,4 +1,4 @@
-"""What agents' reports say about jobs and nodes, for people."""
+"""Agents' reports in the views of jobs and nodes."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def worker(index: int, at: str = "a", **pod):
     return make_pod(f"train-{index}", job="train", role="worker", index=index, node=at, **pod)
 
 
-def said(*pods, reports) -> tuple[Snapshot, Job]:
+def view_inputs(*pods, reports) -> tuple[Snapshot, Job]:
     store = store_of(NODES, pods)
     for report in reports:
         store.report(report)
@@ -43,13 +43,13 @@ AGES = {
 
 
 @pytest.mark.parametrize(("report", "want"), AGES.values(), ids=AGES)
-def test_a_report_is_worth_what_its_age_says(report, want: Reporting) -> None:
+def test_a_report_counts_by_its_age(report, want: Reporting) -> None:
     assert FRESH.reporting(report) is want
     if report is not None:
         assert FRESH.age_seconds(report) >= 0
 
 
-def test_nodes_are_counted_by_what_is_known_of_them() -> None:
+def test_nodes_are_counted_by_the_state_of_their_reports() -> None:
     store = store_of(NODES, make_node("c"))
     store.report(make_report("a", received_at=90.0))
     store.report(make_report("b", received_at=10.0))
@@ -57,7 +57,7 @@ def test_nodes_are_counted_by_what_is_known_of_them() -> None:
     assert counts == {Reporting.FRESH: 1, Reporting.STALE: 1, Reporting.SILENT: 1}
 
 
-def test_a_job_is_as_far_as_its_first_member_with_a_metric() -> None:
+def test_progress_of_a_job_is_that_of_its_first_member_with_a_metric() -> None:
     pods = [worker(2), worker(1), worker(0)]
     silent = make_pod_report(pods[2].uid, None)
     first = make_pod_report(
@@ -72,7 +72,7 @@ def test_a_job_is_as_far_as_its_first_member_with_a_metric() -> None:
         diverged=True,
     )
     reports = [make_report("a", [make_pod_report(pods[0].uid), first, silent], received_at=60.0)]
-    found = report_view.progress(*said(*pods, reports=reports), FRESH)
+    found = report_view.progress(*view_inputs(*pods, reports=reports), FRESH)
     assert found == api.ProgressEntry(
         pod="train-1",
         metric="eval_loss",
@@ -89,22 +89,22 @@ def test_a_job_is_as_far_as_its_first_member_with_a_metric() -> None:
     )
 
 
-def test_members_that_stay_speak_before_those_that_leave() -> None:
+def test_members_that_stay_count_before_members_that_leave() -> None:
     pods = [worker(0, deleting=True), worker(1, "b")]
     reports = [
         make_report("a", [make_pod_report(pods[0].uid, value=1.0)], received_at=100.0),
         make_report("b", [make_pod_report(pods[1].uid, value=2.0)], received_at=100.0),
     ]
-    snapshot, job = said(*pods, reports=reports)
+    snapshot, job = view_inputs(*pods, reports=reports)
     assert report_view.progress(snapshot, job, FRESH).pod == "train-1"
-    snapshot, job = said(*pods, reports=reports[:1])
+    snapshot, job = view_inputs(*pods, reports=reports[:1])
     assert report_view.progress(snapshot, job, FRESH).pod == "train-0"
 
 
-def test_an_agent_speaks_only_for_pods_of_its_node() -> None:
+def test_an_agent_counts_only_for_pods_of_its_node() -> None:
     pods = [worker(0, "b")]
     stranger = make_report("a", [make_pod_report(pods[0].uid)], received_at=100.0)
-    snapshot, job = said(*pods, reports=[stranger])
+    snapshot, job = view_inputs(*pods, reports=[stranger])
     assert report_view.of_pod(snapshot, pods[0]) is None
     assert report_view.progress(snapshot, job, FRESH) is None
     agent = report_view.agent(snapshot, NodeName("a"), FRESH)
@@ -112,15 +112,18 @@ def test_an_agent_speaks_only_for_pods_of_its_node() -> None:
     assert agent.progressing == 0
 
 
-def test_why_no_metric_can_be_read_is_told_with_the_pod() -> None:
+def test_a_problem_with_the_metric_names_the_pod() -> None:
     pods = [worker(0), worker(1)]
     broken = make_pod_report(pods[1].uid, None, problem="no such file")
     reports = [make_report("a", [make_pod_report(pods[0].uid, None), broken])]
-    assert report_view.progress_problem(*said(*pods, reports=reports)) == "train-1: no such file"
-    assert report_view.progress_problem(*said(*pods, reports=[])) == ""
+    assert (
+        report_view.progress_problem(*view_inputs(*pods, reports=reports))
+        == "train-1: no such file"
+    )
+    assert report_view.progress_problem(*view_inputs(*pods, reports=[])) == ""
 
 
-def test_a_job_is_saved_as_its_first_member_with_a_checkpoint_says() -> None:
+def test_the_checkpoint_of_a_job_is_that_of_its_first_member_with_one() -> None:
     pods = [worker(0), worker(1)]
     reports = [
         make_report(
@@ -133,21 +136,21 @@ def test_a_job_is_saved_as_its_first_member_with_a_checkpoint_says() -> None:
             ],
         )
     ]
-    found = report_view.checkpoint(*said(*pods, reports=reports), now=1000.0)
+    found = report_view.checkpoint(*view_inputs(*pods, reports=reports), now=1000.0)
     assert found == api.CheckpointEntry(pod="train-1", step=5, age_seconds=100.0)
     only = [make_report("a", [reports[0].pods[pods[0].uid]])]
-    found = report_view.checkpoint(*said(*pods, reports=only), now=1000.0)
+    found = report_view.checkpoint(*view_inputs(*pods, reports=only), now=1000.0)
     assert found == api.CheckpointEntry(pod="train-0", problem="TrainerSilent", detail="no answer")
-    assert report_view.checkpoint(*said(*pods, reports=[]), now=1000.0) is None
+    assert report_view.checkpoint(*view_inputs(*pods, reports=[]), now=1000.0) is None
 
 
 def test_a_node_shows_its_agent_and_its_pods_by_category() -> None:
     pods = [worker(i) for i in range(4)]
     categories = [Category.PROGRESSING, Category.CONVERGED, Category.CONVERGED, None]
-    told = [make_pod_report(pod.uid, c) for pod, c in zip(pods, categories, strict=True)]
+    pod_reports = [make_pod_report(pod.uid, c) for pod, c in zip(pods, categories, strict=True)]
     use = Use(cpu_cores=1.5)
-    reports = [make_report("a", told, received_at=98.0, use=use, cpu_cores=4.0)]
-    snapshot, _ = said(*pods, reports=reports)
+    reports = [make_report("a", pod_reports, received_at=98.0, use=use, cpu_cores=4.0)]
+    snapshot, _ = view_inputs(*pods, reports=reports)
     assert report_view.agent(snapshot, NodeName("a"), FRESH) == api.AgentEntry(
         age_seconds=2.0,
         stale=False,

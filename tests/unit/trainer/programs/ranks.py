@@ -17,7 +17,7 @@ from shuntyard_trainer import Checkpoints, Environment
 
 DIRECTORY, TOTAL, PORT, WORDS = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]
 RANK = Environment.read().rank
-said = dict(word.split("=") for word in WORDS if "=" in word)
+options = dict(word.split("=") for word in WORDS if "=" in word)
 hub = socket.create_connection(("127.0.0.1", PORT)).makefile("rw")
 log = (DIRECTORY / f"rank-{RANK}.log").open("a")
 
@@ -35,7 +35,7 @@ def tell(what: str, step: int) -> None:
 
 def save(step: int) -> Path:
     tell("save", step)
-    if said.get("fail-rank") == str(RANK):
+    if options.get("fail-rank") == str(RANK):
         raise RuntimeError("no space on this node")
     folder = DIRECTORY / f"step-{step}"
     folder.mkdir(exist_ok=True)
@@ -48,7 +48,7 @@ checkpoints = Checkpoints.from_environment(
     directory=DIRECTORY,
     poll_seconds=0.005,
     agree=agree,
-    agree_every_steps=int(said.get("every", "1")),
+    agree_every_steps=int(options.get("every", "1")),
     every_rank_saves="all-save" in WORDS,
 )
 apart = 100 * RANK if "steps-apart" in WORDS else 0
