@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.core.cluster import training_spec
-from extender.core.cluster.training_spec import Sigmoid, Training
-from extender.core.cluster.utility import Steps
+from extender.core.cluster import training_spec, utility
+from extender.core.cluster.training_spec import Training
+from extender.core.cluster.utility import StatedSigmoid, Steps
 
 amounts = st.floats(1e-6, 1e9, allow_nan=False)
-sigmoids = st.builds(Sigmoid, amounts, st.one_of(st.just(0.0), amounts), amounts)
+sigmoids = st.builds(StatedSigmoid, amounts, st.one_of(st.just(0.0), amounts), amounts)
 steps = st.lists(st.tuples(amounts, amounts), min_size=1, max_size=5).map(
     lambda pairs: Steps(
         tuple(
@@ -30,7 +30,7 @@ with_gradient = st.builds(
 
 @given(st.one_of(sigmoids, steps))
 def test_a_utility_is_read_back_from_its_text(worth):
-    assert training_spec.utility_of(training_spec.utility_text(worth)) == worth
+    assert utility.utility_of(utility.utility_text(worth)) == worth
 
 
 @given(st.one_of(trainings, with_gradient))

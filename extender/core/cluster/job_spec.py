@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Generic, TypeVar
 
-from extender.core.cluster import training_spec
+from extender.core.cluster import training_spec, utility
 from extender.core.cluster.relations import Relations
-from extender.core.cluster.training_spec import Training, UtilityCurve
+from extender.core.cluster.training_spec import Training
+from extender.core.cluster.utility import UtilityCurve
 from extender.core.kinds import registry
 from extender.core.kinds.base import Owners, Problem
 from shared import duration, foreign_labels, labels
@@ -153,7 +154,7 @@ def read(pod: Pod, above: Owners, deciding_owners: Sequence[Owner] = ()) -> JobS
             workers=_workers(of_owner(labels.WORKERS)),
             shrink=_shrink(of_owner(labels.SHRINK)),
             has_checkpoint=has_checkpoint,
-            utility=_stated(of_owner(labels.UTILITY), training_spec.utility_of),
+            utility=_stated(of_owner(labels.UTILITY), utility.utility_of),
             training=_stated(of_owner(labels.TRAINING), training_spec.training_of),
         )
     except InputError as error:

@@ -12,9 +12,13 @@ from typing import Final
 import numpy as np
 from msgspec.structs import replace as changed
 
-from extender.core.cluster import training_spec
-from extender.core.cluster.training_spec import Sigmoid, UtilityCurve
-from extender.core.cluster.utility import Steps
+from extender.core.cluster.utility import (
+    StatedSigmoid,
+    Steps,
+    UtilityCurve,
+    utility_of,
+    utility_text,
+)
 from extender.core.explain.explanation import ExplainSession
 from extender.core.pricing import candidates, machines, slot_offers, stable_schedule
 from extender.core.pricing.admission import SlotState
@@ -207,7 +211,7 @@ def _later_deadline(offer: PriceOffer) -> Iterator[Change]:
     curve, seconds = offer.candidate.request.utility_curve, offer.session.slot_seconds
 
     def text(slots: float) -> str:
-        return training_spec.utility_text(_delayed(curve, slots * seconds))
+        return utility_text(_delayed(curve, slots * seconds))
 
     horizon = offer.session.parameters.slot_time.horizon
     slots = _least(
@@ -224,7 +228,7 @@ def _larger_utility(offer: PriceOffer) -> Iterator[Change]:
     curve = offer.candidate.request.utility_curve
 
     def text(factor: float) -> str:
-        return training_spec.utility_text(_multiplied(curve, factor))
+        return utility_text(_multiplied(curve, factor))
 
     factor = _least(lambda f: offer.pays(text(f)), 1.0, _LARGEST_FACTOR)
     if factor is not None:
@@ -271,21 +275,21 @@ def _two_digits(value: float) -> float:
 
 
 def _delayed(curve: UtilityCurve, seconds: float) -> UtilityCurve:
-    if isinstance(curve, Sigmoid):
+    if isinstance(curve, StatedSigmoid):
         late = curve.target_seconds + seconds
-        return Sigmoid(curve.priority, curve.decay_per_hour, late)
+        return StatedSigmoid(curve.priority, curve.decay_per_hour, late)
     return Steps(tuple((at + seconds, value) for at, value in curve.steps))
 
 
 def _multiplied(curve: UtilityCurve, factor: float) -> UtilityCurve:
-    if isinstance(curve, Sigmoid):
-        return Sigmoid(curve.priority * factor, curve.decay_per_hour, curve.target_seconds)
+    if isinstance(curve, StatedSigmoid):
+        return StatedSigmoid(curve.priority * factor, curve.decay_per_hour, curve.target_seconds)
     return Steps(tuple((at, value * factor) for at, value in curve.steps))
 
 
 def _is_valid(utility: str) -> bool:
     try:
-        training_spec.utility_of(utility)
+        utility_of(utility)
     except InputError:
         return False
     return True

@@ -6,7 +6,7 @@ from msgspec.structs import replace as changed
 
 from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.cluster.training_spec import UtilityCurve
+from extender.core.cluster.utility import UtilityCurve
 from extender.core.parameters.combined import CoreParameters
 from extender.core.pricing.machines import Machines
 from extender.core.pricing.observed_job import ObservedJob

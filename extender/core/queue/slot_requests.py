@@ -10,7 +10,8 @@ from extender.core.cluster import training_spec
 from extender.core.cluster.job_spec import Shrink
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.cluster.training_spec import Training, UtilityCurve
+from extender.core.cluster.training_spec import Training
+from extender.core.cluster.utility import UtilityCurve, utility_of, utility_text
 from extender.core.cluster.worker_gang import worker_roles
 from extender.core.kinds import registry
 from extender.core.queue import running_jobs
@@ -120,7 +121,7 @@ def job_request(snapshot: Snapshot, job: Job, step_seconds: Mapping[str, float])
     saves = job.spec.shrink is Shrink.TERMINATE or job.spec.has_checkpoint
     least, most = (len(workers),) * 2 if wished is None else (wished.least, wished.most)
     return JobRequest(
-        utility=training_spec.utility_text(worth),
+        utility=utility_text(worth),
         training=training_spec.training_text(training),
         worker=_shape(m.shape for m in workers),
         server=_shape(m.shape for m in others) if others else PodShape(),
@@ -138,7 +139,7 @@ def _can_be_none(owned: ElasticOwner) -> bool:
 
 def _stated_worth(job: Job) -> UtilityCurve:
     stated = job.spec.utility
-    return training_spec.utility_of("") if stated is None else stated.get()
+    return utility_of("") if stated is None else stated.get()
 
 
 def _stated_training(job: Job) -> Training:

@@ -16,7 +16,8 @@ from msgspec import Struct
 from extender.core.cluster import job_views, training_spec
 from extender.core.cluster.owners import from_owner
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.cluster.training_spec import Training, UtilityCurve
+from extender.core.cluster.training_spec import Training
+from extender.core.cluster.utility import UtilityCurve, utility_of
 from extender.core.parameters.pricing import SlotTimeParameters
 from extender.core.records import annotations, rescale
 from shared import labels
@@ -73,7 +74,7 @@ class JobRequest(Struct, frozen=True, omit_defaults=True, dict=True):
         Raises:
             InputError: The text cannot be used.
         """
-        return training_spec.utility_of(self.utility)
+        return utility_of(self.utility)
 
     @cached_property
     def parsed_training(self) -> Training:

@@ -1,15 +1,15 @@
 import pytest
 
-from extender.core.cluster import training_spec
-from extender.core.cluster.training_spec import Sigmoid, Training
-from extender.core.cluster.utility import Steps
+from extender.core.cluster import training_spec, utility
+from extender.core.cluster.training_spec import Training
+from extender.core.cluster.utility import StatedSigmoid, Steps
 from shared.errors import InputError
 
 UTILITIES = {
-    "a sigmoid, its time a Go duration": ("sigmoid:100,2,4h", Sigmoid(100, 2, 14400)),
-    "one that does not care": ("sigmoid:10,0,90s", Sigmoid(10, 0, 90)),
+    "a sigmoid, its time a Go duration": ("sigmoid:100,2,4h", StatedSigmoid(100, 2, 14400)),
+    "one that does not care": ("sigmoid:10,0,90s", StatedSigmoid(10, 0, 90)),
     "steps": ("steps:2h=100,4h=50", Steps(((7200, 100), (14400, 50)))),
-    "with blanks": ("sigmoid: 1.5, .5, 1h30m", Sigmoid(1.5, 0.5, 5400)),
+    "with blanks": ("sigmoid: 1.5, .5, 1h30m", StatedSigmoid(1.5, 0.5, 5400)),
 }
 NO_UTILITIES = {
     "nothing": "",
@@ -50,13 +50,13 @@ NO_TRAININGS = {
 
 @pytest.mark.parametrize(("text", "want"), UTILITIES.values(), ids=UTILITIES)
 def test_a_utility_is_read(text, want):
-    assert training_spec.utility_of(text) == want
+    assert utility.utility_of(text) == want
 
 
 @pytest.mark.parametrize("text", NO_UTILITIES.values(), ids=NO_UTILITIES)
 def test_what_is_no_utility_is_named(text):
     with pytest.raises(InputError, match=r"annotation shuntyard.io/utility"):
-        training_spec.utility_of(text)
+        utility.utility_of(text)
 
 
 @pytest.mark.parametrize(("text", "want"), TRAININGS.values(), ids=TRAININGS)
@@ -72,7 +72,7 @@ def test_what_is_no_training_is_named(text, part):
 
 
 def test_a_sigmoid_loses_half_at_its_time():
-    worth = training_spec.utility_of("sigmoid:100,2,4h")
+    worth = utility.utility_of("sigmoid:100,2,4h")
     assert worth.of(4 * 3600) == pytest.approx(50)
     assert worth.of(5 * 3600) == pytest.approx(100 / (1 + 2.718281828**2))
 
