@@ -42,9 +42,9 @@ class ConnectionMetrics:
             why=ConnectionEnd,
         )
 
-    def watch(self, door: ListenerName, connections: Sized) -> None:
+    def watch(self, name: ListenerName, connections: Sized) -> None:
         """Read the number of open connections at every scrape."""
-        self.open.labels(listener=door.value).set_function(lambda: float(len(connections)))
+        self.open.labels(listener=name.value).set_function(lambda: float(len(connections)))
 
 
 class Renewing(StrEnum):

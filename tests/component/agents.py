@@ -92,8 +92,8 @@ class Yard:
             return msgspec.json.decode(await response.read(), type=kind)
 
     async def agent(self, name: str = "a") -> api.AgentEntry | None:
-        found = await self.read("/v1/nodes", api.NodesResponse)
-        return next(entry.agent for entry in found.entries if entry.name == name)
+        nodes = await self.read("/v1/nodes", api.NodesResponse)
+        return next(entry.agent for entry in nodes.entries if entry.name == name)
 
 
 @dataclass(frozen=True)
@@ -126,14 +126,14 @@ async def yard(trust: Trust, fake: FakeKube | None = None, **changes: Any) -> As
         tls = await asyncio.to_thread(trust.context)
         connector = aiohttp.TCPConnector(ssl=tls)
         session = await stack.enter_async_context(aiohttp.ClientSession(connector=connector))
-        lent = Yard(fake, running, session)
-        await eventually(lambda: knows(lent))
-        yield lent
+        cluster = Yard(fake, running, session)
+        await eventually(lambda: knows(cluster))
+        yield cluster
 
 
 async def knows(yard: Yard) -> bool:
-    found = await yard.read("/v1/nodes", api.NodesResponse)
-    return len(found.entries) == len(yard.fake.objects(paths.NODES))
+    nodes = await yard.read("/v1/nodes", api.NodesResponse)
+    return len(nodes.entries) == len(yard.fake.objects(paths.NODES))
 
 
 def member(name: str, at: str = "a", *, job: str = "train", **metadata: Any) -> dict[str, Any]:

@@ -32,10 +32,10 @@ async def test_a_pods_metrics_reach_the_extender_first_in_full_then_as_they_chan
     assert (progress.metric, progress.source, progress.total_steps) == ("loss", "jsonl", 10)
     assert (progress.first_value, progress.value, progress.points) == (2.0, 1.25, 3)
     assert progress.curve == (2.0, 1.5, 1.25)
-    assert [one.full for one in replica.heartbeats].count(True) == 1
+    assert [heartbeat.full for heartbeat in replica.heartbeats].count(True) == 1
     assert replica.heartbeats[0].full
     numbers = range(1, len(replica.heartbeats) + 1)
-    assert [one.sequence for one in replica.heartbeats] == list(numbers)
+    assert [heartbeat.sequence for heartbeat in replica.heartbeats] == list(numbers)
 
 
 async def test_unchanged_reports_are_not_sent_again(node: Node, replica: FakeExtender) -> None:
@@ -45,7 +45,7 @@ async def test_unchanged_reports_are_not_sent_again(node: Node, replica: FakeExt
         await beats(replica, 2)
         before = len(replica.heartbeats)
         await beats(replica, 3)
-    assert [one.pods for one in replica.heartbeats[before:]] == [()] * len(
+    assert [heartbeat.pods for heartbeat in replica.heartbeats[before:]] == [()] * len(
         replica.heartbeats[before:]
     )
     assert replica.unchanged > 0
@@ -57,14 +57,18 @@ async def test_a_replica_without_the_node_gets_a_full_report(
     async with agent(node, replica):
         await beats(replica)
         replica.full_wanted = True
-        await eventually(lambda: [one.full for one in replica.heartbeats].count(True) == 2)
+        await eventually(
+            lambda: [heartbeat.full for heartbeat in replica.heartbeats].count(True) == 2
+        )
         await beats(replica)
-    assert [one.full for one in replica.heartbeats].count(True) == 2
+    assert [heartbeat.full for heartbeat in replica.heartbeats].count(True) == 2
 
 
 async def test_a_full_report_comes_now_and_then(node: Node, replica: FakeExtender) -> None:
     async with agent(node, replica, report={"full_every_seconds": 1.0}):
-        await eventually(lambda: [one.full for one in replica.heartbeats].count(True) > 1)
+        await eventually(
+            lambda: [heartbeat.full for heartbeat in replica.heartbeats].count(True) > 1
+        )
 
 
 async def test_a_replica_that_is_down_delays_reports_to_no_other(
@@ -111,7 +115,7 @@ async def test_a_replica_that_comes_back_gets_the_changes_it_missed(
         await node.write(METRICS, point(2, 1.0))
         await replica.start()
         await eventually(at_step(replica, 2))
-    assert [one.full for one in replica.heartbeats].count(True) == 1
+    assert [heartbeat.full for heartbeat in replica.heartbeats].count(True) == 1
 
 
 REFUSALS = {
@@ -160,4 +164,4 @@ async def test_large_reports_are_compressed_and_small_ones_not(node: Node) -> No
     pods = [place(f"train-{n}") for n in range(50)]
     async with fake_extender(node.trust, *pods) as replica, agent(node, replica):
         await beats(replica)
-    assert replica.packed == [one.full for one in replica.heartbeats]
+    assert replica.packed == [heartbeat.full for heartbeat in replica.heartbeats]

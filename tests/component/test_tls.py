@@ -103,7 +103,7 @@ def _the_loop_checks_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def has_checked(running: Extender) -> bool:
     loop = renewal(running)
     life = loop.metrics.certificates.life_seconds
-    return all(life.labels(certificate=door.value)._value.get() for door in loop.certificates)
+    return all(life.labels(certificate=name.value)._value.get() for name in loop.certificates)
 
 
 def leads(running: Extender) -> bool:
@@ -116,9 +116,9 @@ def renewal(running: Extender) -> RenewalLoop:
     return next(loop for loop in running.parts.loops if isinstance(loop, RenewalLoop))
 
 
-def counted(running: Extender, door: ListenerName, outcome: str) -> float:
+def counted(running: Extender, name: ListenerName, outcome: str) -> float:
     metrics = renewal(running).metrics.certificates
-    return metrics.renewals.labels(listener=door.value, outcome=outcome)._value.get()
+    return metrics.renewals.labels(listener=name.value, outcome=outcome)._value.get()
 
 
 ACCEPTED: dict[str, Callable[[Pki], Pair]] = {

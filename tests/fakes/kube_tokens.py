@@ -80,14 +80,14 @@ class Tokens:
             raise Refusal(400, "BadRequest", message)
         return {**body, "status": self._verdict(spec["token"], spec.get("audiences") or [ISSUER])}
 
-    def _verdict(self, token: str, wanted: list[str]) -> Object:
+    def _verdict(self, token: str, requested: list[str]) -> Object:
         claims = self._issued.get(token)
         if claims is None:
             return _refused("invalid bearer token")
-        audiences = [audience for audience in claims["aud"] if audience in wanted]
+        audiences = [audience for audience in claims["aud"] if audience in requested]
         if not audiences:
             problem = (
-                f"token audiences {claims['aud']} is invalid for the target audiences {wanted}"
+                f"token audiences {claims['aud']} is invalid for the target audiences {requested}"
             )
             return _refused(f"invalid bearer token, {problem}")
         if claims["exp"] < SystemClock().now() or not self._is_there(claims):
@@ -100,10 +100,10 @@ class Tokens:
         pod = self._object("/api/v1/pods", about.namespace, name)
         if uid and uid != pod["metadata"]["uid"]:
             raise conflict("Pod", name, "the UID in the bound object reference does not match")
-        found = {"pod-name": name, "pod-uid": pod["metadata"]["uid"]}
+        claims = {"pod-name": name, "pod-uid": pod["metadata"]["uid"]}
         if node := pod["spec"].get("nodeName"):
-            found["node-name"] = node
-        return {f"{_CLAIM}/{key}": [value] for key, value in found.items()}
+            claims["node-name"] = node
+        return {f"{_CLAIM}/{key}": [value] for key, value in claims.items()}
 
     def _is_there(self, claims: Object) -> bool:
         """A token ends with its pod."""

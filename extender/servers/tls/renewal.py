@@ -61,43 +61,43 @@ class RenewalLoop:
     _refused: dict[ListenerName, Counter[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for door, certificate in self.certificates.items():
-            self._refused[door] = Counter()
-            self._problems[door] = LastingProblems(partial(log.error, _KEEPS, door.value))
-            certificate.refused = partial(self._count, door)
+        for name, certificate in self.certificates.items():
+            self._refused[name] = Counter()
+            self._problems[name] = LastingProblems(partial(log.error, _KEEPS, name.value))
+            certificate.refused = partial(self._count, name)
 
     async def run(self) -> None:
         """Check every ``CHECK_SECONDS``; returns only by cancellation."""
         while True:
             self.heartbeat.beat()
-            for door in self.certificates:
-                await self.check(door)
+            for name in self.certificates:
+                await self.check(name)
             await asyncio.sleep(CHECK_SECONDS)
 
-    async def check(self, door: ListenerName) -> None:
+    async def check(self, name: ListenerName) -> None:
         """Renew a certificate if its files changed; files that cannot be used are logged once."""
-        metrics, certificate = self.metrics.certificates, self.certificates[door]
+        metrics, certificate = self.metrics.certificates, self.certificates[name]
         problems: list[str] = []
         try:
             if await asyncio.to_thread(certificate.renew):
-                metrics.renewals.labels(listener=door.value, outcome=Renewing.RENEWED.value).inc()
-                log.info("a listener has a new certificate", extra={"listener": door.value})
+                metrics.renewals.labels(listener=name.value, outcome=Renewing.RENEWED.value).inc()
+                log.info("a listener has a new certificate", extra={"listener": name.value})
         except SettingsError as error:
-            metrics.renewals.labels(listener=door.value, outcome=Renewing.REFUSED.value).inc()
+            metrics.renewals.labels(listener=name.value, outcome=Renewing.REFUSED.value).inc()
             problems.append(str(error))
-        self._problems[door].update(problems)
-        self._report(door)
+        self._problems[name].update(problems)
+        self._report(name)
         now = self.clock.now()
-        metrics.observe(door.value, certificate.begins_at, certificate.ends_at, now)
+        metrics.observe(name.value, certificate.begins_at, certificate.ends_at, now)
 
-    def _count(self, door: ListenerName, why: str) -> None:
-        self.metrics.certificates.refusals.labels(listener=door.value).inc()
-        refused = self._refused[door]
+    def _count(self, name: ListenerName, why: str) -> None:
+        self.metrics.certificates.refusals.labels(listener=name.value).inc()
+        refused = self._refused[name]
         if why in refused or len(refused) < MOST_REASONS:
             refused[why] += 1
 
-    def _report(self, door: ListenerName) -> None:
+    def _report(self, name: ListenerName) -> None:
         """Log the refusals since the last check: there may be thousands a second."""
-        for why, times in sorted(self._refused[door].items()):
-            log.warning("the listener %s refused %d handshakes: %s", door.value, times, why)
-        self._refused[door].clear()
+        for why, times in sorted(self._refused[name].items()):
+            log.warning("the listener %s refused %d handshakes: %s", name.value, times, why)
+        self._refused[name].clear()
