@@ -43,6 +43,10 @@ FORMATS: Final = (
     "torchrun",
     "megatron",
     "deepspeed",
+    "boxes",
+    "ultralytics",
+    "mllog",
+    "printed",
     "regex",
 )
 LONGEST_ANNOTATION: Final = 2048

@@ -9,7 +9,7 @@ needs a ``reset`` then.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -28,6 +28,10 @@ _WHOLE: Final = re.compile(NUMBER)
 _COUNT: Final = re.compile(r"[0-9]{1,18}")
 
 
+Unit = Literal["step", "epoch"]
+"""What a step counts."""
+
+
 class Point(Struct, frozen=True):
     """One value of one metric.
 
@@ -41,6 +45,7 @@ class Point(Struct, frozen=True):
         total_steps: Where the run ends, in the unit of ``step``; None if the source does not say.
         at_seconds: When it was measured, seconds since the epoch; None if the source does not
             state it.
+        unit: Of ``step``; a parser whose steps are all of one unit need not say which.
     """
 
     metric: str
@@ -48,6 +53,7 @@ class Point(Struct, frozen=True):
     step: float | None = None
     total_steps: int | None = None
     at_seconds: float | None = None
+    unit: Unit = "step"
 
 
 @runtime_checkable
@@ -127,6 +133,16 @@ class HoldsMemory(Protocol):
     @property
     def held_bytes(self) -> int:
         """Approximate memory it keeps, for the budgets."""
+        ...
+
+
+@runtime_checkable
+class GivesHint(Protocol):
+    """A format that can tell what a user might have meant."""
+
+    @property
+    def hint(self) -> str:
+        """A pattern of the format ``regex`` that would read values; empty if none is known."""
         ...
 
 

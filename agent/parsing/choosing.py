@@ -12,20 +12,26 @@ Source:
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Final
 
-from agent.parsing.base import NOTHING, AnyParser, HoldsMemory, Parser, Point
+from agent.parsing.base import NOTHING, AnyParser, GivesHint, HoldsMemory, Parser, Point
+from agent.parsing.boxes import Boxes
 from agent.parsing.huggingface import HuggingFace
 from agent.parsing.keras import Keras
 from agent.parsing.lightning import Lightning
 from agent.parsing.megatron import Megatron
+from agent.parsing.metric_names import best_of
+from agent.parsing.mllog import MlLog
 from agent.parsing.mnist import Mnist
 from agent.parsing.pairs import Absl, DeepSpeed
 from agent.parsing.patterns import DEFAULT_METRIC, Custom, Pattern
+from agent.parsing.printed import Printed
 from agent.parsing.structured import JsonLines, Table
 from agent.parsing.tfevents import TfEvents
 from agent.parsing.trainer_state import TrainerState
+from agent.parsing.ultralytics import Ultralytics
 from shared import labels
 from shared.errors import InputError
 
@@ -33,6 +39,10 @@ _RANK_PREFIX: Final = re.compile(r"\[[A-Za-z_]{1,32}([0-9]{1,5})\]:")
 NO_RANK: Final = -1
 """Rank of lines without a prefix."""
 AGREEING_LINES: Final = 3
+PRINTED_LINES: Final = 3
+"""Lines with values before they are read without a known format."""
+MOST_PRINTED: Final = 64
+"""Lines of that kind that are kept while their steps do not rise."""
 MOST_RANKS: Final = 64
 """Ranks of one log that are read; the lowest ones print everything that we need."""
 POINT_BYTES: Final = 240
@@ -67,7 +77,11 @@ def candidates() -> tuple[Parser, ...]:
         Megatron(),
         DeepSpeed(),
         Absl(),
+        Boxes(),
+        Ultralytics(),
+        MlLog(),
         Table(strict=True),
+        Printed(),
     )
 
 
@@ -91,6 +105,11 @@ class ProcessDetector:
         return PARSER_BYTES * len(parsers) + POINT_BYTES * points + held
 
     @property
+    def hint(self) -> str:
+        """See ``GivesHint``."""
+        return next((c.hint for c in self._candidates if isinstance(c, GivesHint)), "")
+
+    @property
     def format(self) -> str:
         """The format; ``auto`` until it is known."""
         return self._chosen.format if self._chosen is not None else _UNKNOWN
@@ -105,11 +124,29 @@ class ProcessDetector:
                 continue
             kept = self._kept.setdefault(index, [])
             kept.append(points)
-            if len(kept) == AGREEING_LINES:
+            if self._is_agreed(candidate, kept):
                 self._chosen = candidate
                 self._candidates, self._kept = (), {}
                 return [point for points in kept for point in points]
         return NOTHING
+
+    def _is_agreed(self, candidate: Parser, kept: list[Sequence[Point]]) -> bool:
+        if not isinstance(candidate, Printed):
+            return len(kept) == AGREEING_LINES
+        if len(self._kept) > 1:  # a known format reads some of these lines
+            return False
+        if len(kept) == MOST_PRINTED:
+            del kept[0]
+        return len(kept) >= PRINTED_LINES and _advances(kept)
+
+
+def _advances(kept: Sequence[Sequence[Point]]) -> bool:
+    """Return True if the lines have a metric to follow, at rising steps."""
+    points = [point for points in kept for point in points]
+    metric = next(iter(best_of(point.metric for point in points)), None)
+    steps = [point.step for point in points if point.metric == metric and point.step is not None]
+    pairs = list(pairwise(steps))
+    return any(a < b for a, b in pairs) and all(a <= b for a, b in pairs)
 
 
 class Detector:
@@ -131,6 +168,11 @@ class Detector:
     def held_bytes(self) -> int:
         """See ``HoldsMemory``."""
         return sum(detector.held_bytes for detector in self._ranks.values())
+
+    @property
+    def hint(self) -> str:
+        """See ``GivesHint``."""
+        return next((d.hint for _, d in sorted(self._ranks.items()) if d.hint), "")
 
     @property
     def format(self) -> str:
@@ -168,6 +210,10 @@ _LINES: Final[Mapping[str, Callable[[], AnyParser]]] = {
     "torchrun": lambda: Detector(is_torchrun=True),
     "megatron": Megatron,
     "deepspeed": DeepSpeed,
+    "boxes": Boxes,
+    "ultralytics": Ultralytics,
+    "mllog": MlLog,
+    "printed": Printed,
 }
 
 

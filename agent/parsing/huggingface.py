@@ -6,9 +6,11 @@
     {'eval_loss': '5.156', 'eval_runtime': '0.0074', 'epoch': '1'}
     {'train_runtime': '3.161', 'train_loss': '3.628', 'epoch': '2'}
 
-It prints no step, so the step is the epoch, with the four digits that are printed. Where the same
-epoch is printed twice for a metric, the second point has no step. The last line is a summary of the
-run, its ``train_loss`` a mean: it gives no point. ``trainer_state.json`` is more exact.
+It prints no step, but its progress bar does: where the number of steps is known from the line
+``Total optimization steps = 300``, the bar that has as many tells the step of a dict after it.
+Otherwise the step is the epoch, with the four digits that are printed; where the same epoch is
+printed twice for a metric, the second point has no step. The last line is a summary of the run, its
+``train_loss`` a mean: it gives no point. ``trainer_state.json`` is more exact.
 
 Source:
     transformers 5.23, ``trainer_callback.py`` (``ProgressCallback``, ``PrinterCallback``).
@@ -26,6 +28,8 @@ _ITEM: Final = re.compile(
     rf"'([^'\\]{{1,200}})': (?:({NUMBER})|'({NUMBER})'|'[^'\\]*'|None|True|False)(, |\}}\Z)"
 )
 _EPOCHS: Final = re.compile(r"(?:.*\s)?Num Epochs = ([0-9,]{1,12})")
+_STEPS: Final = re.compile(r"(?:.*\s)?Total optimization steps = ([0-9,]{1,15})")
+_BAR: Final = re.compile(r"%\|[^|]*\| ([0-9]{1,12})/([0-9]{1,12}) \[")
 _SUMMARY: Final = "train_runtime"
 
 
@@ -36,6 +40,8 @@ class HuggingFace:
 
     def __init__(self) -> None:
         self._epochs: int | None = None
+        self._total: int | None = None
+        self._step: int | None = None
         self._repeats = Repeats()
 
     @property
@@ -46,19 +52,31 @@ class HuggingFace:
     def feed(self, line: str) -> Sequence[Point]:
         """See ``Parser``."""
         start = line.rfind("{'")
+        self._read_bar(line)
         if start < 0:
-            if "Num Epochs" in line and (header := _EPOCHS.fullmatch(line)):
-                self._epochs = count(header[1].replace(",", ""))
+            self._read_header(line)
             return NOTHING
         items = _items(line, start + 1)
         epoch = items.pop("epoch", None)
         if epoch is None or not isfinite(epoch) or _SUMMARY in items:
             return NOTHING
-        return [
-            Point(name, value, self._repeats.exact(name, epoch), self._epochs)
-            for name, value in items.items()
-            if is_metric(name)
-        ]
+        values = [(name, value) for name, value in items.items() if is_metric(name)]
+        exact = self._repeats.exact
+        if self._step is not None:
+            return [Point(n, v, exact(n, self._step), self._total) for n, v in values]
+        return [Point(n, v, exact(n, epoch), self._epochs, unit="epoch") for n, v in values]
+
+    def _read_header(self, line: str) -> None:
+        if "Num Epochs" in line and (header := _EPOCHS.fullmatch(line)):
+            self._epochs = count(header[1].replace(",", ""))
+        elif "Total optimization steps" in line and (header := _STEPS.fullmatch(line)):
+            self._total, self._step = count(header[1].replace(",", "")), None
+
+    def _read_bar(self, line: str) -> None:
+        if self._total is not None and "%|" in line:
+            for bar in _BAR.finditer(line):
+                if int(bar[2]) == self._total:
+                    self._step = int(bar[1])
 
 
 def _items(line: str, start: int) -> dict[str, float]:

@@ -6,31 +6,82 @@ the source prints them, so that users find the names of their logs in our tables
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from sys import getsizeof
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
+from agent.parsing.counters import EPOCH_KEYS, STEP_KEYS, TOTAL_EPOCH_KEYS, TOTAL_STEP_KEYS
 from shared.progress import Goal
 
-STEP_KEYS: Final = ("step", "global_step", "_step", "iteration", "iter", "num_updates", "epoch")
-"""Keys of structured lines that count; the first that exists is the step."""
-TOTAL_KEYS: Final = ("total_steps", "max_steps")
 TIME_KEYS: Final = ("time", "timestamp", "_timestamp", "wall_time")
-NOT_METRICS: Final = frozenset((*STEP_KEYS, *TOTAL_KEYS, *TIME_KEYS, "_runtime"))
+NOT_METRICS: Final = frozenset(
+    (
+        *(*STEP_KEYS, *EPOCH_KEYS, *TOTAL_STEP_KEYS, *TOTAL_EPOCH_KEYS, *TIME_KEYS),
+        *("_runtime", "percentage", "eta_seconds", "data_time", "time_elapsed", "fps"),
+    )
+)
 """Keys of steps and times, which are not metrics."""
 _BOOKKEEPING: Final = re.compile(
     r".*(?:_runtime|_per_second|_total_flos)|total_flos|num_input_tokens_seen|v_num"
+    r"|.*loss[_ ]?scale.*",
+    re.IGNORECASE,
 )
-_DEFAULTS: Final = (
-    r"eval[_/ ]loss",
-    r"(?:val|valid|validation)[_/ ](?:epoch_)?(?:lm )?loss|loss[_/](?:val|valid|validation|eval)",
-    r"loss|epoch_loss|train[_/ ](?:epoch_)?loss(?:_epoch)?|loss[_/]train|lm loss",
-    r"(?:train[_/ ])?(?:batch_loss|loss_step)",
-    r"test[_/ ]loss|loss[_/]test",
-    r".*loss.*",
-    r"value",
+_SEPARATORS: Final = re.compile(r"[\s_/.\-]+")
+_VALIDATION: Final = r"(?:eval(?:uation)?|val(?:id|idation)?|dev|cv)(?:_\d+'s)?"
+_TRAINING: Final = r"(?:train(?:ing)?)"
+_MEAN: Final = r"(?:(?:avg|avr|average|mean|epoch|total|lm|running|reduced)_)*"
+_LOSS_OF: Final = rf"(?:{_TRAINING}(?:_total)?|total)"
+_EPISODE: Final = r"(?:(?:ep|episode|episodic|mean|average)_?)*"
+_QUALITY: Final = (
+    r"(?:acc(?:uracy)?(?:@?[15])?|top@?[15]|auc|f1|bleu|map(?:50)?|m?iou|dice|wer|cer|ppl|perplexity"
+    r"|rmse|mae|mse|err(?:or)?(?:_rate)?|(?:binary_|multi_|m)?logloss|auc(?:pr)?|psnr|ssim|bpb|bpc)"
 )
-_MIN: Final = re.compile(r"loss|ppl|perplexity|err|mae|mse|wer\b", re.IGNORECASE)
-_MAX: Final = re.compile(r"acc|auc|f1|bleu|mAP|map\b|reward|iou|dice|precision|recall")
+
+
+class _Tier(NamedTuple):
+    """Names that mean the same.
+
+    Attributes:
+        pattern: Of a whole name in lower case, with ``_`` for every separator.
+        alike: They are spellings of one thing: any will do. Otherwise one may only be chosen if
+            the run has no other of them.
+    """
+
+    pattern: re.Pattern[str]
+    alike: bool
+
+
+_TIERS: Final = tuple(
+    _Tier(re.compile(pattern), alike)
+    for pattern, alike in (
+        (rf"eval_{_MEAN}loss", True),
+        (rf"{_VALIDATION}_{_MEAN}loss(?:_epoch)?|loss_(?:{_VALIDATION})", True),
+        (
+            rf"(?:rollout_|env_|test_)?{_EPISODE}(?:rew(?:ard)?|return|epret)(?:_mean)?",
+            False,
+        ),
+        (
+            rf"{_MEAN}(?:{_TRAINING}_)?{_MEAN}loss(?:_epoch)?|loss_{_LOSS_OF}(?:_loss)?",
+            True,
+        ),
+        (rf"(?:{_TRAINING}_)?(?:batch_loss|loss_step|step_loss)", True),
+        (r"test_loss|loss_test", True),
+        (r".*map(?:50|_50|@0?_?5)[-_:]0?_?95.*|.*bbox_map", False),
+        (rf"{_VALIDATION}_.*{_QUALITY}", False),
+        (r"(?!.*(?:ppl|perplexity)).*loss.*", False),
+        (r"(?:test_)?(?:ppl|perplexity|xent|nll|cross_?entropy|bp[bc])", True),
+        (rf"(?:test_.*)?{_QUALITY}", False),
+        (r"value", True),
+    )
+)
+"""The first is the best."""
+_MIN: Final = re.compile(
+    r"loss|ppl|perplexity|err|mae|mse|wer\b|cer\b|nll|xent|bp[bc]\b", re.IGNORECASE
+)
+_MAX: Final = re.compile(
+    r"acc|auc|f1|bleu|mAP|map\b|rew|return|ret\b|score|psnr|ssim|iou|dice|precision|recall|top.?[15]",
+    re.IGNORECASE,
+)
 MOST_METRICS: Final = 256
 """Names of one source; a training script has ten, a thorough one a hundred."""
 ENTRY_BYTES: Final = 160
@@ -40,22 +91,38 @@ T = TypeVar("T")
 
 def is_metric(name: str) -> bool:
     """Return True if a key of a structured line may be a metric: no step, time or bookkeeping."""
-    return name not in NOT_METRICS and not _BOOKKEEPING.fullmatch(name)
+    return name.lower() not in NOT_METRICS and not _BOOKKEEPING.fullmatch(name)
 
 
 def preferred(names: Iterable[str]) -> str | None:
-    """Return the metric to follow where the user named none; None if none is a loss.
+    """Return the metric to follow where the user named none; None if none is known, or several are.
 
-    ``eval_loss`` before ``val_loss`` before ``loss``, each also as other frameworks spell it
-    (``eval/loss``, ``val_epoch_loss``, ``train_loss``, ``lm loss``); then losses inside an epoch,
-    on test data, and any name with ``loss`` in it; last the value of a custom pattern.
+    ``eval_loss`` before ``val_loss`` before ``loss`` or ``total_loss``, each also as other
+    frameworks spell it (``eval/loss``, ``val_epoch_loss``, ``train_loss``, ``lm loss``); then
+    losses inside an epoch and on test data; mean average precision; another value on validation
+    data, a reward, another loss, an accuracy or error, if there is only one of that kind; last the
+    value of a custom pattern.
     """
-    candidates = sorted(set(names))
-    for pattern in _DEFAULTS:
-        for name in candidates:
-            if re.fullmatch(pattern, name, re.IGNORECASE):
-                return name
-    return None
+    best = best_of(names)
+    return best[0] if len(best) == 1 else None
+
+
+def best_of(names: Iterable[str]) -> list[str]:
+    """Return the names that are equally good to follow; one if a choice among them is safe."""
+    tiers: dict[int, list[str]] = {}
+    for name in sorted(set(names)):
+        if is_metric(name) and (tier := _tier(name)) is not None:
+            tiers.setdefault(tier, []).append(name)
+    if not tiers:
+        return []
+    best = min(tiers)
+    return tiers[best][:1] if _TIERS[best].alike else tiers[best]
+
+
+@lru_cache(maxsize=1024)
+def _tier(name: str) -> int | None:
+    plain = _SEPARATORS.sub("_", name.lower()).strip("_")
+    return next((i for i, tier in enumerate(_TIERS) if tier.pattern.fullmatch(plain)), None)
 
 
 def goal_of(name: str) -> Goal | None:

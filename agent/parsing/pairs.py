@@ -13,14 +13,15 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from agent.parsing.base import NOTHING, NUMBER, Point
+from agent.parsing.counters import EPOCH_KEYS, STEP_KEYS
 from agent.parsing.huggingface import HuggingFace
-from agent.parsing.metric_names import STEP_KEYS, Repeats, is_metric
+from agent.parsing.metric_names import Repeats, is_metric
 
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_./()-]{0,63}(?: [A-Za-z_(][A-Za-z0-9_./()-]{0,63}){0,3}"
 _SEPARATOR: Final = r"(?:( ?[,;|] {0,4}| {1,4})|\Z)"
 _PAIR: Final = re.compile(rf"({_NAME}) ?([:=]) {{0,8}}({NUMBER})%?{_SEPARATOR}")
 _BRACKET: Final = re.compile(r"\[ *[0-9]{1,9}, *[0-9]{1,12}\] +")
-_STEPS: Final = (*STEP_KEYS, "steps")
+_STEPS: Final = (*STEP_KEYS, *EPOCH_KEYS)
 _ABSL_PREFIX: Final = re.compile(
     r"[IWEF][0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6} +[0-9]{1,20} [\w.-]{1,128}:[0-9]{1,6}\] ",
     re.ASCII,

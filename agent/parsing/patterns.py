@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import re2
 
-from agent.parsing.base import NOTHING, Point, number
+from agent.parsing.base import NOTHING, Point, count, number
 from shared import labels
 from shared.errors import InputError
 
@@ -59,21 +59,23 @@ class Pattern:
         compiled: By RE2, from bytes.
     """
 
-    __slots__ = ("_search", "_step", "_value")
+    __slots__ = ("_search", "_step", "_total", "_value")
 
     def __init__(self, compiled: Any) -> None:
         groups = compiled.groupindex
         self._search = compiled.search
         self._value: int = groups[b"value"]
         self._step: int | None = groups.get(b"step")
+        self._total: int | None = groups.get(b"total")
 
-    def search(self, line: str) -> tuple[str, str] | None:
-        """Return the groups ``value`` and ``step`` of the first match; empty if not matched."""
+    def search(self, line: str) -> tuple[str, str, str] | None:
+        """Return the groups ``value``, ``step`` and ``total`` of the first match; "": unmatched."""
         match = self._search(line.encode(errors="replace"))
         if match is None:
             return None
         step = b"" if self._step is None else match[self._step]
-        return _text(match[self._value]), _text(step)
+        total = b"" if self._total is None else match[self._total]
+        return _text(match[self._value]), _text(step), _text(total)
 
 
 def compiled(pattern: str, field: str = _FIELD) -> Pattern:
@@ -141,7 +143,7 @@ def _text(group: bytes | None) -> str:
 
 
 class Custom:
-    """Reads the first match in each line: named groups ``value`` and, optionally, ``step``.
+    """Reads the first match in each line: named groups ``value``, optionally ``step``, ``total``.
 
     Args:
         pattern: Searched anywhere in a line, unless anchored with ``^``. A compiled one can be
@@ -165,4 +167,5 @@ class Custom:
         if match is None or value is None:
             return NOTHING
         step = number(match[1])
-        return (Point(self._metric, value, step if step is not None and isfinite(step) else None),)
+        step = step if step is not None and isfinite(step) else None
+        return (Point(self._metric, value, step, count(match[2].replace(",", "")) or None),)

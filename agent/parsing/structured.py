@@ -6,26 +6,34 @@ Lightning ``metrics.csv``, and similar files.
 
 import csv
 from collections.abc import Mapping, Sequence
-from math import isfinite
 from sys import getsizeof
 from typing import Any, Final
 
 from agent.parsing.base import LONGEST_NAME, NOTHING, Point, number, plain
+from agent.parsing.counters import COUNTERS, Position, counts_of
 from agent.parsing.json_scan import decoded
-from agent.parsing.metric_names import STEP_KEYS, TIME_KEYS, TOTAL_KEYS, is_metric
+from agent.parsing.metric_names import TIME_KEYS, is_metric
 
 MOST_KEYS: Final = 256
 """Numbers of one line that are read."""
 MOST_COLUMNS: Final = 256
-_SEPARATORS: Final = (",", "\t", ";")
+_BLANKS: Final = "  "
+"""Columns that are aligned by blanks (fastai): a name has no blank."""
+_SEPARATORS: Final = (",", "\t", ";", _BLANKS)
+_VALIDATION: Final = frozenset({"val", "valid", "validation", "eval", "evaluation", "test"})
+_COUNTER: Final = ("step", "epoch", "iter", "update", "round", "interacts")
+"""Each of ``COUNTERS`` has one of these; to skip other lines quickly."""
+EARLIEST: Final = 946_684_800.0
+"""The year 2000, seconds since the epoch: numbers below are no times."""
+LATEST: Final = 1e11
 
 
 class JsonLines:
     """Lines of JSON objects: every number is a metric, except steps and times.
 
-    The step is the first of ``step``, ``global_step``, ``iteration``, ``num_updates``, ``epoch``
-    that exists. Nested objects and ``null`` are ignored. ``NaN`` and ``Infinity``, which Python's
-    ``json`` writes and JSON forbids, are read.
+    Steps are known by their keys (``counters``). Nested objects and ``null`` are ignored. ``NaN``
+    and ``Infinity``, which Python's ``json`` writes and JSON forbids, are read. A line that says it
+    is of validation (``"mode": "val"``) has names with ``val_`` before them.
 
     Args:
         strict: A line without a step is not of this format: programs log other JSON too.
@@ -35,6 +43,7 @@ class JsonLines:
 
     def __init__(self, *, strict: bool = False) -> None:
         self._strict = strict
+        self._position = Position()
 
     def feed(self, line: str) -> Sequence[Point]:
         """See ``Parser``."""
@@ -42,16 +51,25 @@ class JsonLines:
         if not (text.startswith("{") and text.endswith("}")):
             return NOTHING
         fields = decoded(text)
-        step = _first(fields, STEP_KEYS)
-        if step is None and self._strict:
+        numbers = _numbers(fields)
+        counts = counts_of(dict(numbers))
+        if counts.step is None and counts.epoch is None and self._strict:
             return NOTHING
-        total = _first(fields, TOTAL_KEYS)
-        total_steps = int(total) if total is not None and 0 < total < 2**63 else None
-        at_seconds = _first(fields, TIME_KEYS)
+        validates = str(fields.get("mode", "")).lower() in _VALIDATION
+        # its steps count batches of the other data
+        place = self._position.last if validates else self._position.place(counts)
+        at_seconds = _moment(fields)
         return [
-            Point(key, value, step, total_steps, at_seconds)
-            for key, value in _numbers(fields)
-            if is_metric(key)
+            Point(
+                f"val_{name}" if validates else name,
+                value,
+                place.step,
+                place.total_steps,
+                at_seconds,
+                place.unit,
+            )
+            for name, value in numbers
+            if is_metric(name)
         ]
 
 
@@ -65,11 +83,10 @@ def _numbers(fields: Mapping[str, Any]) -> list[tuple[str, float]]:
     return numbers
 
 
-def _first(fields: Mapping[str, Any], keys: Sequence[str]) -> float | None:
-    for key in keys:
-        if key in fields and (value := plain(fields[key])) is not None and isfinite(value):
-            return value
-    return None
+def _moment(fields: Mapping[str, Any]) -> float | None:
+    """Return the time of a line; ``time`` is often a duration, which is much smaller."""
+    times = (plain(fields[key]) for key in TIME_KEYS if key in fields)
+    return next((time for time in times if time is not None and EARLIEST <= time < LATEST), None)
 
 
 class Table:
@@ -90,7 +107,8 @@ class Table:
         self._strict = strict
         self._separator = ","
         self._header: tuple[str, ...] = ()
-        self._step: int | None = None
+        self._counters = False
+        self._position = Position()
         self._has_rows = False
 
     @property
@@ -110,24 +128,29 @@ class Table:
 
     def _row(self, values: Sequence[float | None]) -> Sequence[Point]:
         self._has_rows = True
-        step = None
-        if self._step is not None:
-            step = values[self._step]
-            if step is None or not isfinite(step):
-                return NOTHING
+        cells = zip(self._header, values, strict=True)
+        numbers = {name: value for name, value in cells if value is not None and name}
+        counts = counts_of(numbers)
+        if self._counters and counts.step is None and counts.epoch is None:
+            return NOTHING
+        place = self._position.place(counts)
         return [
-            Point(name, value, step)
-            for name, value in zip(self._header, values, strict=True)
-            if value is not None and name and is_metric(name)
+            Point(name, value, place.step, place.total_steps, unit=place.unit)
+            for name, value in numbers.items()
+            if is_metric(name)
         ]
 
     def _take_header(self, line: str) -> None:
+        lower = line.lower()
+        if self._strict and not any(word in lower for word in _COUNTER):
+            return
         for separator in _SEPARATORS:
             names = _cells(line, separator)
+            if separator == _BLANKS and not (names and names[0].lower() in COUNTERS):
+                continue
             if self._is_header(names):
                 self._separator, self._header, self._has_rows = separator, tuple(names), False
-                steps = [names.index(key) for key in STEP_KEYS if key in names]
-                self._step = steps[0] if steps else None
+                self._counters = not COUNTERS.isdisjoint(map(str.lower, names))
                 return
 
     def _is_header(self, names: Sequence[str]) -> bool:
@@ -140,13 +163,15 @@ class Table:
             return False
         if any(number(name) is not None or len(name) > LONGEST_NAME for name in filled):
             return False
-        has_step = not filled.isdisjoint(STEP_KEYS)
+        has_step = not COUNTERS.isdisjoint(map(str.lower, filled))
         if self._strict and not has_step:
             return False
         return has_step or not self._has_rows or not filled.isdisjoint(self._header)
 
 
 def _cells(line: str, separator: str) -> list[str]:
+    if separator == _BLANKS:
+        return line.split() if _BLANKS in line else []
     if '"' not in line:
         return [cell.strip() for cell in line.split(separator)]
     try:

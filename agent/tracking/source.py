@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from agent.budgets import POD_EVENTS
 from agent.parsing import metric_names
-from agent.parsing.base import Point
+from agent.parsing.base import Point, Unit
 from agent.parsing.metric_names import ENTRY_BYTES
 from agent.parsing.series import Series
 from agent.tracking.allowance import Allowance
@@ -73,12 +73,10 @@ class Source:
     Attributes:
         tracks: The followed metric, and preferred ones that have too few values yet.
         names: Names of the metrics so far.
-        step: Last step of the followed metric, or of the first metric of the source, which has
-            the steps between two values of the followed one; None if both have none.
-        total_steps: Where the run ends, as the source says.
         first_at: When its first value was made; None before it.
         last_at: When its last value was made.
         problem: Why it cannot be read.
+        lines: Lines read so far.
     """
 
     def __init__(
@@ -93,17 +91,37 @@ class Source:
         self.stream = stream
         self.tracks: dict[str, Track] = {}
         self.names: set[str] = set()
-        self.step: float | None = None
-        self.total_steps: int | None = None
+        self._steps: dict[Unit, float] = {}
+        self._totals: dict[Unit, int] = {}
+        self._unit: Unit | None = None
         self.first_at: float | None = None
         self.last_at = 0.0
         self.problem = ""
+        self.lines = 0
         self._place = place
         self._params = params
         self._written_at = written_at
         self._series = Series()
         self._step_metric: str | None = None
         self._skipped: set[str] = set()
+
+    @property
+    def step(self) -> float | None:
+        """The last step, in the unit of the followed metric; None if there is none.
+
+        It is of that metric, or of the first metric of the source, which has the steps between two
+        values of the followed one.
+        """
+        return None if self._unit is None else self._steps.get(self._unit)
+
+    @property
+    def total_steps(self) -> int | None:
+        """Where the run ends, in the unit of ``step``; None if the source does not say.
+
+        Also None if the run is beyond it: then it is not the run's.
+        """
+        total = None if self._unit is None else self._totals.get(self._unit)
+        return None if total is None or total < (self.step or 0.0) else total
 
     @property
     def attempt(self) -> int:
@@ -143,14 +161,15 @@ class Source:
         self, batch: Batch, before: Counts, now: float, events: list[SourceEvent]
     ) -> Counts:
         self.problem = batch.problem
+        self.lines += batch.lines
         if batch.truncated:
             self._series.file_restarted()
             _add_event(events, "truncated", now, self.name)
-        points = 0
+        points, begun_at = 0, self.last_at
         for reading in batch.readings:
             points += 1
             if reading.point.metric not in self._skipped:
-                self._take(reading, now, events)
+                self._take(reading, now, begun_at, events)
         return Counts(
             before.lines + batch.lines,
             before.points + points,
@@ -158,12 +177,15 @@ class Source:
             before.dropped_bytes + batch.dropped_bytes,
         )
 
-    def _take(self, reading: Reading, now: float, events: list[SourceEvent]) -> None:
+    def _take(
+        self, reading: Reading, now: float, begun_at: float, events: list[SourceEvent]
+    ) -> None:
         """Process a value; existing content gives no events, the report has its result."""
         taken = self._series.take(reading.point)
         if not taken.is_new:
             return
-        point, at, before = reading.point, self._moment(reading, now), self.step
+        point, before = reading.point, self.step
+        at = self._moment(reading, now, begun_at)
         self._count(point, restarted=taken.restarted)
         diverged = self._value(point, at)
         if taken.restarted and not reading.backlog:
@@ -178,9 +200,11 @@ class Source:
             for track in self.tracks.values():
                 track.restart(point.step)
         if point.step is not None and 0 <= point.step <= LARGEST_STEP:
-            self.step = point.step
+            self._steps[point.unit] = point.step
+            if self._unit is None or point.metric in self.tracks:
+                self._unit = point.unit
         if point.total_steps is not None and 0 < point.total_steps <= LARGEST_STEP:
-            self.total_steps = point.total_steps
+            self._totals[point.unit] = point.total_steps
 
     def _value(self, point: Point, at: float) -> bool:
         """Process a value; return True if the run has diverged with it."""
@@ -224,14 +248,17 @@ class Source:
             if name != self._step_metric:
                 self._skipped.add(name)
 
-    def _moment(self, reading: Reading, now: float) -> float:
+    def _moment(self, reading: Reading, now: float, begun_at: float) -> float:
         """Return when a value was made: not in the future, and not before the previous one.
 
-        If our clock was set back, its present time is used.
+        Values that are written together were made since the ones before, ``begun_at``. If our
+        clock was set back, its present time is used.
         """
         stated = reading.at_seconds
         if stated is None or not 0 < stated <= now + MOST_AHEAD_SECONDS:
             stated = self._written_at if reading.backlog else now
+            if not reading.backlog and 0 < begun_at < now:
+                stated = begun_at + reading.share * (now - begun_at)
         at = max(min(stated or now, now), min(self.last_at, now))
         self.first_at = at if self.first_at is None else self.first_at
         self.last_at = at

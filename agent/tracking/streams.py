@@ -6,7 +6,7 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from agent.errors import MalformedError
-from agent.parsing.base import DocumentParser, HoldsMemory, Parser, Point, RecordParser
+from agent.parsing.base import DocumentParser, GivesHint, HoldsMemory, Parser, Point, RecordParser
 from agent.parsing.json_scan import JsonScan
 from agent.tailing.chunk import Chunk
 from agent.tailing.cri import PodLogFollower
@@ -30,11 +30,13 @@ class Reading(Struct, frozen=True):
         point: The value.
         at_seconds: When it was made, seconds since the epoch, if the source states it.
         backlog: It existed before the source was first read: it is older.
+        share: Of the time since the reading before that had passed when it was made, 0 to 1.
     """
 
     point: Point
     at_seconds: float | None = None
     backlog: bool = False
+    share: float = 1.0
 
 
 class Batch(Struct, frozen=True, kw_only=True):
@@ -65,6 +67,11 @@ class Stream(Protocol):
     @property
     def held_bytes(self) -> int:
         """Approximate memory between two polls."""
+        ...
+
+    @property
+    def hint(self) -> str:
+        """A pattern that might read it, for a user; empty if there is none."""
         ...
 
     def poll(self, monotonic: float, allowance: Allowance) -> Batch:
@@ -98,6 +105,11 @@ class LineStream:
         """See ``Stream``."""
         return STREAM_BYTES + self._follower.held_bytes + _held_bytes(self._parser)
 
+    @property
+    def hint(self) -> str:
+        """See ``Stream``."""
+        return self._parser.hint if isinstance(self._parser, GivesHint) else ""
+
     def poll(self, monotonic: float, allowance: Allowance) -> Batch:
         """See ``Stream``."""
         chunk = self._follower.poll(monotonic)
@@ -124,6 +136,8 @@ class LineStream:
 
 class RecordStream:
     """Records of a binary file."""
+
+    hint = ""
 
     def __init__(self, follower: FileFollower, parser: RecordParser) -> None:
         self._follower = follower
@@ -167,6 +181,8 @@ class RecordStream:
 
 class DocumentStream:
     """A file that is rewritten as a whole."""
+
+    hint = ""
 
     def __init__(self, document: NewestDocument, parser: DocumentParser) -> None:
         self._document = document
@@ -222,10 +238,14 @@ class DocumentStream:
     def _readings(
         self, points: Iterable[Point], allowance: Allowance, *, backlog: bool
     ) -> Iterator[Reading]:
+        """Return the points of a checkpoint; they were made evenly since the one before."""
+        taken: list[Point] = []
         for index, point in enumerate(points):
             if index % CHECK_LINES == 0 and allowance.is_over():
-                return
-            yield Reading(point, point.at_seconds, backlog)
+                break
+            taken.append(point)
+        for count, point in enumerate(taken, 1):
+            yield Reading(point, point.at_seconds, backlog, count / len(taken))
 
 
 def _scan_to_end(document: Document, scan: JsonScan, allowance: Allowance) -> bool:

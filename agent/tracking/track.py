@@ -44,6 +44,7 @@ class Track:
         self.last_at = 0.0
         self.diverged = False
         self._params = params
+        self._step: float | None = None
         self._fresh: float | None = None
         self._due_at = float("-inf")
         self._forecast = Forecast()
@@ -69,7 +70,8 @@ class Track:
         if self.first_value is None or self.best_value is None:
             self.first_value = self.best_value = value
         self.best_value = (min if self.goal is Goal.MIN else max)(self.best_value, value)
-        self.curve.add(float(self.points) if step is None else step, value, at)
+        self._step = self._step if step is None else step
+        self.curve.add(float(self.points) if self._step is None else self._step, value, at)
         if self.state.ticked_at is None:
             self._tick(at, silent=False)
 
@@ -101,7 +103,11 @@ class Track:
             self._due_at = at + interval_seconds
 
     def predict(self, total_steps: float | None, now: float) -> None:
-        """Fit the curve again if that is due; ``now`` in seconds since the epoch."""
+        """Fit the curve again if that is due; ``now`` in seconds since the epoch.
+
+        Without steps there is no end: a number of points is not a number of steps.
+        """
+        total_steps = None if self._step is None else total_steps
         age_seconds = now - (now if self.first_at is None else self.first_at)
         least_seconds, most_seconds = FORECAST_SECONDS
         wait_seconds = min(most_seconds, max(least_seconds, FORECAST_RATIO * age_seconds))

@@ -35,6 +35,7 @@ READERS: Final[Mapping[str, str]] = {
     "tests/gate/*.toml": r"\bbudgets\b",
     "tests/golden/*": r"\bgolden\b",
     "tests/fixtures/*": r"\bfixtures\b",
+    "tests/corpus/*": r"\bCORPUS\b",
     "tests/golden/*.py": r"\btests\.golden\b",
     "tests/*/programs/*.py": r"\bprograms\b",
     "docs/generate.py": r"\bgenerate\.py\b",

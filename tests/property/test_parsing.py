@@ -23,6 +23,7 @@ from agent.tailing.follower import FileFollower
 from shared.places import FORMATS
 from tests.unit.agent.parsing import tfevents_files as files
 from tests.unit.agent.parsing.reading import LOGS, fed, lines_of
+from tests.unit.agent.parsing.test_corpus import CORPUS
 from tests.unit.agent.parsing.test_real_lines import CASES
 
 LINE_FORMATS = [f for f in FORMATS if f not in ("tfevents", "trainer-state")]
@@ -42,6 +43,7 @@ PIECES = [
     ),
 ]
 REAL_LINES = [line for _, raw, _ in CASES.values() for line in lines_of(raw.encode())]
+CORPUS_LINES = [line for log in sorted(CORPUS.glob("*.log")) for line in lines_of(log.read_bytes())]
 finite = st.floats(allow_nan=False, allow_infinity=False)
 names = st.text(st.characters(exclude_categories=["C"], exclude_characters=',"\n\r\t;'), min_size=1)
 metrics = names.filter(lambda n: n == n.strip() and is_metric(n) and len(n) <= LONGEST_NAME).filter(
@@ -67,7 +69,7 @@ def _parser(kind: str) -> Parser:
 @st.composite
 def disturbed(draw):
     """A real line with a piece taken out, doubled or put in."""
-    line = draw(st.sampled_from(REAL_LINES))
+    line = draw(st.sampled_from(REAL_LINES + CORPUS_LINES))
     start, end = sorted(draw(st.tuples(*[st.integers(0, len(line))] * 2)))
     return line[:start] + draw(st.sampled_from([*PIECES, line[start:end] * 2, ""])) + line[end:]
 

@@ -21,7 +21,32 @@ PREFERRED = {
     "mnist": (["loss", "test_loss", "test_accuracy"], "loss"),
     "a loss of the user's own": (["accuracy", "my_loss_1"], "my_loss_1"),
     "a pattern without a name": (["value"], "value"),
-    "no loss": (["accuracy", "lr"], None),
+    "no loss": (["accuracy", "lr"], "accuracy"),
+    "the total before its parts": (
+        ["total_loss", "loss_cls", "loss_box_reg", "fast_rcnn/cls_accuracy"],
+        "total_loss",
+    ),
+    "parts alone": (["loss_cls", "loss_box_reg"], None),
+    "two networks": (["Loss_D", "Loss_G"], None),
+    "actor and critic": (["Actor Loss", "Critic Loss"], None),
+    "mean average precision before parts of a loss": (
+        [
+            "train/box_loss",
+            "val/box_loss",
+            "val/cls_loss",
+            "metrics/mAP50(B)",
+            "metrics/mAP50-95(B)",
+        ],
+        "metrics/mAP50-95(B)",
+    ),
+    "a reward before the loss of a policy": (
+        ["rollout/ep_rew_mean", "train/loss", "train/value_loss"],
+        "rollout/ep_rew_mean",
+    ),
+    "gradient boosting": (["train-rmse", "eval-rmse"], "eval-rmse"),
+    "two values on validation data": (["valid_0's auc", "valid_0's binary_logloss"], None),
+    "two accuracies": (["Acc@1", "Acc@5"], None),
+    "no metric": (["lr", "grad_norm", "loss scale", "epoch"], None),
     "nothing": ([], None),
 }
 

@@ -49,11 +49,60 @@ def test_an_object_gives_its_numbers(line: str, want) -> None:
     assert values(JsonLines().feed(line)) == want
 
 
-def test_time_and_total_of_the_run_are_read() -> None:
-    (point,) = JsonLines().feed('{"time": 1.5, "step": 1, "loss": 1, "total_steps": 9}')
-    assert (point.at_seconds, point.total_steps) == (1.5, 9)
-    (point,) = JsonLines().feed('{"time": "now", "step": 1, "loss": 1, "total_steps": 0}')
-    assert (point.at_seconds, point.total_steps) == (None, None)
+TIMES = {
+    "seconds since 1970": ('"time": 1700000000.5', 1_700_000_000.5),
+    "a text": ('"time": "now"', None),
+    "the duration of a step": ('"time": 0.451', None),
+    "milliseconds": ('"timestamp": 1700000000500', None),
+    "a duration beside a time": ('"time": 0.5, "timestamp": 1700000000', 1_700_000_000.0),
+}
+
+
+@pytest.mark.parametrize(("field", "want"), TIMES.values(), ids=TIMES)
+def test_only_seconds_since_1970_are_a_time(field: str, want: float | None) -> None:
+    (point,) = JsonLines().feed(f'{{{field}, "step": 1, "loss": 1}}')
+    assert point.at_seconds == want
+
+
+PLACES = {
+    "steps and their total": ('"step": 1, "total_steps": 9', (1, 9, "step")),
+    "no total": ('"step": 1, "total_steps": 0', (1, None, "step")),
+    "epochs and their total": ('"epoch": 2, "num_epochs": 3', (2, 3, "epoch")),
+    "epochs and a total of steps": ('"epoch": 2, "total_steps": 23800', (2, None, "epoch")),
+    "steps and a total of epochs": ('"step": 2, "num_epochs": 3', (2, None, "step")),
+    "LLaMA-Factory": (
+        '"current_steps": 5, "total_steps": 117, "epoch": 0.13, "percentage": 4.27',
+        (5, 117, "step"),
+    ),
+    "Detectron2": ('"iteration": 19, "eta_seconds": 3123.5, "data_time": 0.1', (19, None, "step")),
+}
+
+
+@pytest.mark.parametrize(("fields", "want"), PLACES.values(), ids=PLACES)
+def test_a_step_and_a_total_count_the_same(fields: str, want: object) -> None:
+    points = JsonLines().feed(f'{{{fields}, "loss": 1}}')
+    assert [(p.metric, (p.step, p.total_steps, p.unit)) for p in points] == [("loss", want)]
+
+
+def test_steps_that_begin_again_with_each_epoch_are_added_up() -> None:
+    parser = JsonLines()
+    lines = [f'{{"epoch": {e}, "iter": {i}, "loss": 1}}' for e in (1, 2, 3) for i in (50, 100, 150)]
+    steps = [point.step for line in lines for point in parser.feed(line)]
+    assert steps == [50, 100, 150, 200, 250, 300, 350, 400, 450]
+
+
+def test_a_run_that_begins_again_counts_from_the_beginning() -> None:
+    parser = JsonLines()
+    places = [(1, 50), (2, 50), (3, 50), (1, 50), (1, 100)]
+    lines = [f'{{"epoch": {e}, "iter": {i}, "loss": 1}}' for e, i in places]
+    assert [p.step for line in lines for p in parser.feed(line)] == [50, 100, 150, 50, 100]
+
+
+def test_a_line_of_validation_has_the_step_of_the_training_before_it() -> None:
+    parser = JsonLines()
+    parser.feed('{"mode": "train", "epoch": 1, "iter": 700, "loss": 2.0}')
+    points = parser.feed('{"mode": "val", "epoch": 1, "iter": 50, "bbox_mAP": 0.3}')
+    assert values(points) == [("val_bbox_mAP", 0.3, 700)]
 
 
 def test_a_line_of_very_many_keys_is_bounded() -> None:

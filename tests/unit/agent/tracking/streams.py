@@ -23,6 +23,7 @@ class GivenStream:
         self.closed = False
 
     held_bytes = 0
+    hint = ""
 
     def poll(self, monotonic: float, allowance: Allowance) -> Batch:
         del monotonic, allowance
@@ -53,9 +54,11 @@ class GivenSource(Source):
         now: float = NOW,
         backlog: bool = False,
         truncated: bool = False,
+        lines: int = 0,
     ) -> list[SourceEvent]:
         """Read these points; return what happened."""
-        self.given.batch = Batch(readings=_readings(points, backlog), truncated=truncated)
+        readings = _readings(points, backlog)
+        self.given.batch = Batch(readings=readings, truncated=truncated, lines=lines)
         return list(self.read(now, 0.0, Allowance()).events)
 
 

@@ -63,3 +63,34 @@ def test_the_known_names_are_listed() -> None:
     source.say(loss(1, 1.0, name="lr"), loss(1, 1.0, name="accuracy"))
     assert why_no_choice([source], None).endswith("name one with metric=…: accuracy, lr")
     assert why_no_choice([source], "f1") == "there is no series 'f1'; there are: accuracy, lr"
+
+
+def test_of_series_that_are_equally_good_the_user_must_name_one() -> None:
+    source = GivenSource()
+    for step in range(3):
+        source.say(loss(step, 1.0, name="Loss_D"), loss(step, 2.0, name="Loss_G"))
+    assert choose([source], None) is None
+    want = "several series are equally good, name one with metric=…: Loss_D, Loss_G"
+    assert why_no_choice([source], None) == want
+    assert choose([source], "Loss_G") is None  # it is followed from the start where it is named
+
+
+def test_equally_good_series_do_not_hide_a_better_one() -> None:
+    source = GivenSource()
+    for step in range(3):
+        names = ("Loss_D", "Loss_G", "total_loss")
+        source.say(*(loss(step, 1.0, name=name) for name in names))
+    assert speaks(choose([source], None)) == ("a", "total_loss", 1)
+
+
+def test_lines_without_a_value_are_reported_in_steps() -> None:
+    source = GivenSource()
+    source.say(lines=99)
+    assert why_no_choice([source], None) == ""
+    source.say(lines=713)
+    want = "100 lines or more read, no values found: set format=… or regex=…"
+    assert why_no_choice([source], None) == want
+    source.given.hint = r"'loss\W{1,3}(?P<value>[-+.\deE]+)'"
+    assert why_no_choice([source], None).endswith(f"did you mean regex={source.given.hint}")
+    source.say(loss(1, 1.0))
+    assert "no values" not in why_no_choice([source], None)

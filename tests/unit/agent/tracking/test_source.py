@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 
 from agent.parsing.base import Point
+from agent.tracking.allowance import Allowance
 from agent.tracking.source import MOST_NAMES
+from agent.tracking.streams import Batch, Reading
 from shared.convergence.parameters import RECOMMENDED
 from shared.places import MetricsPlace
 from shared.progress import Category, Goal
@@ -27,6 +29,35 @@ def test_the_total_is_known_if_the_source_has_it() -> None:
     assert source.total_steps is None
     source.say(Point("loss", 1.0, 2.0, 50))
     assert source.total_steps == 50
+
+
+def test_steps_and_totals_of_different_units_are_kept_apart() -> None:
+    source = GivenSource()
+    source.say(Point("loss", 2.0, 100.0), Point("val_accuracy", 0.5, 1.0, 40, unit="epoch"))
+    source.say(Point("loss", 1.5, 200.0), Point("val_accuracy", 0.6, 2.0, 40, unit="epoch"))
+    assert (source.step, source.total_steps) == (200.0, None)
+
+
+def test_a_total_that_the_run_has_passed_is_not_its_total() -> None:
+    source = GivenSource()
+    source.say(Point("loss", 2.0, 9.0, 10))
+    assert source.total_steps == 10
+    source.say(Point("loss", 1.5, 11.0))
+    assert source.total_steps is None
+
+
+def test_values_that_are_written_together_were_made_since_the_ones_before() -> None:
+    source = GivenSource()
+    source.say(loss(100, 3.0), now=NOW)
+    points = [loss(100 + 10 * n, 3.0 - n / 10) for n in range(1, 11)]
+    source.given.batch = Batch(readings=[Reading(p, share=n / 10) for n, p in enumerate(points, 1)])
+    source.read(NOW + 600, 0.0, Allowance())
+    track = source.tracks["loss"]
+    times = [point.at_seconds for point in track.curve.points()]
+    assert times == pytest.approx([NOW + 60 * n for n in range(11)])
+    track.predict(1000, NOW + 600)
+    assert track.remaining_seconds is not None
+    assert track.remaining_seconds.value == pytest.approx(800 * 6, rel=0.05)
 
 
 BAD_STEPS = {"below 0": -1.0, "too large": 1e30, "not there": None}

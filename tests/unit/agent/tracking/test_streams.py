@@ -81,13 +81,13 @@ def test_lines_are_counted_and_their_own_time_goes_before_the_runtimes(tmp_path:
     log = tmp_path / "main" / "0.log"
     log.parent.mkdir()
     log.write_text(
-        "1970-01-01T00:00:10Z stdout F hello\n"
-        '1970-01-01T00:00:20Z stdout F {"step": 1, "loss": 2}\n'
-        '1970-01-01T00:00:30Z stdout F {"step": 2, "loss": 1, "time": 29.5}\n'
+        "2023-11-14T22:13:20Z stdout F hello\n"
+        '2023-11-14T22:13:20Z stdout F {"step": 1, "loss": 2}\n'
+        '2023-11-14T22:13:30Z stdout F {"step": 2, "loss": 1, "time": 1700000009.5}\n'
     )
     stream = LineStream(PodLogFollower(log.parent), JsonLines())
     batch = poll(stream)
-    assert [reading.at_seconds for reading in batch.readings] == [20.0, 29.5]
+    assert [reading.at_seconds for reading in batch.readings] == [1_700_000_000.0, 1_700_000_009.5]
     assert batch.lines == 3
     stream.close()
 

@@ -167,3 +167,21 @@ def test_without_an_end_nothing_is_predicted() -> None:
     track = live(falling(60))
     track.predict(None, START + 60)
     assert (track.remaining_seconds, track.remaining_loss) == (None, None)
+
+
+def test_a_number_of_points_is_not_a_number_of_steps() -> None:
+    track = Track(Goal.MIN, PARAMS)
+    for n in range(40):
+        track.take(3.0 - n / 20, None, START + n)
+    track.predict(20, START + 40)  # it would be over, if points were steps
+    assert track.remaining_seconds is None
+
+
+def test_a_value_without_a_step_belongs_to_the_last_step() -> None:
+    """Hugging Face prints the epoch with two digits: the next lines have the same one."""
+    track = Track(Goal.MIN, PARAMS)
+    for n in range(60):
+        track.take(3.0 - n / 30, n // 3 / 100 if n % 3 == 0 else None, START + n)
+    track.predict(3, START + 60)
+    assert track.remaining_seconds is not None
+    assert track.remaining_seconds.value == pytest.approx(2.81 * 300, rel=0.1)
