@@ -112,9 +112,9 @@ class Section(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _may_be_empty(cls, found: Any) -> Any:
+    def _may_be_empty(cls, value: Any) -> Any:
         """Take a section whose fields are all commented out, which YAML reads as null."""
-        return {} if found is None else found
+        return {} if value is None else value
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -174,9 +174,9 @@ def load(model: type[Settings], file: Path | None, environ: Mapping[str, str]) -
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        found = [_explain(e, model, variables) for e in error.errors(include_url=False)]
+        problems = [_explain(e, model, variables) for e in error.errors(include_url=False)]
         where = f"settings ({file})" if file else "settings"
-        raise SettingsError("\n".join([f"{where} cannot be used:", *found])) from None
+        raise SettingsError("\n".join([f"{where} cannot be used:", *problems])) from None
 
 
 def dump(settings: BaseModel) -> str:
@@ -200,16 +200,16 @@ def variable(path: Path_) -> str:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        found = yaml.safe_load(file.read_text())
+        sections = yaml.safe_load(file.read_text())
     except OSError as error:
         raise SettingsError(f"settings file {file}: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise SettingsError(f"settings file {file} is not YAML: {error}") from error
-    if found is None:
+    if sections is None:
         return {}
-    if not isinstance(found, dict):
-        raise SettingsError(f"settings file {file}: expected sections, found {found!r}")
-    return found
+    if not isinstance(sections, dict):
+        raise SettingsError(f"settings file {file}: expected sections, found {sections!r}")
+    return sections
 
 
 def _variables(environ: Mapping[str, str]) -> Iterator[tuple[Path_, tuple[str, str]]]:
@@ -233,18 +233,18 @@ def _explain(
     error: ErrorDetails, model: type[BaseModel], variables: Mapping[Path_, tuple[str, str]]
 ) -> str:
     path = tuple(str(part) for part in error["loc"])
-    field, found = ".".join(path), repr(error["input"])
+    field, given = ".".join(path), repr(error["input"])
     where = f" (from {variables[path][0]})" if path in variables else ""
     if error["type"] in _UNKNOWN:
-        known = ", ".join(_known(model, path[:-1]))
-        return f"  {field}{where}: there is no such field; known here: {known}"
+        fields = ", ".join(_known(model, path[:-1]))
+        return f"  {field}{where}: there is no such field; known here: {fields}"
     if error["type"] == "value_error":
         text = error["msg"].removeprefix("Value error, ")
         return f"  {field}{where}: {text}" if path else f"  {text}"
     expected = error["msg"].replace("Input should be", "expected", 1)
     if error["type"] in _NO_SECTION:
         expected = "expected a section"
-    return f"  {field}{where}: {expected}, found {found}"
+    return f"  {field}{where}: {expected}, found {given}"
 
 
 def _known(model: type[BaseModel], path: Path_) -> list[str]:

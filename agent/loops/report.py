@@ -215,7 +215,7 @@ class Reporting:
                 await known.wait()
 
     def _update_reporters(self, group: asyncio.TaskGroup) -> None:
-        for replica in [known for known in self._tasks if known not in self.addresses.known]:
+        for replica in [replica for replica in self._tasks if replica not in self.addresses.known]:
             log.info("%s is no longer a replica", replica.url)
             self._tasks.pop(replica).cancel()
             self.services.board.outboxes.remove(self.reporters.pop(replica).outbox)

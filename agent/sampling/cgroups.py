@@ -127,7 +127,9 @@ class Version1(_ControlGroups):
     """
 
     def __init__(self, mounted: Mapping[str, Path], files: OpenFiles) -> None:
-        self._base = str(next(mounted[one] for one in CONTROLLERS if one in mounted))
+        self._base = str(
+            next(mounted[controller] for controller in CONTROLLERS if controller in mounted)
+        )
         self._roots = {controller: str(path) for controller, path in mounted.items()}
         super().__init__(Path(self._base), files, self._drop)
 

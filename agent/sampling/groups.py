@@ -146,10 +146,10 @@ class GroupFinder:
             for uid in missing
             for parent in self._parents
         ]
-        found = {uid: (parent, path) for uid, parent, path in places if Path(path).is_dir()}
-        for uid, (parent, path) in found.items():
+        present = {uid: (parent, path) for uid, parent, path in places if Path(path).is_dir()}
+        for uid, (parent, path) in present.items():
             self._keep(uid, parent, path)
-        return set(found)
+        return set(present)
 
     def _walk(self, uids: Collection[Uid]) -> None:
         missing = set(uids)

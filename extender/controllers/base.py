@@ -62,31 +62,12 @@ async def changed(event: asyncio.Event, *, within_seconds: float, settle_seconds
     event.clear()
 
 
-class StateBoard:
-    """The latest state of each decision, for the decisions that read it."""
-
-    def __init__(self) -> None:
-        self._by_name: dict[str, Any] = {}
-
-    def put(self, decision: HasState[StateT_co], state: object) -> None:
-        """Keep the state that a pass left."""
-        self._by_name[decision.name] = state
-
-    def of(self, decision: HasState[StateT_co]) -> StateT_co:
-        """Return the latest state of a decision; its first state if it was never made."""
-        return States(self._by_name).of(decision)
-
-    def read_by(self, decision: Decision[Any, Any, Any]) -> States:
-        """Return the states that a decision reads; later passes do not change them."""
-        return States({other.name: self.of(other) for other in decision.reads})
-
-
 @dataclass(frozen=True, kw_only=True)
 class DecisionContext:
-    """What all controllers share.
+    """What all controllers share, and the latest state of each decision.
 
     Attributes:
-        leads: Whether this replica is the leader now.
+        leads: Returns True while this replica is the leader.
     """
 
     recorder: Recorder
@@ -94,11 +75,19 @@ class DecisionContext:
     clock: Clock
     leads: Callable[[], bool]
     metrics: ExtenderMetrics
-    states: StateBoard = field(default_factory=StateBoard)
+    _states: dict[str, Any] = field(init=False, default_factory=dict)
 
     def reading(self) -> Reading:
         """Read the clocks."""
         return Reading(self.clock.now(), self.clock.monotonic())
+
+    def state_of(self, decision: HasState[StateT_co]) -> StateT_co:
+        """Return the latest state of a decision; its first state if it was never made."""
+        return States(self._states).of(decision)
+
+    def keep(self, decision: HasState[Any], state: object) -> None:
+        """Keep the state that a pass left."""
+        self._states[decision.name] = state
 
     def session(
         self,
@@ -109,7 +98,8 @@ class DecisionContext:
         """Return the session of a pass that begins now, by default on the newest snapshot."""
         if snapshot is None:
             snapshot = self.recorder.store.snapshot()
-        return Session(snapshot, reading, self.parameters, self.states.read_by(decision))
+        states = States(self._states).read_by(decision)
+        return Session(snapshot, reading, self.parameters, states)
 
 
 @dataclass(kw_only=True)
@@ -129,7 +119,7 @@ class Controller(ABC, Generic[StateT, TriggerT, OutcomeT]):
     @property
     def state(self) -> StateT:
         """What the last pass left."""
-        return self.context.states.of(self.decision)
+        return self.context.state_of(self.decision)
 
     async def run(self) -> None:
         """Wait for a reason to decide, decide, carry out; returns only by cancellation."""
@@ -160,11 +150,11 @@ class Controller(ABC, Generic[StateT, TriggerT, OutcomeT]):
     def take_over(self, session: Session, outcome: OutcomeT) -> None:
         """Keep the state of a pass, and count what it decided."""
         del session
-        self.context.states.put(self.decision, outcome.state)
+        self.context.keep(self.decision, outcome.state)
 
     def forget(self) -> None:
         """Begin again from the first state."""
-        self.context.states.put(self.decision, self.decision.first_state())
+        self.context.keep(self.decision, self.decision.first_state())
         self.context.recorder.start_anew()
 
     @abstractmethod

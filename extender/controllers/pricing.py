@@ -134,7 +134,7 @@ class PricingController(Controller[PricingState, PricingTrigger, PricingOutcome]
 
     def _remember(self, history: History) -> None:
         """Take over a history that another replica, or an earlier life, has written."""
-        self.context.states.put(PRICING, changed_state(self.state, history=history))
+        self.context.keep(PRICING, changed_state(self.state, history=history))
         self.context.recorder.start_anew()
 
     @override

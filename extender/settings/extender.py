@@ -59,9 +59,9 @@ class KindsSection(Section):
 
     @model_validator(mode="after")
     def _has_known_kinds(self) -> Self:
-        known = {kind.resource for kind in OPTIONAL}
-        if unknown := [name for name in self.read if name not in known]:
-            raise ValueError(f"read: {unknown[0]!r}, expected one of {', '.join(sorted(known))}")
+        readable = {kind.resource for kind in OPTIONAL}
+        if unknown := [name for name in self.read if name not in readable]:
+            raise ValueError(f"read: {unknown[0]!r}, expected one of {', '.join(sorted(readable))}")
         return self
 
 

@@ -63,29 +63,29 @@ class HistoryKeeper:
             self._problems.update([str(error)])
         return self._kept
 
-    async def save(self, known: History) -> History:
+    async def save(self, newest: History) -> History:
         """Write the history if it is new and the pause is over; return the merged history.
 
         If another replica has written meanwhile, its history is read and merged with ours, and
         written the next time.
         """
         now = self.clock.monotonic()
-        if known == self._kept or now < self._again_at:
-            return known
+        if newest == self._kept or now < self._again_at:
+            return newest
         self._again_at = now + PAUSE_SECONDS
         if not self._version:
-            return history.merged(await self.load(), known)
+            return history.merged(await self.load(), newest)
         try:
-            await self._write(known)
+            await self._write(newest)
         except ConflictError:
-            return history.merged(await self.load(), known)
+            return history.merged(await self.load(), newest)
         except ApiError as error:
             self._problems.update([f"{error}; the history of past jobs is not kept"])
-        return known
+        return newest
 
-    async def _write(self, known: History) -> None:
-        changes = {KEY: history.text(known)}
+    async def _write(self, newest: History) -> None:
+        changes = {KEY: history.text(newest)}
         path, version = self.path, self._version
         written = await keyed_data.write_config_map(self.client, path, version, changes)
-        self._version, self._kept = written.version, known
+        self._version, self._kept = written.version, newest
         self._problems.update(())

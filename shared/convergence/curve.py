@@ -91,11 +91,11 @@ class _Samples(msgspec.Struct, frozen=True):
     pulls: Sequence[float]
     spread: float
 
-    def product(self, one: Sequence[float], other: Sequence[float]) -> float:
+    def product(self, first: Sequence[float], second: Sequence[float]) -> float:
         """Return the weighted product of two sequences, each less its weighted mean."""
-        weighted = list(map(mul, self.weights, one))
-        means = sum(weighted) * sum(map(mul, self.weights, other)) / self.effective
-        return float(sum(map(mul, weighted, other)) - means)
+        weighted = list(map(mul, self.weights, first))
+        means = sum(weighted) * sum(map(mul, self.weights, second)) / self.effective
+        return float(sum(map(mul, weighted, second)) - means)
 
     def fit(self, shape: Shape, log_speed: float) -> _Fit:
         """Return the best gain, 0 or above, and what it leaves unexplained."""
@@ -115,21 +115,21 @@ class _Samples(msgspec.Struct, frozen=True):
             (self.fit(shape, _SLOWEST + i * _STEP) for i in range(_COARSE)), key=lambda f: f.error
         )
 
-    def refined(self, found: _Fit) -> _Fit:
+    def refined(self, best: _Fit) -> _Fit:
         """Return a fit with a better speed, by parabolas through its neighbours."""
         reach = _STEP
         for _ in range(_REFINEMENTS):
             reach /= 2
-            low = self.fit(found.shape, max(_SLOWEST, found.log_speed - reach))
-            high = self.fit(found.shape, min(_FASTEST, found.log_speed + reach))
-            tried = [found, low, high]
-            bend = low.error - 2 * found.error + high.error
+            low = self.fit(best.shape, max(_SLOWEST, best.log_speed - reach))
+            high = self.fit(best.shape, min(_FASTEST, best.log_speed + reach))
+            tried = [best, low, high]
+            bend = low.error - 2 * best.error + high.error
             if bend > 0:
                 shift = reach * (low.error - high.error) / (2 * bend)
-                vertex = found.log_speed + max(-reach, min(reach, shift))
-                tried.append(self.fit(found.shape, max(_SLOWEST, min(_FASTEST, vertex))))
-            found = min(tried, key=lambda f: f.error)
-        return found
+                vertex = best.log_speed + max(-reach, min(reach, shift))
+                tried.append(self.fit(best.shape, max(_SLOWEST, min(_FASTEST, vertex))))
+            best = min(tried, key=lambda f: f.error)
+        return best
 
     def deviation(self, fit: _Fit, until: float, noise: float) -> float:
         """Return the standard deviation of ``fit.drop(until)``, by the delta method.

@@ -45,14 +45,14 @@ def _cached(containers: _Requests) -> tuple[tuple[str, int], ...]:
 
 def _plain(containers: _Requests) -> tuple[tuple[str, int], ...]:
     total: Amounts = {}
-    for asked in containers:
-        _add(total, _parsed(dict(asked)))
+    for requests in containers:
+        _add(total, _parsed(dict(requests)))
     return _counted(total)
 
 
 def _key(container: wire.Container) -> tuple[tuple[str, str], ...]:
-    asked = container.resources.requests if container.resources else None
-    return tuple((asked or _NONE).items())
+    requests = container.resources.requests if container.resources else None
+    return tuple((requests or _NONE).items())
 
 
 def container_requests(spec: wire.PodSpec) -> Amounts:
@@ -97,14 +97,14 @@ def _containers(spec: wire.PodSpec, status: wire.PodStatus) -> Amounts:
     for container in spec.init_containers or ():
         sidecar = container.restart_policy == "Always"
         state = granted.get(container.name) if sidecar else None
-        asked = _container(container, state, infeasible=infeasible)
+        needed = _container(container, state, infeasible=infeasible)
         if sidecar:
-            _add(total, asked)
-            _add(sidecars, asked)
-            asked = sidecars
+            _add(total, needed)
+            _add(sidecars, needed)
+            needed = sidecars
         else:
-            _add(asked, sidecars)
-        _raise_to(start, asked)
+            _add(needed, sidecars)
+        _raise_to(start, needed)
     _raise_to(total, start)
     return total
 
@@ -112,24 +112,24 @@ def _containers(spec: wire.PodSpec, status: wire.PodStatus) -> Amounts:
 def _container(
     container: wire.Container, state: wire.ContainerStatus | None, *, infeasible: bool
 ) -> Amounts:
-    asked = container.resources.requests if container.resources else None
+    requests = container.resources.requests if container.resources else None
     if state is None or state.resources is None:
-        return _parsed(asked)
+        return _parsed(requests)
     return _effective(
-        asked, state.resources.requests, state.allocated_resources, infeasible=infeasible
+        requests, state.resources.requests, state.allocated_resources, infeasible=infeasible
     )
 
 
 def _apply_pod_level(total: Amounts, spec: wire.PodSpec, status: wire.PodStatus) -> None:
     """Replace the containers' sum by requests of the pod as a whole, by resource."""
-    asked = spec.resources.requests if spec.resources else None
-    names = [name for name in asked or () if name in POD_LEVEL or name.startswith("hugepages-")]
+    requests = spec.resources.requests if spec.resources else None
+    names = [name for name in requests or () if name in POD_LEVEL or name.startswith("hugepages-")]
     if not names:
         return
-    effective = _parsed(asked)
+    effective = _parsed(requests)
     if status.resources is not None:
         effective = _effective(
-            asked,
+            requests,
             status.resources.requests,
             status.allocated_resources,
             infeasible=_resize_infeasible(status),
@@ -139,14 +139,14 @@ def _apply_pod_level(total: Amounts, spec: wire.PodSpec, status: wire.PodStatus)
 
 
 def _effective(
-    asked: wire.ResourceList | None,
+    requests: wire.ResourceList | None,
     actuated: wire.ResourceList | None,
     allocated: wire.ResourceList | None,
     *,
     infeasible: bool,
 ) -> Amounts:
     """Return the largest of requested (unless infeasible), allocated and actual amounts."""
-    largest = {} if infeasible else _parsed(asked)
+    largest = {} if infeasible else _parsed(requests)
     _raise_to(largest, _parsed(actuated))
     _raise_to(largest, _parsed(allocated))
     return largest

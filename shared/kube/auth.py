@@ -107,8 +107,8 @@ def _in_cluster(files: Path) -> Credentials:
     )
 
 
-def _from_context(found: kubeconfig.Context) -> Credentials:
-    cluster, user = found.cluster, found.user
+def _from_context(context: kubeconfig.Context) -> Credentials:
+    cluster, user = context.cluster, context.user
     server = str(cluster.get("server", "")).rstrip("/")
     if not server.startswith(("http://", "https://")):
         raise SettingsError(f"kubeconfig: server {server!r} is not an http or https URL")
@@ -116,9 +116,9 @@ def _from_context(found: kubeconfig.Context) -> Credentials:
     return Credentials(
         server=server,
         ssl=tls,
-        token=_token(found, tls),
+        token=_token(context, tls),
         server_name=cluster.get("tls-server-name"),
-        namespace=found.namespace,
+        namespace=context.namespace,
         proxy=_proxy(cluster),
         headers=tuple(_impersonation(user)),
     )
@@ -144,9 +144,9 @@ def _use_certificate(tls: SSLContext, certificate: bytes, key: bytes | None) -> 
         tls.load_cert_chain(*pair)
 
 
-def _token(found: kubeconfig.Context, tls: SSLContext | None) -> TokenSource:
+def _token(context: kubeconfig.Context, tls: SSLContext | None) -> TokenSource:
     """Return the source of the user's token; a plugin is used if nothing else is configured."""
-    user = found.user
+    user = context.user
     if user.get("tokenFile"):
         return FileToken(Path(user["tokenFile"]))
     if user.get("token"):
@@ -164,7 +164,7 @@ def _token(found: kubeconfig.Context, tls: SSLContext | None) -> TokenSource:
             problem = "the certificate or key of its plugin cannot be used"
             raise SettingsError(f"kubeconfig: exec: {problem}: {error}") from error
 
-    return ExecToken(exec_plugin.plugin_of(user, found.cluster), use)
+    return ExecToken(exec_plugin.plugin_of(user, context.cluster), use)
 
 
 def _proxy(cluster: dict[str, Any]) -> str | None:
@@ -183,11 +183,11 @@ def _impersonation(user: dict[str, Any]) -> Iterator[tuple[str, str]]:
     Source:
         https://kubernetes.io/docs/reference/access-authn-authz/user-impersonation/
     """
-    found = {"Impersonate-User": [user.get("as")], "Impersonate-Uid": [user.get("as-uid")]}
-    found["Impersonate-Group"] = user.get("as-groups") or []
+    impersonated = {"Impersonate-User": [user.get("as")], "Impersonate-Uid": [user.get("as-uid")]}
+    impersonated["Impersonate-Group"] = user.get("as-groups") or []
     for key, texts in (user.get("as-user-extra") or {}).items():
-        found[f"Impersonate-Extra-{quote(str(key), safe='')}"] = texts
-    headers = [(name, str(text)) for name, texts in found.items() for text in texts if text]
+        impersonated[f"Impersonate-Extra-{quote(str(key), safe='')}"] = texts
+    headers = [(name, str(text)) for name, texts in impersonated.items() for text in texts if text]
     if headers and not user.get("as"):
         raise SettingsError(
             "kubeconfig: as is missing: as-uid, as-groups and as-user-extra need it"

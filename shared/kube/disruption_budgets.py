@@ -57,10 +57,10 @@ def blocking(data: bytes, pods: Sequence[Mapping[str, str]]) -> str | None:
         k8s.io/api policy/v1: an empty selector selects every pod, a missing one none.
     """
     try:
-        found = _DECODER.decode(data).items or ()
+        budgets = _DECODER.decode(data).items or ()
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BrokenAnswerError(str(error)) from error
-    for budget in found:
+    for budget in budgets:
         selector = budget.spec.selector if budget.spec else None
         covered = sum(selector is not None and selector.matches(labels) for labels in pods)
         allowed = budget.status.disruptions_allowed if budget.status else 0

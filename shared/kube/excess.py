@@ -43,9 +43,9 @@ _AFFINITY: Final = (
 
 def excess(spec: wire.PodSpec) -> str:
     """Return a message if a pod's spec exceeds a limit; else ""."""
-    for field, what, count, most in _counts(spec):
+    for field, items, count, most in _counts(spec):
         if count > most:
-            return f"{field}: {count} {what}, and at most {most} are allowed"
+            return f"{field}: {count} {items}, and at most {most} are allowed"
     return ""
 
 
@@ -69,10 +69,10 @@ def _counts(spec: wire.PodSpec) -> Iterable[tuple[str, str, int, int]]:
     yield "spec.tolerations", "tolerations", len(spec.tolerations or ()), MOST_TOLERATIONS
     claims = sum(v.persistent_volume_claim is not None for v in spec.volumes or ())
     yield "spec.volumes", "persistentVolumeClaims", claims, MOST_CLAIMS
-    ports = sum(bool(port.host_port) for one in containers for port in one.ports or ())
+    ports = sum(bool(port.host_port) for container in containers for port in container.ports or ())
     yield "spec.containers[].ports", "host ports", ports, MOST_HOST_PORTS
-    asked = [one.resources.requests for one in (*containers, spec) if one.resources]
-    names = max((len(amounts or ()) for amounts in (*asked, spec.overhead)), default=0)
+    requests = [part.resources.requests for part in (*containers, spec) if part.resources]
+    names = max((len(amounts or ()) for amounts in (*requests, spec.overhead)), default=0)
     yield "spec.containers[].resources.requests", "resources", names, MOST_RESOURCES
     yield from _affinity(spec)
 

@@ -222,7 +222,7 @@ def plugin_of(user: Mapping[str, Any], cluster: kubeconfig.Section) -> Plugin:
         version=section.api_version,
         command=command,
         args=tuple(section.args or ()),
-        environ={one.name: one.value for one in section.env or ()},
+        environ={variable.name: variable.value for variable in section.env or ()},
         hint=section.install_hint or "",
         mode=mode,
         cluster=_described(cluster) if section.provide_cluster_info else None,

@@ -94,17 +94,17 @@ class JobSet(Struct):
     api_version: str = field(default="", name="apiVersion")
 
 
-def size(found: JobSet) -> int | None:
+def size(job_set: JobSet) -> int | None:
     """Return the pods of all replicated jobs that run, have run or may start now.
 
     None while there are none, so that the first pods do not count as all of them.
     """
-    if found.spec is None:
+    if job_set.spec is None:
         return None
-    jobs = found.spec.replicated_jobs or []
-    status = found.status.replicated_jobs_status if found.status else None
+    jobs = job_set.spec.replicated_jobs or []
+    status = job_set.status.replicated_jobs_status if job_set.status else None
     statuses = {status_entry.name: status_entry for status_entry in status or ()}
-    policy = found.spec.startup_policy
+    policy = job_set.spec.startup_policy
     in_order = policy is not None and policy.startup_policy_order == IN_ORDER
     total = 0
     for place, job in enumerate(jobs):
@@ -139,10 +139,10 @@ def _may_start(
     jobs: Sequence[ReplicatedJob],
     statuses: Mapping[str, ReplicatedJobStatus],
 ) -> bool:
-    wanted = {other.name: replicas(other) for other in jobs}
+    counts = {other.name: replicas(other) for other in jobs}
     waits_for = [*(Dependency(other.name) for other in before), *(job.depends_on or ())]
     return all(
-        _reached(other, wanted.get(other.name), statuses.get(other.name)) for other in waits_for
+        _reached(other, counts.get(other.name), statuses.get(other.name)) for other in waits_for
     )
 
 
@@ -156,15 +156,19 @@ def _reached(
     return status.ready + status.succeeded + status.failed == replicas
 
 
-def templates(found: JobSet) -> Templates:
+def templates(job_set: JobSet) -> Templates:
     """Return the pod template of each replicated job, then the annotations of its Jobs."""
-    jobs = (found.spec.replicated_jobs if found.spec else None) or []
-    made = [job.template for job in sorted(jobs, key=lambda one: one.name.lower() != _WORKER)]
-    of_pods = [one.spec.template for one in made if one is not None and one.spec is not None]
-    return [*of_pods, *(Template(one.metadata) for one in made if one is not None)]
+    jobs = (job_set.spec.replicated_jobs if job_set.spec else None) or []
+    made = [job.template for job in sorted(jobs, key=lambda job: job.name.lower() != _WORKER)]
+    of_pods = [
+        template.spec.template
+        for template in made
+        if template is not None and template.spec is not None
+    ]
+    return [*of_pods, *(Template(template.metadata) for template in made if template is not None)]
 
 
-def changes(found: JobSet) -> Changes:
+def changes(job_set: JobSet) -> Changes:
     """Return the number of pods of each replicated job that is one Indexed Job.
 
     The webhook allows the change only with the feature gate ``ElasticJobSet``, which no object
@@ -174,13 +178,13 @@ def changes(found: JobSet) -> Changes:
         JobSet v0.12.0 pkg/webhooks/jobset_webhook.go (``ValidateUpdate``),
         pkg/controllers/jobset_controller.go (``syncJobScaling``).
     """
-    if found.spec is None:
+    if job_set.spec is None:
         return NO_CHANGES
-    jobs = found.spec.replicated_jobs or []
+    jobs = job_set.spec.replicated_jobs or []
     counts = (_of_job(place, job, alone=len(jobs) == 1) for place, job in enumerate(jobs))
     return suspendable(
-        suspended=found.spec.suspend,
-        managed_by=found.spec.managed_by,
+        suspended=job_set.spec.suspend,
+        managed_by=job_set.spec.managed_by,
         counts=tuple(filter(None, counts)),
     )
 

@@ -116,14 +116,14 @@ def keep(meta: wire.Meta, limits: Limits = COMMON) -> Kept:
 
 def keep_labels(meta: wire.Meta, limits: Limits = COMMON) -> dict[str, str]:
     """Return the labels that are kept."""
-    found = meta.labels or {}
-    return found if _surely_fit(found) else _bounded_labels(found, limits)[0]
+    texts = meta.labels or {}
+    return texts if _surely_fit(texts) else _bounded_labels(texts, limits)[0]
 
 
 def keep_annotations(meta: wire.Meta, limits: Limits = COMMON) -> tuple[dict[str, str], str]:
     """Return the annotations that are kept, and the excess."""
-    found = _read(meta)
-    return (found, "") if _surely_fit(found) else _bounded_annotations(found, limits)
+    texts = _read(meta)
+    return (texts, "") if _surely_fit(texts) else _bounded_annotations(texts, limits)
 
 
 def _read(meta: wire.Meta) -> dict[str, str]:
@@ -134,16 +134,16 @@ def _read(meta: wire.Meta) -> dict[str, str]:
     return {key: text for key, text in annotations.items() if key in READ or key.startswith(OURS)}
 
 
-def _surely_fit(found: Mapping[str, str]) -> bool:
+def _surely_fit(texts: Mapping[str, str]) -> bool:
     """Return True if all fit for certain, without measuring each: this runs for every event."""
-    return not found or (len(found) <= _SURELY_FEW and len("".join(found.values())) <= _SURELY_FITS)
+    return not texts or (len(texts) <= _SURELY_FEW and len("".join(texts.values())) <= _SURELY_FITS)
 
 
-def _bounded_labels(found: Mapping[str, str], limits: Limits) -> tuple[dict[str, str], str]:
+def _bounded_labels(texts: Mapping[str, str], limits: Limits) -> tuple[dict[str, str], str]:
     most = f"at most {limits.labels} labels with {limits.label_bytes} bytes in all"
     return _bounded(
-        found,
-        what="label",
+        texts,
+        kind="label",
         count=limits.labels,
         size=limits.label_bytes,
         most=most,
@@ -151,37 +151,37 @@ def _bounded_labels(found: Mapping[str, str], limits: Limits) -> tuple[dict[str,
     )
 
 
-def _bounded_annotations(found: Mapping[str, str], limits: Limits) -> tuple[dict[str, str], str]:
+def _bounded_annotations(texts: Mapping[str, str], limits: Limits) -> tuple[dict[str, str], str]:
     count, size = limits.annotations, limits.annotation_bytes
     most = f"at most {count} annotations of {labels.DOMAIN} with {size} bytes in all"
-    return _bounded(found, what="annotation", count=count, size=size, most=most, long=limits.long)
+    return _bounded(texts, kind="annotation", count=count, size=size, most=most, long=limits.long)
 
 
 def _bounded(
-    found: Mapping[str, str], *, what: str, count: int, size: int, most: str, long: frozenset[str]
+    texts: Mapping[str, str], *, kind: str, count: int, size: int, most: str, long: frozenset[str]
 ) -> tuple[dict[str, str], str]:
     kept: dict[str, str] = {}
     problem, left = "", size
-    for key in _by_rank(found):
-        text = found[key]
+    for key in _by_rank(texts):
+        text = texts[key]
         longest = MOST_LONG_BYTES if key in long else MOST_VALUE_BYTES
         length = _bytes(text)
         if length > longest:
-            problem = problem or str(InputError(f"{what} {key}", text, f"at most {longest} bytes"))
+            problem = problem or str(InputError(f"{kind} {key}", text, f"at most {longest} bytes"))
             text = f"{text[:_CUT]}…"
             length = _bytes(text)
         left -= _bytes(key) + (0 if key in long else length)
         if len(kept) == count or left < 0:
-            problem = problem or str(InputError(f"{what}s", f"{len(found)} of them", most))
+            problem = problem or str(InputError(f"{kind}s", f"{len(texts)} of them", most))
             break
         kept[key] = text
     return kept, problem
 
 
-def _by_rank(found: Mapping[str, str]) -> Iterator[str]:
+def _by_rank(texts: Mapping[str, str]) -> Iterator[str]:
     """Yield the keys, those that are read first; no sorting, there may be a hundred thousand."""
-    yield from (key for key in _IN_ORDER if key in found)
-    yield from (key for key in found if key not in READ)
+    yield from (key for key in _IN_ORDER if key in texts)
+    yield from (key for key in texts if key not in READ)
 
 
 def _bytes(text: str) -> int:

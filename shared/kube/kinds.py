@@ -103,13 +103,13 @@ def _kind(
     def decode(data: Data) -> Owner:
         raw = decoder.decode(data)
         name = raw.metadata.name
-        found = replace(
+        read = replace(
             owner(raw.metadata, raw.api_version or first, kind, size(raw)),
             template=pod_templates.stated(templates(raw)),
             selector=label_selectors.select_label(named_by, name) if named_by else None,
         )
-        found, own_progress = with_changes(found, raw.metadata, changes(raw)), progress(raw)
-        return found if own_progress is None else replace(found, progress=own_progress)
+        read, own_progress = with_changes(read, raw.metadata, changes(raw)), progress(raw)
+        return read if own_progress is None else replace(read, progress=own_progress)
 
     return OwnerKind(kind, group, versions, decode)
 
@@ -127,14 +127,14 @@ def _specified(
 ) -> OwnerKind:
     """Return a kind of which the ``spec`` says all."""
 
-    def sized(found: Object[S]) -> int | None:
-        return None if found.spec is None else size(found.spec)
+    def sized(custom: Object[S]) -> int | None:
+        return None if custom.spec is None else size(custom.spec)
 
-    def changed(found: Object[S]) -> Changes:
-        return NO_CHANGES if found.spec is None else changes(found.spec)
+    def changed(custom: Object[S]) -> Changes:
+        return NO_CHANGES if custom.spec is None else changes(custom.spec)
 
-    def stamped(found: Object[S]) -> Templates:
-        return () if found.spec is None else templates(found.spec)
+    def stamped(custom: Object[S]) -> Templates:
+        return () if custom.spec is None else templates(custom.spec)
 
     whole = Object[spec]  # type: ignore[valid-type]
     return _kind(

@@ -75,13 +75,13 @@ def size(spec: KubeflowSpec) -> int | None:
     roles = roles_of(spec)
     if not roles:
         return None
-    counts = {role: replicas_of(found) for role, found in roles.items()}
+    counts = {role: replicas_of(replicas) for role, replicas in roles.items()}
     policy = spec.run_policy.scheduling_policy if spec.run_policy else None
     stated = policy.min_available if policy else None
-    wanted = sum(counts.values()) if stated is None else stated
+    size = sum(counts.values()) if stated is None else stated
     if spec.launcher_creation_policy == WAIT_FOR_WORKERS:
-        return min(wanted, sum(n for role, n in counts.items() if role != _LAUNCHER))
-    return wanted
+        return min(size, sum(n for role, n in counts.items() if role != _LAUNCHER))
+    return size
 
 
 def roles_of(spec: KubeflowSpec) -> RoleReplicas:
@@ -97,16 +97,16 @@ def roles_of(spec: KubeflowSpec) -> RoleReplicas:
     )
 
 
-def replicas_of(found: Replicas | None) -> int:
+def replicas_of(replicas: Replicas | None) -> int:
     """Return the replicas of a role, by default 1."""
-    return 1 if found is None or found.replicas is None else found.replicas
+    return 1 if replicas is None or replicas.replicas is None else replicas.replicas
 
 
 def templates(spec: KubeflowSpec) -> Templates:
     """Return the templates of the roles, the workers first."""
     roles = roles_of(spec)
     workers_first = sorted(roles, key=lambda role: role.lower() != _WORKER)
-    return [found.template for role in workers_first if (found := roles[role]) is not None]
+    return [replicas.template for role in workers_first if (replicas := roles[role]) is not None]
 
 
 def pytorch_changes(spec: KubeflowSpec) -> Changes:
@@ -189,11 +189,11 @@ def _workers(
     elastic: bool = False,
 ) -> WorkerCount | None:
     """Return the number of the role of workers, in any spelling."""
-    for role, found in roles_of(spec).items():
-        if role.lower() == _WORKER and found is not None:
+    for role, replicas in roles_of(spec).items():
+        if role.lower() == _WORKER and replicas is not None:
             return WorkerCount(
                 role=_WORKER,
-                count=replicas_of(found),
+                count=replicas_of(replicas),
                 fields=(f"/spec/{field}/{role}/replicas",),
                 least=least,
                 most=most,

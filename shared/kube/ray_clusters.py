@@ -68,13 +68,13 @@ def workers_of(group: WorkerGroup, *, scaled: bool) -> int:
     """Return the pods of a group of workers."""
     if group.suspend:
         return 0
-    least, wanted = group.min_replicas or 0, group.replicas or 0
+    least, replicas = group.min_replicas or 0, group.replicas or 0
     if scaled:
-        wanted = least
+        replicas = least
     else:
-        most = max(least, wanted) if group.max_replicas is None else group.max_replicas
-        wanted = min(max(wanted, least), most)
-    return wanted * (1 if group.num_of_hosts is None else group.num_of_hosts)
+        most = max(least, replicas) if group.max_replicas is None else group.max_replicas
+        replicas = min(max(replicas, least), most)
+    return replicas * (1 if group.num_of_hosts is None else group.num_of_hosts)
 
 
 def templates(spec: RayClusterSpec) -> Templates:

@@ -61,34 +61,34 @@ class Status(Struct, rename="camel"):
 _STATUS: Final = msgspec.json.Decoder(Status | None)
 
 
-def changes(found: TrainJob) -> Changes:
+def changes(job: TrainJob) -> Changes:
     """Return its suspension; ``numNodes`` does not change an existing JobSet.
 
     Source:
         Kubeflow Trainer v2.0.0 and v2.2.1 pkg/runtime/framework/plugins/jobset/jobset.go
         (``Build``).
     """
-    spec = found.spec
+    spec = job.spec
     if spec is None:
         return NO_CHANGES
     return suspendable(suspended=spec.suspend, managed_by=spec.managed_by)
 
 
-def templates(found: TrainJob) -> list[Template]:
+def templates(job: TrainJob) -> list[Template]:
     """Return its pod overrides and annotations; the rest of the template is its runtime's.
 
     Source:
         Kubeflow Trainer v2.1.0 pkg/apis/trainer/v1alpha1/trainjob_types.go
         (``TrainJobSpec.Annotations``, ``PodTemplateOverride``).
     """
-    spec = found.spec or Spec()
+    spec = job.spec or Spec()
     return [*(spec.pod_template_overrides or ()), Template(Noted(spec.annotations))]
 
 
-def progress(found: TrainJob) -> OwnProgress | None:
+def progress(job: TrainJob) -> OwnProgress | None:
     """Return the training's own progress; None if it reports none."""
     try:
-        status = _STATUS.decode(found.status)
+        status = _STATUS.decode(job.status)
         reported = status.trainer_status if status else None
         return None if reported is None else _read(reported)
     except InputError as error:

@@ -84,6 +84,10 @@ class States:
             return decision.first_state()
         return cast("StateT_co", self.by_name[decision.name])
 
+    def read_by(self, decision: "Decision[Any, Any, Any]") -> "States":
+        """Return the states that a decision reads; later passes do not change them."""
+        return States({other.name: self.of(other) for other in decision.reads})
+
 
 @dataclass(frozen=True)
 class Session:

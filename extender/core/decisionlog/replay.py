@@ -74,9 +74,7 @@ class Replayer:
             for other in decision.reads:
                 kept = given.others[other.name]
                 self._states[other.name] = msgspec.convert(kept, other.state_type)
-        states = States(
-            {d.name: self._states[d.name] for d in decision.reads if d.name in self._states}
-        )
+        states = States(self._states).read_by(decision)
         session = Session(snapshot, given.reading, self._parameters, states)
         state = self._states.get(decision.name)
         state = decision.first_state() if state is None else state

@@ -1,4 +1,4 @@
-"""What is counted of admission by price."""
+"""Metrics of admission by price."""
 
 from dataclasses import replace
 
@@ -54,7 +54,7 @@ def value(metrics: ExtenderMetrics, name: str, **labels: str) -> float | None:
 
 def offers(metrics: ExtenderMetrics) -> list[float | None]:
     outcomes = ("admitted", "rejected", "lost")
-    return [value(metrics, "admission_offers_total", outcome=one) for one in outcomes]
+    return [value(metrics, "admission_offers_total", outcome=outcome) for outcome in outcomes]
 
 
 def test_a_job_is_admitted_once_with_its_payoff(metrics: ExtenderMetrics) -> None:
@@ -68,7 +68,7 @@ def test_a_job_is_admitted_once_with_its_payoff(metrics: ExtenderMetrics) -> Non
     assert offers(metrics) == [1, 0, 0]
 
 
-def test_a_job_is_turned_away_once_until_it_is_forgotten(metrics: ExtenderMetrics) -> None:
+def test_a_rejection_is_counted_once_until_the_job_is_forgotten(metrics: ExtenderMetrics) -> None:
     state = PricingState(refused={JOB: REFUSED})
     outcome = replace(NOTHING, state=state, statuses={JOB: WAITS})
     metrics.admission.observe(outcome, EMPTY, ())
@@ -76,14 +76,16 @@ def test_a_job_is_turned_away_once_until_it_is_forgotten(metrics: ExtenderMetric
     assert offers(metrics) == [0, 1, 0]
 
 
-def test_a_job_that_loses_its_place_is_lost_and_not_turned_away(metrics: ExtenderMetrics) -> None:
+def test_a_job_that_loses_its_place_counts_as_lost_and_not_as_rejected(
+    metrics: ExtenderMetrics,
+) -> None:
     state = PricingState(refused={JOB: REFUSED})
     outcome = replace(NOTHING, state=state, statuses={JOB: WAITS})
     metrics.admission.observe(outcome, PricingState(plans={JOB: PLAN}), (JOB,))
     assert offers(metrics) == [0, 0, 1]
 
 
-def test_promises_are_counted_as_they_stand_and_when_they_end(metrics: ExtenderMetrics) -> None:
+def test_promises_are_counted_by_present_state_and_at_their_end(metrics: ExtenderMetrics) -> None:
     late = replace(TAKEN, job=OTHER, plan=changed(PLAN, job=OTHER), promise=Promise.SLIPPED)
     ended = (EndedJob(PLAN, Promise.BROKEN),)
     outcome = replace(NOTHING, statuses={JOB: TAKEN, OTHER: late}, ended=ended)
@@ -94,7 +96,7 @@ def test_promises_are_counted_as_they_stand_and_when_they_end(metrics: ExtenderM
     assert value(metrics, "admission_jobs", reason="none") == 2
 
 
-def test_prices_are_those_of_the_present_slot_and_what_is_promised_of_all(
+def test_prices_are_of_the_present_slot_and_promises_of_all_slots(
     metrics: ExtenderMetrics,
 ) -> None:
     state = admission.empty_state(make_cluster([[4.0], [4.0]], [[4.0]], 2), make_bounds(1.0, 16.0))
@@ -109,10 +111,10 @@ def test_prices_are_those_of_the_present_slot_and_what_is_promised_of_all(
     assert value(metrics, "slot_price_ratio", resource="cpu", of="most") == most > 0
     assert value(metrics, "promised_ratio", resource="gpu") == 0
     later = float(state.promised.g[1].sum()) / 8
-    found = [
+    ahead = [
         value(metrics, "slot_price_ahead_ratio", resource="cpu", ahead=n) for n in ("0", "1", "2")
     ]
-    assert found == [taken / 8, later, 0]
+    assert ahead == [taken / 8, later, 0]
 
 
 def test_gpus_of_every_maker_are_one_resource(metrics: ExtenderMetrics) -> None:
@@ -135,7 +137,7 @@ def test_gpus_of_every_maker_are_one_resource(metrics: ExtenderMetrics) -> None:
     assert value(metrics, "slot_price_ratio", resource="gpu", of="most") == 0.5
 
 
-def test_a_replica_that_does_not_act_says_nothing_of_the_present(metrics: ExtenderMetrics) -> None:
+def test_a_standby_shows_no_present_state(metrics: ExtenderMetrics) -> None:
     metrics.admission.observe(replace(NOTHING, statuses={JOB: TAKEN}), EMPTY, ())
     metrics.admission.stand_by()
     assert value(metrics, "promised_jobs", promise="kept") == 0

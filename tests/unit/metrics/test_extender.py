@@ -1,4 +1,4 @@
-"""Names, units and labels of the extender's metrics; what is taken over from cycles and watches."""
+"""Names, units and labels of the extender's metrics; values taken from passes and watches."""
 
 import re
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ def test_two_extenders_do_not_share_a_registry() -> None:
     assert value(second, "shuntyard_releases_total") == 0
 
 
-def test_series_of_closed_vocabularies_are_there_from_the_start() -> None:
+def test_series_of_closed_vocabularies_exist_from_the_start() -> None:
     metrics = ExtenderMetrics()
     for reason in Reason:
         assert value(metrics, "shuntyard_waiting_jobs", reason=reason.value) == 0
@@ -51,7 +51,7 @@ class Reflector:
     kind: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(source="Pod"))
 
 
-def test_relists_are_counted_once_however_often_one_looks() -> None:
+def test_relists_are_counted_once_at_any_number_of_scrapes() -> None:
     metrics, reflector = ExtenderMetrics(), Reflector(90.0, {"gone": 2})
     metrics.observe_reflectors([reflector], 100.0)
     metrics.observe_reflectors([reflector], 101.0)
