@@ -71,17 +71,17 @@ async def test_a_converged_job_moves_and_resumes_where_it_was(
     assert training.copies[JOB] == 1
 
 
-async def test_the_record_says_what_moved_and_why(fake: FakeKube) -> None:
+async def test_the_migration_object_records_cause_and_phases(fake: FakeKube) -> None:
     put_job(fake)
     async with yard(fake) as (training, _):
         await begun(fake, training)
         await ended(fake, P.COMPLETED)
         (one,) = migrations(fake)
         assert one["metadata"]["ownerReferences"][0]["kind"] == "Job"
-        spec, told = one["spec"], one["status"]
+        spec, status = one["spec"], one["status"]
         assert (spec["trigger"], spec["mover"]) == ("converged", "suspend")
         assert spec["why"].startswith("converged: share 0.33 to 1.00, saves")
-        assert [entry["phase"] for entry in told["transitions"]] == [
+        assert [entry["phase"] for entry in status["transitions"]] == [
             *("TargetReserved", "CheckpointRequested", "Checkpointed", "Evicting"),
             *("Recreating", "Resuming", "Completed"),
         ]
@@ -361,9 +361,9 @@ async def test_every_look_replays(
     given = ExtenderSettings.model_validate({**SHELL, **settings({"cooldown_seconds": 60})})
     params = core_parameters(given, labels.SCHEDULER_NAME)
     code = await asyncio.to_thread(replay.run, tmp_path, params)
-    said = capsys.readouterr().out
-    assert code == 0, said
-    assert said.endswith(" 0 differ\n")
+    output = capsys.readouterr().out
+    assert code == 0, output
+    assert output.endswith(" 0 differ\n")
     lines = await asyncio.to_thread(lambda: "".join(p.read_text() for p in tmp_path.iterdir()))
     assert '"CreateMigration"' in lines
     assert '"DisruptionBudget"' in lines
