@@ -22,8 +22,8 @@ def seen(
     times = accumulate(seconds for seconds, _, _ in looks)
     found: Effort | None = None
     for at, (_, step, cores) in zip(times, looks, strict=True):
-        said = report(POD, work, step=step, cores=cores, total_steps=1000)
-        found = effort.followed(found, said, at, as_given=as_given)
+        pod_report = report(POD, work, step=step, cores=cores, total_steps=1000)
+        found = effort.followed(found, pod_report, at, as_given=as_given)
     assert found is not None
     return found
 
@@ -49,7 +49,7 @@ COSTS: dict[str, tuple[list[tuple[float, int | None, float | None]], float | Non
         [*STEADY, (10.0, 5, 1.0), (10.0, 15, 1.0), (10.0, 25, 1.0)],
         500.0,
     ),
-    "over a time in which nobody looked": (
+    "over a time without a pass": (
         [*STEADY, (MOST_GAP_SECONDS + 1, 900, 1.0), (10.0, 910, 1.0), (10.0, 920, 1.0)],
         500.0,
     ),
@@ -93,8 +93,8 @@ def test_a_measured_step_wins_over_a_prediction() -> None:
 ENDLESS: dict[str, tuple[int | None, int | None]] = {
     "at the end": (1000, 1000),
     "beyond it": (1001, 1000),
-    "nobody says where it ends": (500, None),
-    "nobody says where it is": (None, 1000),
+    "no known end": (500, None),
+    "no known step": (None, 1000),
 }
 
 

@@ -69,7 +69,7 @@ NO_PART: dict[str, Pod] = {
     "BestEffort": training("x", 0, qos="BestEffort"),
     "it asks for no CPU": training("x", 0),
     "a change would restart it": training("x", restarts=True),
-    "it has two containers and nobody says which trains": training(
+    "it has two containers and none is named as the trainer": training(
         "x", others=(ContainerCpu("log", 100),)
     ),
     "the annotation names a container that is not there": training(
@@ -96,7 +96,7 @@ def test_such_a_pod_has_no_part(pod: Pod) -> None:
 
 
 def test_only_a_note_that_can_be_followed_is_waited_for_at_the_end() -> None:
-    """Whoever may write annotations could hold up every end of the extender otherwise."""
+    """Otherwise a user with write access to annotations could delay every shutdown of ours."""
     good = training("x", 500, given=1000)
     odd = {labels.CPU_GIVEN: "x"}
     pods = [good, training("y", annotations=odd), training("z", node=None, given=1000)]
@@ -126,18 +126,18 @@ def test_the_annotation_may_stand_on_the_owner() -> None:
 
 SILENT: dict[str, dict[str, Any]] = {
     "nothing is predicted": {"works": {"x": None, "y": None}},
-    "nobody says where it ends": {"total_steps": None},
+    "no known end": {"total_steps": None},
     "it is at its end": {"step": 200},
     "its use is not known": {"cores": None},
     "the agent says nothing": {"works": None},
 }
 
 
-@pytest.mark.parametrize("said", SILENT.values(), ids=SILENT)
-def test_without_known_work_nothing_is_changed(said: dict[str, Any]) -> None:
+@pytest.mark.parametrize("case", SILENT.values(), ids=SILENT)
+def test_without_known_work_nothing_is_changed(case: dict[str, Any]) -> None:
     yard = Yard(training("x"), training("y"))
-    works = said.get("works", {"x": 1.0, "y": 5.0})
-    fields = {k: v for k, v in said.items() if k != "works"}
+    works = case.get("works", {"x": 1.0, "y": 5.0})
+    fields = {k: v for k, v in case.items() if k != "works"}
     assert yard.look(works, **fields).commands == ()
 
 
@@ -183,7 +183,7 @@ def test_one_that_was_at_its_limit_may_stay_there() -> None:
     assert yard.look({"x": 1.0, "y": 9.0}).commands == ()
 
 
-def test_nobody_falls_below_the_floor() -> None:
+def test_no_pod_falls_below_the_floor() -> None:
     yard = Yard(training("x"), training("y"))
     assert on("a", yard.look({"x": 1.0, "y": 1e9})) == [("y", 50), ("x", 1950)]
 
@@ -231,7 +231,7 @@ def test_one_that_is_moving_is_left_alone_and_counts_with_what_it_has() -> None:
         assert sum(yard.requests().values()) <= 3000
 
 
-def test_a_pod_of_which_nothing_is_heard_any_more_keeps_its_request_for_a_while() -> None:
+def test_a_pod_without_reports_keeps_its_request_for_a_while() -> None:
     yard = settled()
     yard.works["x"] = None
     del yard.works["x"]
@@ -246,7 +246,7 @@ def test_a_pod_of_which_nothing_is_heard_any_more_keeps_its_request_for_a_while(
     assert sum(yard.requests().values()) <= 3000
 
 
-def test_a_silent_agent_gives_everybody_back_in_the_end() -> None:
+def test_a_silent_agent_restores_all_requests_in_the_end() -> None:
     yard = settled()
     for _ in range(60):
         yard.turn(None)
@@ -276,9 +276,9 @@ def _says(yard: Yard, name: str, **progress: Any) -> None:
     node = yard.store.snapshot().reports[pod.node_name]
     known = node.pods[pod.uid]
     assert known.progress is not None
-    said = replace(known, progress=replace(known.progress, **progress))
+    pod_report = replace(known, progress=replace(known.progress, **progress))
     at = yard.now + 5
-    yard.store.report(replace(node, pods={**node.pods, pod.uid: said}, received_at=at))
+    yard.store.report(replace(node, pods={**node.pods, pod.uid: pod_report}, received_at=at))
 
 
 RESTORING: dict[str, tuple[CoreParameters, bool]] = {
@@ -288,7 +288,7 @@ RESTORING: dict[str, tuple[CoreParameters, bool]] = {
 
 
 @pytest.mark.parametrize(("params", "leaving"), RESTORING.values(), ids=RESTORING)
-def test_everybody_is_given_back(params: CoreParameters, leaving: bool) -> None:
+def test_all_requests_are_restored(params: CoreParameters, leaving: bool) -> None:
     yard = settled()
     yard.put(make_migration(make_member(yard.pod("z")), phase=MigrationPhase.CHECKPOINTED))
     yard.params, yard.memory = params, CpuSharesState()
@@ -350,7 +350,7 @@ def test_each_refusal_doubles_the_rest() -> None:
     assert rests == [65.0, 125.0, 245.0]
 
 
-def test_what_a_node_cannot_grant_is_taken_back_at_once_and_told_once() -> None:
+def test_an_infeasible_raise_is_taken_back_at_once_and_reported_once() -> None:
     yard = settled()
     yard.put(replace(yard.pod("x"), resize_pending="Infeasible"))
     look = yard.turn(THREE)
@@ -376,7 +376,7 @@ def test_what_a_node_defers_may_take_its_time() -> None:
     assert yard.requests()["x"] == 1000
 
 
-def test_somebody_elses_resize_that_is_deferred_is_not_ours_to_take_back() -> None:
+def test_a_foreign_deferred_resize_is_not_taken_back() -> None:
     yard = Yard(training("x", 700, pending="Deferred"))
     look = yard.turn({"x": 1.0})
     assert (look.commands, look.found_pending) == ((), ())

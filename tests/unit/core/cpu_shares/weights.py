@@ -57,8 +57,8 @@ def report(
 ) -> PodReport:
     """What an agent says; ``work`` in core-seconds, None: it predicts nothing."""
     seconds = None if work is None or not cores else Span(work / cores, 0.0, 0.0)
-    said = {"step": step, "total_steps": total_steps, "remaining_seconds": seconds}
-    one = make_pod_report(pod.uid, category, **(said if category else {}))
+    values = {"step": step, "total_steps": total_steps, "remaining_seconds": seconds}
+    one = make_pod_report(pod.uid, category, **(values if category else {}))
     return replace(one, use=Use(cpu_cores=cores))
 
 
@@ -66,7 +66,7 @@ class Yard:
     """A store, and looks at it; ``carry_out`` does what they want as the API server would.
 
     Attributes:
-        works: Core-seconds left by name of the pod; None: nobody knows.
+        works: Core-seconds left by name of the pod; None: unknown.
         refused: Names of pods whose changes are refused.
         writes: Names and requests, in order; 0 stands for the removal of a note.
     """
@@ -103,8 +103,10 @@ class Yard:
         snapshot = self.store.snapshot()
         for node in snapshot.node_table.nodes:
             here = [p for p in snapshot.pods.values() if p.node_name == node.name]
-            said = [report(p, self.works[p.name], **fields) for p in here if p.name in self.works]
-            self.store.report(make_report(node.name, said, received_at=self.now))
+            reports = [
+                report(p, self.works[p.name], **fields) for p in here if p.name in self.works
+            ]
+            self.store.report(make_report(node.name, reports, received_at=self.now))
 
     def look(
         self, works: Mapping[str, float | None] | None = None, *, due: bool = True, **fields: Any

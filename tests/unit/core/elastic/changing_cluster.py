@@ -47,10 +47,10 @@ def owner_of(
     managed: bool = False,
 ) -> Owner:
     """A Job that wants so many workers; ``rescale`` is its annotation."""
-    said = {} if rescale is None else {labels.RESCALE: rescale}
+    record = {} if rescale is None else {labels.RESCALE: rescale}
     if isinstance(rescale, Rescale):
-        said = {labels.RESCALE: records_rescale.text(rescale)}
-    owner = make_owner(name, size=number, annotations={**notes, **said})
+        record = {labels.RESCALE: records_rescale.text(rescale)}
+    owner = make_owner(name, size=number, annotations={**notes, **record})
     return replace(
         owner,
         counts=(WorkerCount(count=number, fields=FIELDS),),
@@ -109,15 +109,15 @@ def yard(
     seen: Mapping[str, Checkpoint] | None = None,
     silent: bool = False,
 ) -> Snapshot:
-    """Two nodes and what is given; agents report, of the pods in ``seen`` what is said there."""
+    """Two nodes and the given objects; agents report the checkpoints in ``seen``, by pod."""
     flat = [e for one in entities for e in (one if isinstance(one, list | tuple) else [one])]
     store = store_of([make_node("a", cpu="64"), make_node("b", cpu="64")], flat)
-    said = {"j-0": Checkpoint(), **(seen or {})}
+    checkpoints = {"j-0": Checkpoint(), **(seen or {})}
     if not silent:
         pods = [e for e in flat if isinstance(e, Pod)]
         for node in "ab":
-            here = [p for p in pods if p.node_name == node and p.name in said]
-            reports = [make_pod_report(p.uid, checkpoint=said[p.name]) for p in here]
+            here = [p for p in pods if p.node_name == node and p.name in checkpoints]
+            reports = [make_pod_report(p.uid, checkpoint=checkpoints[p.name]) for p in here]
             store.report(make_report(node, reports, received_at=0.0))
     return store.snapshot()
 

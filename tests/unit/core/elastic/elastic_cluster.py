@@ -23,8 +23,8 @@ def owner_of(
     name: str, count: int, *, workers: str = "", notes: Mapping[str, str] | None = None, **more: Any
 ) -> Owner:
     """An elastic Indexed Job; ``workers``: its range, empty for none."""
-    said = {**({labels.WORKERS: workers} if workers else {}), **TERMINATE, **(notes or {})}
-    owner = make_owner(name, size=count, annotations=said, **more)
+    annotations = {**({labels.WORKERS: workers} if workers else {}), **TERMINATE, **(notes or {})}
+    owner = make_owner(name, size=count, annotations=annotations, **more)
     return replace(owner, counts=(WorkerCount(count=count, fields=FIELDS),))
 
 
@@ -57,7 +57,7 @@ def changing(entities: list[Entity], to: int, **more: Any) -> list[Entity]:
     """The same job with a record on its owner."""
     owner, *pods = entities
     assert isinstance(owner, Owner)
-    said: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "id": "r1",
         "phase": Phase.SHRINKING,
         "cause": Cause.MORE_IMPORTANT,
@@ -67,7 +67,7 @@ def changing(entities: list[Entity], to: int, **more: Any) -> list[Entity]:
         "job": key_of(owner.name),
         **more,
     }
-    notes = {**owner.annotations, labels.RESCALE: rescale.text(Rescale(to=to, **said))}
+    notes = {**owner.annotations, labels.RESCALE: rescale.text(Rescale(to=to, **fields))}
     return [replace(owner, annotations=notes), *pods]
 
 

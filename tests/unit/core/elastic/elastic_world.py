@@ -64,7 +64,7 @@ class World:
 
     Attributes:
         started: When each job started, since the beginning.
-        counts: All numbers that each owner was told, in order.
+        counts: All numbers that were written to each owner, in order.
         proposed: Snapshot and proposals of every look.
     """
 

@@ -1,4 +1,4 @@
-"""What agents are told while workers change: hold until all who leave are on their way out."""
+"""Commands for agents while workers change: hold until all leaving workers are being deleted."""
 
 import pytest
 from msgspec.structs import replace
@@ -27,7 +27,7 @@ CANCEL = Cancel("r", ASKED[0])
 HOLDS = {"j-0": acked()}
 
 
-def told(snapshot, node: str = "a"):
+def commands_for(snapshot, node: str = "a"):
     return commands(snapshot, NodeName(node))
 
 
@@ -38,7 +38,10 @@ def at(phase: Phase, **fields: object):
 BY_PHASE = {
     "asked": (crew(rescale=at(Phase.ASKED)), (ASK,)),
     "asked, holds": (crew(rescale=at(Phase.ASKED), seen=HOLDS), (ASK,)),
-    "written, nobody has left": (crew(3, rescale=at(Phase.SHRINKING), pods=4, seen=HOLDS), (ASK,)),
+    "written, no worker has left": (
+        crew(3, rescale=at(Phase.SHRINKING), pods=4, seen=HOLDS),
+        (ASK,),
+    ),
     "written, all who leave are gone": (
         crew(3, rescale=at(Phase.SHRINKING), seen=HOLDS),
         (CANCEL,),
@@ -50,15 +53,15 @@ BY_PHASE = {
 
 @pytest.mark.parametrize(("snapshot", "orders"), BY_PHASE.values(), ids=BY_PHASE)
 def test_by_phase(snapshot, orders) -> None:
-    assert told(snapshot) == orders
-    assert told(snapshot, "b") == ()
+    assert commands_for(snapshot) == orders
+    assert commands_for(snapshot, "b") == ()
 
 
 def test_who_stays_goes_on_when_who_leaves_is_on_the_way_out() -> None:
     owner = owner_of(3, rescale=at(Phase.SHRINKING))
     pods = workers(owner)
     pods[3] = replace(pods[3], deleting=True)
-    assert told(yard(owner, pods, seen=HOLDS)) == (CANCEL,)
+    assert commands_for(yard(owner, pods, seen=HOLDS)) == (CANCEL,)
 
 
 def test_who_leaves_holds_until_it_is_gone() -> None:
@@ -67,7 +70,7 @@ def test_who_leaves_holds_until_it_is_gone() -> None:
     owner = owner_of(3, rescale=one, notes=apart)
     pods = workers(owner)
     pods[3] = replace(pods[3], deleting=True)
-    assert told(yard(owner, pods, seen={**HOLDS, "j-3": acked()})) == (
+    assert commands_for(yard(owner, pods, seen={**HOLDS, "j-3": acked()})) == (
         replace(ASK, uid="default-j-3"),
         CANCEL,
     )
@@ -78,28 +81,28 @@ def test_all_hold_until_a_pause_has_them_out() -> None:
     owner = owner_of(4, rescale=one, suspended=True)
     pods = [replace(pod, deleting=i > 0) for i, pod in enumerate(workers(owner))]
     pause = replace(ASK, reason="4 to 0 workers (Slot)")
-    assert told(yard(owner, pods, seen=HOLDS)) == (pause,)
+    assert commands_for(yard(owner, pods, seen=HOLDS)) == (pause,)
     out = [replace(pod, deleting=True) for pod in pods]
-    assert told(yard(owner, out, seen=HOLDS)) == (pause,)
+    assert commands_for(yard(owner, out, seen=HOLDS)) == (pause,)
 
 
-HEARD = {
+UNHELD = {
     "went on": Checkpoint(phase=CheckpointPhase.RELEASED, request="r"),
     "could not save": Checkpoint(phase=CheckpointPhase.REFUSED, request="r"),
     "is asked something newer": acked("newer"),
 }
 
 
-@pytest.mark.parametrize("seen", HEARD.values(), ids=HEARD)
-def test_who_does_not_hold_is_not_told_to_go_on(seen: Checkpoint) -> None:
-    assert told(crew(rescale=at(Phase.ABORTED), seen={"j-0": seen})) == ()
+@pytest.mark.parametrize("seen", UNHELD.values(), ids=UNHELD)
+def test_a_trainer_that_does_not_hold_gets_no_cancel(seen: Checkpoint) -> None:
+    assert commands_for(crew(rescale=at(Phase.ABORTED), seen={"j-0": seen})) == ()
 
 
-def test_another_pod_of_that_name_is_told_nothing() -> None:
+def test_another_pod_of_that_name_gets_no_command() -> None:
     owner = owner_of(rescale=at(Phase.ASKED))
     pods = workers(owner)
-    assert told(yard(owner, replace(pods[0], uid="another"), pods[1:])) == ()
-    assert told(yard(owner, replace(pods[0], phase="Succeeded"), pods[1:])) == ()
+    assert commands_for(yard(owner, replace(pods[0], uid="another"), pods[1:])) == ()
+    assert commands_for(yard(owner, replace(pods[0], phase="Succeeded"), pods[1:])) == ()
 
 
 def test_a_pod_of_a_migration_is_the_migration_s() -> None:
@@ -109,10 +112,10 @@ def test_a_pod_of_a_migration_is_the_migration_s() -> None:
     moving = make_migration(
         make_member(pods[0]), phase=MigrationPhase.CHECKPOINT_REQUESTED, **given
     )
-    assert [one.id for one in told(yard(owner, pods, moving))] == ["m"]
+    assert [one.id for one in commands_for(yard(owner, pods, moving))] == ["m"]
     soon = replace(moving, phase=MigrationPhase.REQUESTED, request="")
-    assert told(yard(owner, pods, soon)) == (CANCEL,)
+    assert commands_for(yard(owner, pods, soon)) == (CANCEL,)
 
 
-def test_an_owner_with_another_s_annotation_asks_nobody() -> None:
-    assert told(crew(rescale="{}")) == ()
+def test_an_owner_with_a_malformed_record_gets_no_command() -> None:
+    assert commands_for(crew(rescale="{}")) == ()

@@ -65,7 +65,7 @@ def test_a_reservation_is_a_place() -> None:
     assert (written(asked).phase, written(asked).asked) == (Phase.ASKED, ("default-j-0",))
 
 
-def test_each_directory_has_somebody_who_is_asked() -> None:
+def test_each_directory_has_a_pod_that_gets_the_request() -> None:
     apart = {**ELASTIC, labels.CHECKPOINT: "saved/$(INDEX)"}
     seen = {f"j-{i}": Checkpoint() for i in range(4)}
     asked = written(only(looked(crew(notes=apart, seen=seen), propose(3)))).asked
@@ -134,12 +134,12 @@ def _elsewhere() -> object:
 
 DECLINED = {
     "no range": (crew(notes={}), "NotElastic"),
-    "nobody known": (yard(make_pod("p", job="j", node="a")), "OwnerNotSupported"),
-    "somebody else drives it": (crew(managed=True), "OwnerNotSupported"),
+    "no known owner": (yard(make_pod("p", job="j", node="a")), "OwnerNotSupported"),
+    "another controller drives it": (crew(managed=True), "OwnerNotSupported"),
     "a broken range": (crew(notes={labels.WORKERS: "six"}), "Misconfigured"),
     "another's annotation": (crew(rescale="[]"), "RescaleUnreadable"),
     "on its way": (_elsewhere(), "Migrating"),
-    "suspended by somebody else": (crew(suspended=True), "Suspended"),
+    "suspended by another controller": (crew(suspended=True), "Suspended"),
     "no checkpoint": (crew(notes={labels.WORKERS: "2..6"}), "NotOptedIn"),
     "no agent": (crew(silent=True), "AgentStale"),
     "no trainer": (crew(seen={"j-0": Checkpoint(problem="TrainerSilent")}), "TrainerSilent"),
@@ -161,7 +161,7 @@ def test_a_job_without_a_checkpoint_may_still_grow() -> None:
     assert numbers(only(looked(bare, propose(5, Cause.ROOM_LEFT)))) == 5
 
 
-def test_another_s_annotation_is_told_though_nobody_proposes_anything() -> None:
+def test_a_malformed_record_is_reported_without_a_proposal() -> None:
     assert why(looked(crew(rescale="{}"))) == {"j": "RescaleUnreadable"}
 
 
@@ -207,7 +207,7 @@ def test_neither_holds_for_a_plan_or_a_start(cause: Cause, last: str) -> None:
     assert len(looked(snapshot, propose(2, cause, starts=starts)).commands) == 1
 
 
-def test_patience_after_an_abort_holds_for_everybody() -> None:
+def test_the_pause_after_an_abort_holds_for_every_job() -> None:
     aborted = crew(rescale=LAST["aborted once"][0])
     look = looked(aborted, propose(2, Cause.STARVING, starts="s"))
     assert why(look) == {"j": "AbortedLately"}

@@ -27,8 +27,8 @@ def several(*names: str, notes=None, **owner):
     """Jobs of four workers, and the job ``s`` that waits."""
     entities, seen = [make_pod("s", job="s", gated=True)], {}
     for name in names:
-        said = (notes or {}).get(name, ELASTIC)
-        made = owner_of(4, name, notes=said, **owner)
+        annotations = (notes or {}).get(name, ELASTIC)
+        made = owner_of(4, name, notes=annotations, **owner)
         entities += [made, *workers(made)]
         seen[f"{name}-0"] = Checkpoint()
     return yard(entities, seen=seen)
@@ -118,19 +118,19 @@ def test_what_is_open_counts(cause: Cause, left: int) -> None:
     assert len([c for c in look.commands if c.owner.name == "k"]) == left
 
 
-def test_between_times_nothing_begins_and_what_was_said_stands() -> None:
+def test_between_passes_nothing_begins_and_earlier_reasons_stay() -> None:
     first = looked(crew(notes={}), propose(2))
     between = looked(crew(), propose(2), due=False, memory=first.state)
     assert between.commands == ()
     assert why(between) == {"j": "NotElastic"}
 
 
-def test_a_range_that_nobody_keeps_is_told() -> None:
+def test_a_range_without_a_known_owner_is_reported() -> None:
     alone = make_pod("alone", job="x", node="a", annotations={labels.WORKERS: "1..4"})
     look = looked(yard(alone))
-    (told,) = look.state.declined.values()
-    assert (told.job, told.reason) == ("default/group/x", "OwnerNotSupported")
+    (declined,) = look.state.declined.values()
+    assert (declined.job, declined.reason) == ("default/group/x", "OwnerNotSupported")
 
 
-def test_a_range_that_its_owner_keeps_is_not_told() -> None:
+def test_a_range_that_its_owner_keeps_is_not_reported() -> None:
     assert looked(several("j")).state.declined == {}

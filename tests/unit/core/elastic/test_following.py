@@ -17,7 +17,7 @@ OPEN = rescale(Phase.SHRINKING)
 CLOSED = rescale(Phase.DONE)
 
 
-def told(look):
+def endings(look):
     return [(one.rescale.id, one.outcome, one.rescale.why) for one in look.ended]
 
 
@@ -25,10 +25,10 @@ def known(snapshot):
     return looked(snapshot, due=False).state
 
 
-def test_a_change_that_ended_is_told_once() -> None:
+def test_an_ended_change_is_reported_once() -> None:
     memory = known(crew(rescale=OPEN))
     after = looked(crew(3, rescale=CLOSED), memory=memory, due=False)
-    assert told(after) == [("r", Ending.DONE, "")]
+    assert endings(after) == [("r", Ending.DONE, "")]
     again = looked(crew(3, rescale=CLOSED), memory=after.state, due=False)
     assert again.ended == ()
     assert again.state.ended == after.state.ended == (Ended(CLOSED, Ending.DONE),)
@@ -37,7 +37,7 @@ def test_a_change_that_ended_is_told_once() -> None:
 def test_an_abort_says_why() -> None:
     aborted = rescale(Phase.ABORTED, why="CheckpointFailed")
     after = looked(crew(rescale=aborted), memory=known(crew(rescale=OPEN)), due=False)
-    assert told(after) == [("r", Ending.ABORTED, "CheckpointFailed")]
+    assert endings(after) == [("r", Ending.ABORTED, "CheckpointFailed")]
 
 
 def test_what_is_under_way_stays_so() -> None:
@@ -47,23 +47,23 @@ def test_what_is_under_way_stays_so() -> None:
     assert list(after.state.open.values()) == [OPEN]
 
 
-def test_growth_that_was_given_back_is_told_as_such() -> None:
+def test_withdrawn_growth_is_reported_as_such() -> None:
     growing = rescale(Phase.GROWING, 2, 5)
     back = rescale(Phase.SHRINKING, 5, 3, cause=Cause.WITHDRAWN, id="s", at=NOW)
     after = looked(crew(3, rescale=back, pods=5), memory=known(crew(5, rescale=growing, bound=3)))
-    assert told(after) == [("r", Ending.WITHDRAWN, "")]
+    assert endings(after) == [("r", Ending.WITHDRAWN, "")]
     assert after.ended[0].rescale.since == NOW
 
 
-def test_a_change_that_nobody_saw_end_counts_as_done() -> None:
+def test_a_change_with_an_unseen_end_counts_as_done() -> None:
     another = rescale(Phase.ASKED, id="s")
     after = looked(crew(rescale=another), memory=known(crew(rescale=OPEN)), due=False)
-    assert told(after) == [("r", Ending.DONE, "")]
+    assert endings(after) == [("r", Ending.DONE, "")]
 
 
 def test_an_owner_that_goes_takes_its_change_along() -> None:
     after = looked(yard(), memory=known(crew(rescale=OPEN)))
-    assert told(after) == [("r", Ending.ABORTED, "OwnerGone")]
+    assert endings(after) == [("r", Ending.ABORTED, "OwnerGone")]
 
 
 def test_what_ended_before_this_life_is_history_and_no_news() -> None:
@@ -103,6 +103,6 @@ def test_the_ledger_learns_what_a_change_did_to_the_speed_and_keeps_it() -> None
     assert (later.step_seconds_before, later.step_seconds_after) == (0.5, 0.75)
 
 
-def test_of_a_job_that_nobody_measured_nothing_is_said() -> None:
+def test_an_unmeasured_job_has_no_report() -> None:
     memory = ElasticState(ended=(Ended(CLOSED, Ending.DONE),))
     assert measured(memory) is memory

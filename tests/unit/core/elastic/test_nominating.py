@@ -92,7 +92,7 @@ def proposal(to: int):
     return replace(propose(to, Cause.SLOT), job=job_of(replicas(below), top, below))
 
 
-def test_nobody_s_number_goes_out_before_those_who_leave_are_marked() -> None:
+def test_a_number_is_written_only_after_the_leaving_pods_are_marked() -> None:
     look = looked(snapshot(), proposal(2))
     assert (written(only(look)).phase, numbers(only(look))) == (Phase.ASKED, None)
     assert look.marks == ()
@@ -144,7 +144,7 @@ def test_a_trainer_saves_while_the_marks_are_written_and_both_are_awaited() -> N
     assert numbers(only(looked(yard(top, below, all_marked, seen=holds)))) == 2
 
 
-def test_nobody_is_marked_for_a_number_that_somebody_else_has_changed() -> None:
+def test_no_pod_is_marked_for_a_number_that_another_client_changed() -> None:
     top, below = deployment()
     job = job_of(replicas(below), top, below)
     top, below = deployment(5, change=asked(job=job))

@@ -56,8 +56,8 @@ def victim(name="v", workers="1..4", nodes=("a",) * 4, **more):
 
 def with_notes(entities, **notes):
     owner, *pods = entities
-    said = {**owner.annotations, **{f"shuntyard.io/{k}": v for k, v in notes.items()}}
-    return [replace(owner, annotations=said), *pods]
+    annotations = {**owner.annotations, **{f"shuntyard.io/{k}": v for k, v in notes.items()}}
+    return [replace(owner, annotations=annotations), *pods]
 
 
 def asking(entities):
@@ -77,18 +77,18 @@ STARTS = {
         [victim("v", nodes="aa"), victim("w", nodes="aa"), STARTER],
         [shrinks("w", 1, "s"), shrinks("v", 1, "s")],
     ),
-    "nobody below its least": ([victim(workers="3..4"), STARTER], []),
+    "no job below its least": ([victim(workers="3..4"), STARTER], []),
     "all it needs, or nothing": ([victim(), waiting("s", 4, **HIGH)], []),
     "the fewest workers with which it starts": (
         [victim(), waiting("s", 4, workers="2..4", **HIGH)],
         [shrinks("v", 2, "s")],
     ),
     "a job that is no more important waits": ([victim(), waiting("s", 2, at=900.0)], []),
-    "somebody else that runs is as important": (
+    "another running job is as important": (
         [victim(nodes="aaa"), running("f", "a", **HIGH), STARTER],
         [],
     ),
-    "nobody has a range": ([running("v", "aaaa"), STARTER], []),
+    "no job has a range": ([running("v", "aaaa"), STARTER], []),
     "it would fit: the queue's business": ([victim(nodes="aa"), STARTER], []),
     "it makes room for another already": (
         [changing(victim(), 3, starts=key_of("t")), STARTER],
@@ -126,7 +126,7 @@ def test_workers_that_wait_for_room_leave_first() -> None:
     assert list(proposed(grown, STARTER)) == [shrinks("v", 2, "s")]
 
 
-def test_the_starving_take_from_everybody() -> None:
+def test_a_starving_job_takes_from_all_jobs() -> None:
     params = CoreParameters(scaling=ScalingParameters(starvation_seconds=60.0))
     important = victim(**HIGH)
     late = waiting("s", 2, at=NOW - 60.0)
@@ -135,7 +135,7 @@ def test_the_starving_take_from_everybody() -> None:
     assert proposed(important, early, params=params) == ()
 
 
-def test_while_room_is_kept_for_a_job_nobody_else_is_a_starter() -> None:
+def test_while_room_is_kept_for_a_job_no_other_job_starts() -> None:
     held = with_notes(waiting("h", 9, at=100.0), **{"max-wait": "10s"})
     nodes = [make_node("a", cpu="4"), make_node("b", cpu="6")]
     others = [victim(), running("f", "bbbbb"), waiting("s", 2, at=900.0, **HIGH)]
@@ -218,7 +218,7 @@ def test_released_pods_are_pinned_but_newcomers_are_not() -> None:
     assert proposed(one, nodes=nodes) == (grows("v", 4),)
 
 
-def test_servers_stay_and_workers_of_several_owners_are_told_apart() -> None:
+def test_servers_stay_and_workers_of_several_owners_are_distinguished() -> None:
     notes = {labels.WORKERS: "1..3", labels.SHRINK: "terminate", labels.MIN_AVAILABLE: "2"}
     servers = make_owner("ps", size=1, annotations=notes)
     workers = replace(
@@ -241,10 +241,10 @@ def test_servers_stay_and_workers_of_several_owners_are_told_apart() -> None:
 
 def trained(name="v", left=1000, **seconds):
     """What an agent says of a job, and its measured seconds a step by number of workers."""
-    said = make_pod_report(f"default-{name}-0", step=0, total_steps=left)
+    pod_report = make_pod_report(f"default-{name}-0", step=0, total_steps=left)
     numbers = tuple(Sample(int(w[1:]), 0, (s, s)) for w, s in seconds.items())
     known = SpeedMemory(samples={f"default/job/{name}": Samples(numbers)} if numbers else {})
-    return {"reports": [make_report("a", [said], received_at=NOW)], "speeds": known}
+    return {"reports": [make_report("a", [pod_report], received_at=NOW)], "speeds": known}
 
 
 GAINS = {
@@ -259,7 +259,7 @@ GAINS = {
         [Proposal(key_of("v"), 1, Cause.SLOWS, saved_seconds=1000.0)],
     ),
     "one at a time while it is measured": (trained(w2=3.0), [grows("v", 3)]),
-    "at once if nobody will ever know": ({}, [grows("v", 4)]),
+    "at once if its speed stays unknown": ({}, [grows("v", 4)]),
 }
 
 
@@ -296,7 +296,7 @@ def test_a_job_that_still_waits_for_another_pod_of_its_own_is_left_alone() -> No
     assert proposed(owner, workers, placed_) == (grows("v", 3),)
 
 
-def test_where_nobody_has_a_range_nothing_is_looked_at(monkeypatch) -> None:
+def test_without_a_range_no_job_is_read(monkeypatch) -> None:
     def fail(*_):
         raise AssertionError
 

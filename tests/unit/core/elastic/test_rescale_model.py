@@ -55,7 +55,7 @@ def check(first: World, world: World, path: str) -> None:
 
 
 def settled(world: World) -> World:
-    """Let everybody do their part until nothing is left to do, and time pass where all wait."""
+    """Let all parties act until nothing is left to do, and time pass while all wait."""
     for _ in range(MOST_FAIR_STEPS):
         moves = [after for _, after in [*looks(world), *fair(world)]]
         after = next((after for after in moves if after.key() != world.key()), None)
@@ -69,7 +69,7 @@ def settled(world: World) -> World:
 
 
 def expected_end(world: World) -> None:
-    """What is so when all is quiet, if nobody else has changed the owner."""
+    """Check the state at rest, unless another client has changed the owner."""
     one = world.owner.rescale
     assert one is not None
     if world.foreign:
@@ -82,7 +82,9 @@ def expected_end(world: World) -> None:
 
 @pytest.mark.parametrize("first", STARTS.values(), ids=STARTS)
 @pytest.mark.parametrize("faults", [1, pytest.param(2, marks=pytest.mark.e2e)])
-def test_whatever_happens_nobody_is_lost_and_every_change_ends(first: World, faults: int) -> None:
+def test_no_worker_is_lost_and_every_change_ends_under_all_faults(
+    first: World, faults: int
+) -> None:
     seen = explored(replace(first, faults=faults))
     assert len(seen) > LEAST_WORLDS
     ends: dict[object, World] = {}

@@ -32,8 +32,8 @@ class Trained:
         if open_:
             job = changing(job, pods, phase=Phase.GROWING)
         store = store_of([make_node("a")], job)
-        said = make_pod_report(f"default-{self.name}-0", step=step, updated_at=at, **report)
-        store.report(make_report("a", [said], received_at=at - stale))
+        pod_report = make_pod_report(f"default-{self.name}-0", step=step, updated_at=at, **report)
+        store.report(make_report("a", [pod_report], received_at=at - stale))
         self.session = Session(store.snapshot(), Reading(at, at), CoreParameters())
         self.memory = speeds.learned(self.memory, self.session)
         return self

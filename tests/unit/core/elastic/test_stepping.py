@@ -45,8 +45,8 @@ def test_the_number_goes_out_with_the_word_about_it_when_all_hold() -> None:
 
 def test_every_directory_must_hold() -> None:
     apart = {**ELASTIC, labels.CHECKPOINT: "saved/$(INDEX)"}
-    everybody = tuple(f"default-j-{i}" for i in range(4))
-    one = rescale(asked=everybody)
+    all_workers = tuple(f"default-j-{i}" for i in range(4))
+    one = rescale(asked=all_workers)
     seen = {f"j-{i}": acked() for i in range(3)}
     assert looked(crew(rescale=one, notes=apart, seen=seen)).commands == ()
     seen["j-3"] = acked()
@@ -55,7 +55,7 @@ def test_every_directory_must_hold() -> None:
 
 WAITING = {
     "not answered": {"j-0": Checkpoint(phase=CheckpointPhase.ASKED, request="r")},
-    "nothing heard": {"j-0": Checkpoint()},
+    "no report": {"j-0": Checkpoint()},
     "holds for something else": {"j-0": acked("older")},
     "released something else": {"j-0": Checkpoint(phase=CheckpointPhase.RELEASED, request="older")},
 }
@@ -74,7 +74,7 @@ def test_a_silent_agent_is_waited_for_as_long() -> None:
     assert end(looked(snapshot, now=LATE)) == (Phase.ABORTED, "AgentStale")
 
 
-def test_an_answer_that_was_heard_late_counts_while_the_hold_lasts() -> None:
+def test_a_late_answer_counts_while_the_hold_lasts() -> None:
     snapshot = crew(rescale=ASKED, seen=HOLDS)
     assert numbers(only(looked(snapshot, now=NOW + 217))) == 3
     assert end(looked(snapshot, now=NOW + 218)) == (Phase.ABORTED, "HoldEnded")
@@ -89,9 +89,9 @@ REFUSED = {
 
 @pytest.mark.parametrize(("seen", "reason"), REFUSED.values(), ids=REFUSED)
 def test_a_refusal_ends_it(seen, reason: str) -> None:
-    phase, said = end(looked(crew(rescale=ASKED, seen=seen)))
+    phase, message = end(looked(crew(rescale=ASKED, seen=seen)))
     assert phase is Phase.ABORTED
-    assert said.endswith(reason)
+    assert message.endswith(reason)
 
 
 def _without(first: str):
@@ -130,7 +130,7 @@ def test_what_happens_to_others_ends_it_without_a_number(snapshot, reason: str) 
     assert (numbers(command), command.suspend) == (None, None)
 
 
-def test_an_abort_counts_unless_it_was_nobody_s_fault() -> None:
+def test_an_abort_counts_unless_no_party_is_at_fault() -> None:
     refusing = crew(rescale=rescale(aborted=1), seen=REFUSED["could not save"][0])
     assert written(only(looked(refusing))).aborted == 2
     by_hand = crew(5, rescale=rescale(aborted=1), seen=HOLDS)
@@ -140,7 +140,7 @@ def test_an_abort_counts_unless_it_was_nobody_s_fault() -> None:
 SHRINKING = rescale(Phase.SHRINKING)
 
 
-def test_it_is_done_when_nobody_is_there_who_should_not_be() -> None:
+def test_a_change_is_done_when_no_surplus_worker_exists() -> None:
     gone = crew(3, rescale=SHRINKING)
     command = only(looked(gone))
     assert (written(command).phase, written(command).why) == (Phase.DONE, "")
@@ -165,14 +165,14 @@ def test_a_worker_that_ended_is_not_there() -> None:
 
 @pytest.mark.parametrize("number", [2, 4, 5])
 @pytest.mark.parametrize("phase", [Phase.SHRINKING, Phase.GROWING])
-def test_another_number_is_somebody_else_s(number: int, phase: Phase) -> None:
+def test_another_number_was_written_by_another_client(number: int, phase: Phase) -> None:
     one = rescale(phase, 4 if phase is Phase.SHRINKING else 2, 3)
     look = looked(crew(number, rescale=one))
     assert end(look) == (Phase.ABORTED, "OwnerChanged")
     assert numbers(only(look)) is None
 
 
-def test_a_pause_waits_for_everybody() -> None:
+def test_a_pause_waits_for_all_workers() -> None:
     one = rescale(Phase.SHRINKING, 4, 0, cause=Cause.SLOT)
     owner = owner_of(4, rescale=one, suspended=True)
     server = make_pod("j-ps", owner=owner, role="ps", node="b", deleting=True)
@@ -223,7 +223,7 @@ def _last_has_a_reservation():
 
 
 KEPT = {
-    "nobody who runs is taken away for it": _first_waits_last_runs(),
+    "no running worker is removed for it": _first_waits_last_runs(),
     "who has a reservation is on the way": _last_has_a_reservation(),
     "a plan keeps its number": crew(
         5, rescale=rescale(Phase.GROWING, 2, 5, cause=Cause.SLOT), bound=3
@@ -255,7 +255,7 @@ def test_the_owner_is_given_all_it_needs() -> None:
     assert command.leaving == (("/strategy", "gone", ("j-3",)),)
 
 
-def test_nobody_is_named_in_place_of_one_that_is_being_replaced() -> None:
+def test_no_worker_is_named_in_place_of_one_that_is_being_replaced() -> None:
     count = WorkerCount(count=4, fields=("/w",), leaving="/strategy", leaving_key="gone")
     owner = replace(owner_of(rescale=ASKED), counts=(count,))
     command = only(looked(yard(owner, workers(owner, 3), seen=HOLDS)))
@@ -299,7 +299,7 @@ def test_those_who_make_room_for_one_start_go_together(one, other, ends) -> None
 
 
 @pytest.mark.parametrize("other", ["asked", "absent"])
-def test_nobody_leaves_for_a_start_that_another_one_keeps_from_happening(other: str) -> None:
+def test_no_worker_leaves_for_a_start_that_another_job_prevents(other: str) -> None:
     assert _of_j(looked(_pair("holds", other), now=LATE)) == (Phase.ABORTED, "OthersStay")
 
 

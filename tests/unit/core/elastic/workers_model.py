@@ -49,7 +49,7 @@ PHASES: Final = {
 }
 
 
-class Said(Struct, frozen=True):
+class OwnerState(Struct, frozen=True):
     """The owner: its number, whether it is suspended, its annotation and its version."""
 
     number: int
@@ -69,14 +69,14 @@ class World(Struct, frozen=True, kw_only=True):
         room: Whether there is any for another worker.
         faults: How many more things may go wrong.
         writes: Numbers that we wrote.
-        foreign: Somebody else has changed the owner.
+        foreign: Another client has changed the owner.
     """
 
     way: str
     goal: Proposal | None
-    owner: Said
+    owner: OwnerState
     workers: tuple[str, ...]
-    seen: Said | None = None
+    seen: OwnerState | None = None
     now: float = NOW
     trainer: str = "trains"
     request: str = ""
@@ -109,7 +109,7 @@ def start(way: str, to: int, before: int = 3, *, paused: bool = False, faults: i
         from_plan = start(way, 0, before)
         done = settled_record(from_plan)
         rescale = done
-    owner = Said(before, paused, rescale)
+    owner = OwnerState(before, paused, rescale)
     return World(way=way, goal=goal, owner=owner, workers=workers, faults=faults)
 
 
@@ -121,17 +121,19 @@ def settled_record(world: World) -> Rescale:
 
 def snapshot(world: World) -> Snapshot:
     """What the extender sees."""
-    said = world.seen or world.owner
+    state = world.seen or world.owner
     trainer = (world.trainer, world.request)
-    return _snapshot(world.way, said, world.workers, trainer, world.agent)
+    return _snapshot(world.way, state, world.workers, trainer, world.agent)
 
 
 @lru_cache(maxsize=50_000)
 def _snapshot(
-    way: str, said: Said, workers: tuple[str, ...], trainer: tuple[str, str], agent: bool
+    way: str, state: OwnerState, workers: tuple[str, ...], trainer: tuple[str, str], agent: bool
 ) -> Snapshot:
-    owner = owner_of(said.number, rescale=said.rescale, notes=NOTES[way], suspended=said.suspended)
-    owner = replace(owner, resource_version=str(said.version))
+    owner = owner_of(
+        state.number, rescale=state.rescale, notes=NOTES[way], suspended=state.suspended
+    )
+    owner = replace(owner, resource_version=str(state.version))
     pods = [_pod(owner, i, state) for i, state in enumerate(workers) if state]
     store = store_of([make_node("a", cpu="64")], owner, pods)
     if agent:
@@ -185,7 +187,7 @@ def _written(world: World, command: ChangeOwner) -> World:
     number, one = numbers(command), written(command)
     owner = world.owner
     check_write(world, command)
-    after = Said(
+    after = OwnerState(
         owner.number if number is None else number,
         owner.suspended if command.suspend is None else command.suspend,
         one,
@@ -197,7 +199,7 @@ def _written(world: World, command: ChangeOwner) -> World:
 
 
 def check_write(world: World, command: ChangeOwner) -> None:
-    """No number outside of the range, and nobody who trains is taken away without a checkpoint."""
+    """No number outside of the range, and no training worker is removed without a checkpoint."""
     number = numbers(command)
     assert number is None or LEAST <= number <= MOST, command.why
     stays = 0 if command.suspend else len(world.workers) if number is None else number
@@ -206,7 +208,7 @@ def check_write(world: World, command: ChangeOwner) -> None:
         assert world.trainer == "holds", f"{command.why}: {lost} leave without a checkpoint"
 
 
-# --- everybody else's part -----------------------------------------------------------------------
+# --- the part of other programs ------------------------------------------------------------------
 
 
 def fair(world: World) -> Iterator[tuple[str, World]]:
@@ -257,11 +259,11 @@ def _trainer(world: World) -> Iterator[tuple[str, World]]:
         yield "hold ends", replace(world, trainer="released")
     if not world.agent:
         return
-    for told in requests.commands(snapshot(world), NodeName("a")):
-        match told:
-            case Ask() if world.request != told.id and world.now < told.deadline:
-                yield "ack", replace(world, trainer="holds", request=told.id)
-            case Cancel() if world.trainer == "holds" and world.request == told.id:
+    for command in requests.commands(snapshot(world), NodeName("a")):
+        match command:
+            case Ask() if world.request != command.id and world.now < command.deadline:
+                yield "ack", replace(world, trainer="holds", request=command.id)
+            case Cancel() if world.trainer == "holds" and world.request == command.id:
                 yield "cancelled", replace(world, trainer="released")
             case _:
                 pass
@@ -274,7 +276,7 @@ def unfair(world: World) -> Iterator[tuple[str, World]]:
     less = replace(world, faults=world.faults - 1)
     for i in (0, 2):
         if world.workers[i] == "runs":
-            yield f"somebody deletes worker {i}", _with_worker(less, i, "ending")
+            yield f"a user deletes worker {i}", _with_worker(less, i, "ending")
     one = world.owner.rescale
     if one is not None and one.open and world.trainer == "trains" and world.workers[0] == "runs":
         yield "cannot save", replace(less, trainer="refused", request=one.id)
@@ -287,8 +289,8 @@ def unfair(world: World) -> Iterator[tuple[str, World]]:
         yield name, replace(by_hand, owner=replace(owner, version=owner.version + 1))
 
 
-def _by_hand(owner: Said) -> Iterator[tuple[str, Said]]:
-    """What somebody else may write to the owner."""
+def _by_hand(owner: OwnerState) -> Iterator[tuple[str, OwnerState]]:
+    """Writes of another client to the owner."""
     for number in (LEAST, MOST):
         if number != owner.number:
             yield f"{number} by hand", replace(owner, number=number)
