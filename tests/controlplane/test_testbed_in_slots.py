@@ -31,8 +31,8 @@ from simulator.models.slot_world import SlotWorkload
 from tests.controlplane import yard as yards
 from tests.controlplane.jobs import Manifest, Pods, job
 from tests.controlplane.yard import Yard
-from tests.unit.core.pricing import testbed_live
-from tests.unit.core.pricing.testbed_live import SERVERS, Slots
+from tests.unit.core.pricing import testbed_cluster
+from tests.unit.core.pricing.testbed_cluster import SERVERS, Slots
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.e2e]
 
@@ -64,7 +64,7 @@ SETTINGS: Final = {
 
 def workload(seed: int) -> SlotWorkload:
     """Return the twelve jobs, without parameter servers."""
-    drawn = testbed_live.workload(seed, servers=0)
+    drawn = testbed_cluster.workload(seed, servers=0)
     return replace(drawn, cluster=replace(drawn.cluster, horizon=HORIZON))
 
 
@@ -124,8 +124,8 @@ class Run:
 
 def manifest(one: TrainingJob) -> Manifest:
     """Return the Job: one worker at first, as many as its plan says afterwards."""
-    by_job = testbed_live.annotations(one, SLOT_SECONDS) | {labels.SHRINK: "terminate"}
-    asks = {name: str(amount) for name, amount in testbed_live.worker_shape(one).requests}
+    by_job = testbed_cluster.annotations(one, SLOT_SECONDS) | {labels.SHRINK: "terminate"}
+    asks = {name: str(amount) for name, amount in testbed_cluster.worker_shape(one).requests}
     cpu = f"{int(asks.pop('cpu'))}m"
     asks.pop("pods")
     pods: dict[str, Any] = job(one.name, 1, Pods(cpu=cpu, memory=asks.pop("memory"), more=asks))
@@ -136,7 +136,7 @@ def manifest(one: TrainingJob) -> Manifest:
 
 def nodes(jobs: SlotWorkload) -> list[KwokNodes]:
     """Return the nine machines: four workers with a GPU, three without, two for servers."""
-    made = testbed_live.nodes(jobs)
+    made = testbed_cluster.nodes(jobs)
     return [
         KwokNodes(
             1,
@@ -157,7 +157,7 @@ def nodes(jobs: SlotWorkload) -> list[KwokNodes]:
 async def play(cluster: Cluster, seed: int) -> Run:
     """Run the twelve jobs, with their requests known in advance as in the simulator."""
     jobs = workload(seed)
-    known = history.text(testbed_live.history(jobs, SLOT_SECONDS))
+    known = history.text(testbed_cluster.history(jobs, SLOT_SECONDS))
     credentials = await asyncio.to_thread(auth.load, cluster.kubeconfig)
     async with KubeClient.connect(credentials) as client:
         await client.patch(HISTORY, {"data": {KEY: known}})
@@ -179,7 +179,7 @@ def first(jobs: SlotWorkload) -> int:
 
 def last(jobs: SlotWorkload) -> int:
     """Return the last slot in which a job runs, by the simulator."""
-    return max(slot for slots in testbed_live.simulated(jobs).values() for slot in slots)
+    return max(slot for slots in testbed_cluster.simulated(jobs).values() for slot in slots)
 
 
 @pytest.mark.parametrize("seed", [7])
@@ -187,7 +187,7 @@ async def test_the_same_jobs_run_with_the_same_workers_in_the_same_slots(
     clean_cluster: Cluster, seed: int
 ) -> None:
     run = await play(clean_cluster, seed)
-    expected = testbed_live.simulated(run.jobs)
+    expected = testbed_cluster.simulated(run.jobs)
     assert run.ran == expected
     late = {one.name: list(range(one.arrival, min(expected[one.name]))) for one in run.jobs.jobs}
     assert run.waited == {name: slots for name, slots in late.items() if slots}
@@ -198,6 +198,6 @@ async def test_the_same_jobs_run_where_one_would_have_to_move(
     clean_cluster: Cluster, seed: int
 ) -> None:
     run = await play(clean_cluster, seed)
-    expected = testbed_live.simulated(run.jobs)
+    expected = testbed_cluster.simulated(run.jobs)
     assert run.ran != expected
     assert set(run.ran) == set(expected)

@@ -20,7 +20,7 @@ from extender.core.queue.state import QueueState
 from tests.fakes.builders import make_node
 from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import queued_job
-from tests.unit.core.pricing.priced import SLOT, START, PricedYard, params, priced_job
+from tests.unit.core.pricing.priced_cluster import SLOT, START, PricedCluster, params, priced_job
 
 UTILITIES = ["sigmoid:100,0,2h", "sigmoid:50,1,30m", "sigmoid:80,9,40m", "steps:20m=90,1h=30"]
 cpus = st.lists(st.integers(1, 6), min_size=1, max_size=3)
@@ -66,7 +66,7 @@ def job_of(name, row, **changes):
 
 def yard_of(sizes, **changes):
     nodes = [make_node(f"n{i}", cpu=str(cpu)) for i, cpu in enumerate(sizes)]
-    return PricedYard(nodes, params(**changes))
+    return PricedCluster(nodes, params(**changes))
 
 
 def check_room(world, share):
@@ -125,17 +125,17 @@ def test_no_node_is_promised_twice_and_no_admitted_job_is_dropped(
     for slot, event in enumerate(happens):
         world.now = START + slot * SLOT
         world.over |= {n for n, p in world.plans().items() if p.spans and p.completion < world.slot}
-        world.follow()
+        world.follow_plans()
         world.add(*(job_of(f"j{i}", row) for i, row in enumerate(rows) if row["arrives"] == slot))
-        world.look()
+        world.run_pass()
         check_room(world, share)
-        world.follow()
+        world.follow_plans()
         plans = world.plans()
         for name, promise in admitted.items():
             assert plans[name].promise == promise  # still there, and the promise is the first one
         admitted = {name: plan.promise for name, plan in plans.items()}
         disturb(world, event, slot)
-        world.look()
+        world.run_pass()
         check_room(world, share)
         for name in admitted.keys() - world.over:
             plan = world.plans()[name]
@@ -151,7 +151,7 @@ def test_in_an_empty_cluster_the_papers_rule_decides(sizes, row, share):
     row = {**row, "elastic": True, "checkpoint": True, "ps": 0, "arrives": 0}
     world = yard_of(sizes, share=share)
     world.add(job_of("a", row))
-    look = world.look()
+    look = world.run_pass()
     snapshot, reading = world.store.snapshot(), Reading(world.now, world.now)
     nodes = machines.read_machines(snapshot, world.params.slot_time)
     seen = PricingSession(
@@ -175,23 +175,23 @@ def test_a_restarted_extender_decides_the_same(sizes, rows, within):
     world = yard_of(sizes)
     for slot, part in enumerate(within):
         world.now = START + slot * SLOT
-        world.follow()
+        world.follow_plans()
         for moment in {0.0, part}:
             world.now = START + (slot + moment) * SLOT
             if moment == part:
                 arriving = [f"j{i}" for i, row in enumerate(rows) if row["arrives"] == slot]
                 world.add(*(job_of(name, rows[int(name[1:])]) for name in arriving))
-            remembered = world.memory
-            ours = world.look(apply=False)
-            world.memory = PricingState()
-            others = world.look(apply=False)
-            world.memory = remembered
+            remembered = world.state
+            ours = world.run_pass(apply=False)
+            world.state = PricingState()
+            others = world.run_pass(apply=False)
+            world.state = remembered
             assert others.state.plans == ours.state.plans
             assert {k: s.reason for k, s in others.statuses.items()} == {
                 k: s.reason for k, s in ours.statuses.items()
             }
-            world.look()
-        world.follow()
+            world.run_pass()
+        world.follow_plans()
 
 
 @settings(max_examples=30)
@@ -202,9 +202,9 @@ def test_renaming_equal_nodes_changes_only_names(count, cpu, rows, dice):
     dice.shuffle(others)
     found = []
     for called in (names, others):
-        world = PricedYard([make_node(name, cpu=str(cpu)) for name in called], params())
+        world = PricedCluster([make_node(name, cpu=str(cpu)) for name in called], params())
         world.add(*(job_of(f"j{i}", {**row, "arrives": 0}) for i, row in enumerate(rows)))
-        look = world.look()
+        look = world.run_pass()
         payoffs = {key: round(s.payoff, 9) for key, s in look.statuses.items()}
         found.append(({name: world.counts(name) for name in world.plans()}, payoffs))
     assert found[0] == found[1]
@@ -231,10 +231,10 @@ def test_jobs_with_and_without_a_utility_do_not_starve_each_other(sizes, share, 
         for name in ran & set(waiting):
             world.finish(name)
             del waiting[name]
-        world.follow()
+        world.follow_plans()
         utility = "sigmoid:100,1,2h"
         world.add(priced_job(f"u{slot}", width, work=width, utility=utility, created_at=world.now))
-        world.look()
+        world.run_pass()
         result = queue_pass(
             world.store.snapshot(), QueueState(), Reading(world.now, world.now), world.params
         )

@@ -21,8 +21,8 @@ from extender.core.records import profile
 from shared.model import Uid
 from tests.property.test_admission_live import check_room
 from tests.unit.core.clusters import queued_job
-from tests.unit.core.pricing.priced import SLOT, START, priced_job
-from tests.unit.core.pricing.profiled import BATCHES, TOTAL, ProfileYard, unmeasured
+from tests.unit.core.pricing.priced_cluster import SLOT, START, priced_job
+from tests.unit.core.pricing.profiled_cluster import BATCHES, TOTAL, ProfiledCluster, unmeasured
 
 SHARE = 0.5
 WORTH = ["sigmoid:100,0,24h", "sigmoid:0.00001,0,24h"]
@@ -77,7 +77,7 @@ def happen(world, event, seconds, steps):
     if event == "slot":
         world.now = (world.slot + 1) * SLOT
     elif event == "restart":
-        world.memory = PricingState()
+        world.state = PricingState()
     else:
         world.now += seconds
         for key in sorted(profile.profile_runs(world.store.snapshot())):
@@ -88,11 +88,13 @@ def happen(world, event, seconds, steps):
 @given(jobs, moments)
 @settings(max_examples=15, deadline=None)
 def test_no_run_holds_room_of_jobs_with_a_plan_and_nothing_is_lost(rows, events):
-    world = ProfileYard(*(made(i, row) for i, row in enumerate(rows)), count=2, cpu=4, share=SHARE)
+    world = ProfiledCluster(
+        *(made(i, row) for i, row in enumerate(rows)), count=2, cpu=4, share=SHARE
+    )
     known = {}
     for event in [("restart", 0.0, 0), *events]:
         happen(world, *event)
-        world.look()
+        world.run_pass()
         world.place()
         check_others(world)
         check_room(world, SHARE)

@@ -52,10 +52,10 @@ from tests.fakes.reports import make_pod_report, make_report
 from tests.unit.core.cluster import forging
 from tests.unit.core.cluster.forging import KEYS, deployment, honest, pods, stateful_set
 from tests.unit.core.clusters import store_of
-from tests.unit.core.pricing import priced
+from tests.unit.core.pricing import priced_cluster
 
-NOW = Reading(priced.START, 50.0)
-PARAMS = changed(priced.params(share=0.5), rescaling=changed(CoreParameters().rescaling))
+NOW = Reading(priced_cluster.START, 50.0)
+PARAMS = changed(priced_cluster.params(share=0.5), rescaling=changed(CoreParameters().rescaling))
 NODES = [make_node("a", cpu="64"), make_node("b", cpu="64")]
 OTHER = {"app": "another"}
 
@@ -274,10 +274,10 @@ def plan(owner: Owner, job: str) -> str:
         utility=KEYS[labels.UTILITY], training=KEYS[labels.TRAINING],
         worker=make_pod().shape, least=1, most=5, shrinks=True, pauses=True,
     )  # fmt: skip
-    slot = int(NOW.now // priced.SLOT)
+    slot = int(NOW.now // priced_cluster.SLOT)
     return slot_plan.text(
         slot_plan.SlotPlan(
-            job=JobKey(job), request=asked, slot_seconds=priced.SLOT, arrival=slot,
+            job=JobKey(job), request=asked, slot_seconds=priced_cluster.SLOT, arrival=slot,
             promise=slot + 5, completion=slot + 5, utility=1.0, bill=0.0, owner=owner.uid,
             since=slot, spans=(slot_plan.Span(slot, slot + 5, {NodeName("a"): 5}),),
         )

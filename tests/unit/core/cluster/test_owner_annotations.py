@@ -15,7 +15,7 @@ from shared.model import Owner, OwnerReference, Uid
 from tests.fakes.builders import make_node, make_owner
 from tests.unit.core.clusters import snapshot_of
 from tests.unit.core.elastic.changing_cluster import crew, looked, only, propose, written
-from tests.unit.core.pricing.priced import PricedYard, params, priced_job
+from tests.unit.core.pricing.priced_cluster import PricedCluster, params, priced_job
 
 
 def copied(owner: Owner) -> Owner:
@@ -35,9 +35,9 @@ def test_a_copied_rescale_is_ignored() -> None:
 
 
 def test_a_copied_slot_plan_is_ignored() -> None:
-    yard = PricedYard([make_node("a")], params())
+    yard = PricedCluster([make_node("a")], params())
     yard.add(priced_job("j", 1, work=1))
-    yard.look()
+    yard.run_pass()
     owner = yard.owner("j")
     assert labels.SLOT_PLAN in owner.annotations
     found = slot_plan.plans_by_job(snapshot_of(copied(owner), owner))
@@ -83,10 +83,10 @@ PLANS = {
 }
 
 
-def planned_yard() -> PricedYard:
-    yard = PricedYard([make_node("a")], params())
+def planned_yard() -> PricedCluster:
+    yard = PricedCluster([make_node("a")], params())
     yard.add(priced_job("j", 1, work=1))
-    yard.look()
+    yard.run_pass()
     return yard
 
 
@@ -101,8 +101,8 @@ def test_a_plan_that_is_none_of_ours_is_none_and_ends_no_look(change: dict[str, 
     with pytest.raises(InputError, match="annotation"):
         slot_plan.read(written)
     yard.write(owner, {labels.SLOT_PLAN: text})
-    yard.memory = PricingState()
-    yard.look()
+    yard.state = PricingState()
+    yard.run_pass()
     assert yard.plans()["j"].request.training == plan["asked"]["training"]  # ours again
 
 

@@ -11,19 +11,26 @@ from extender.servers.readapi import manifests
 from shared import api, labels
 from tests.fakes.builders import make_node
 from tests.fakes.deciding import queue_pass
-from tests.unit.core.pricing.priced import SLOT, START, PricedYard, params, priced_job, training
+from tests.unit.core.pricing.priced_cluster import (
+    SLOT,
+    START,
+    PricedCluster,
+    params,
+    priced_job,
+    training,
+)
 
 
-def cluster_of(*jobs: Any) -> PricedYard:
+def cluster_of(*jobs: Any) -> PricedCluster:
     """Return a cluster of one node; all of its 4 CPUs belong to jobs with a utility."""
-    world = PricedYard([make_node("a", cpu="4")], params())
+    world = PricedCluster([make_node("a", cpu="4")], params())
     world.add(*jobs)
-    world.look()
+    world.run_pass()
     return world
 
 
 def what_if(
-    world: PricedYard, utility: str, workers: int = 4, text: str = ""
+    world: PricedCluster, utility: str, workers: int = 4, text: str = ""
 ) -> api.WhatIfResponse:
     notes = {labels.UTILITY: utility, labels.TRAINING: text or training(workers, workers)}
     container = {"name": "main", "resources": {"requests": {"cpu": "1"}}}
@@ -68,7 +75,7 @@ def test_the_submitted_job_gets_the_predicted_plan() -> None:
         "mine", 4, work=4, utility="sigmoid:100,0,24h", checkpoint=False, text=training(4, 4)
     )
     world.add(submitted)
-    world.look()
+    world.run_pass()
     plan = world.plans()["mine"]
     assert answer.entry.admission is not None
     assert plan.spans[0].first * SLOT == answer.entry.estimated_start

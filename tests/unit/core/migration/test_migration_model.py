@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from extender.core.records import migrations
 from shared.model import MigrationPhase as P
 from shared.model import Mover
-from tests.unit.core.migration.migration_world import World, fair, later, looks, start, unfair
+from tests.unit.core.migration.migration_model import World, fair, later, looks, start, unfair
 
 FAULTS = 2
 MOST_FAIR_STEPS = 60

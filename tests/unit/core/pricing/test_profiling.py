@@ -14,24 +14,24 @@ from shared import labels
 from shared.errors import InputError
 from shared.model import Uid
 from tests.unit.core.clusters import queued_job
-from tests.unit.core.pricing.priced import SLOT, START, priced_job
-from tests.unit.core.pricing.profiled import BATCHES, TOTAL, ProfileYard, unmeasured
+from tests.unit.core.pricing.priced_cluster import SLOT, START, priced_job
+from tests.unit.core.pricing.profiled_cluster import BATCHES, TOTAL, ProfiledCluster, unmeasured
 
 LOW = "sigmoid:0.0000001,0,24h"
 
 
-def running(*jobs, **said):
+def running(*jobs, **reported):
     """The job ``a`` has been let in and runs."""
-    world = ProfileYard(*(jobs or (unmeasured("a"),)), **said)
-    world.look()
+    world = ProfiledCluster(*(jobs or (unmeasured("a"),)), **reported)
+    world.run_pass()
     assert "a-0" in world.place()
     return world
 
 
 def next_slot(world, name="a"):
     world.now = (world.slot + 1) * SLOT
-    world.say(name)
-    return world.look()
+    world.report_steps(name)
+    return world.run_pass()
 
 
 def proposed(world):
@@ -41,41 +41,41 @@ def proposed(world):
 
 
 def test_it_is_let_in_among_jobs_without_a_utility_and_its_owner_says_so():
-    world = ProfileYard(unmeasured("a"), queued_job("x", 2, created_at=START + 1), count=1)
+    world = ProfiledCluster(unmeasured("a"), queued_job("x", 2, created_at=START + 1), count=1)
     assert world.reasons() == {"a": Reason.AWAITING_PRICE, "x": Reason.RELEASING}
-    look = world.look()
-    assert world.events(look) == ["Profiling"]
-    assert world.standing("a").reason is Reason.PROFILING
+    outcome = world.run_pass()
+    assert world.events(outcome) == ["Profiling"]
+    assert world.status("a").reason is Reason.PROFILING
     assert world.reasons() == {"a": Reason.RELEASING, "x": Reason.GANG_DOES_NOT_FIT}
     assert world.place() == ["a-0", "a-1"]
-    assert world.look().commands[0].event is None  # since when it runs
-    assert world.look().commands == ()
+    assert world.run_pass().commands[0].event is None  # the time since which it runs
+    assert world.run_pass().commands == ()
     assert world.run("a").since == world.now
 
 
-def test_where_nobody_is_to_be_measured_it_waits_until_somebody_says_it():
-    world = ProfileYard(unmeasured("a"), unmeasured=Unmeasured.HOLD)
-    assert world.look().commands == ()
-    assert world.standing("a").reason is Reason.MISCONFIGURED
+def test_without_profile_runs_an_unmeasured_job_waits_for_its_annotation():
+    world = ProfiledCluster(unmeasured("a"), unmeasured=Unmeasured.HOLD)
+    assert world.run_pass().commands == ()
+    assert world.status("a").reason is Reason.MISCONFIGURED
     assert world.reasons() == {"a": Reason.MISCONFIGURED}
 
 
-def test_who_was_let_in_waits_again_where_that_is_switched_off():
-    world = ProfileYard(unmeasured("a"))
-    world.look()
-    world.params = ProfileYard(unmeasured=Unmeasured.HOLD).params
-    world.look()
+def test_a_job_with_a_profile_run_waits_again_if_profile_runs_are_disabled():
+    world = ProfiledCluster(unmeasured("a"))
+    world.run_pass()
+    world.params = ProfiledCluster(unmeasured=Unmeasured.HOLD).params
+    world.run_pass()
     assert world.reasons() == {"a": Reason.MISCONFIGURED}
 
 
-def test_all_else_must_be_right_before_it_may_run():
+def test_a_job_with_another_mistake_gets_no_profile_run():
     job = unmeasured("a", text="epochs=1,chunks=none,batches=1")
-    world = ProfileYard(job)
-    assert world.look().commands == ()
-    assert world.standing("a").reason is Reason.MISCONFIGURED
+    world = ProfiledCluster(job)
+    assert world.run_pass().commands == ()
+    assert world.status("a").reason is Reason.MISCONFIGURED
 
 
-def test_what_was_measured_is_written_and_learned():
+def test_the_result_is_written_and_learned():
     world = running()
     world.measure("a", step_seconds=2.0)
     run = world.run("a")
@@ -85,52 +85,52 @@ def test_what_was_measured_is_written_and_learned():
     assert run.reported is False
 
 
-def test_people_are_told_of_it_once():
+def test_the_result_has_one_event():
     world = running()
-    told = []
+    events = []
     for _ in range(9):
         world.train("a", 20)
-        look = world.look()
-        told += world.events(look)
+        outcome = world.run_pass()
+        events += world.events(outcome)
         world.history = History(
-            step_seconds=look.state.history.step_seconds or world.history.step_seconds
+            step_seconds=outcome.state.history.step_seconds or world.history.step_seconds
         )
-    assert told == ["Profiled"]
+    assert events == ["Profiled"]
     assert world.history.step_seconds == {"default/job/a": pytest.approx(2.0)}
 
 
-def test_the_next_run_of_the_name_is_priced_before_it_starts():
+def test_the_next_run_of_the_same_name_is_priced_before_it_starts():
     world = running()
     world.measure("a", step_seconds=2.0)
     world.history = History(step_seconds={"default/job/a": 2.0})
     world.add(unmeasured("a-2", created_at=world.now))
-    world.look()
+    world.run_pass()
     assert "whole-step=2" in world.plans()["a-2"].request.training
     assert world.run("a-2") is None
 
 
-def test_a_job_that_runs_is_offered_a_plan_as_a_slot_begins_and_goes_on_where_it_is():
+def test_a_running_job_gets_a_plan_on_its_nodes_as_a_slot_begins():
     world = running()
     world.measure("a", step_seconds=6.0)
-    world.look()
-    assert world.standing("a").reason is Reason.AWAITING_PRICE
+    world.run_pass()
+    assert world.status("a").reason is Reason.AWAITING_PRICE
     assert world.plans() == {}
     nodes = {pod.node_name for pod in (world.pod("a-0"), world.pod("a-1"))}
-    look = next_slot(world)
-    assert world.events(look) == ["Admitted"]
+    outcome = next_slot(world)
+    assert world.events(outcome) == ["Admitted"]
     plan = world.plans()["a"]
     done = world.steps["a"] / TOTAL
     assert (plan.since, plan.done) == (world.slot, pytest.approx(done))
     assert set(plan.at(world.slot).workers) == nodes
     assert plan.workers_at(world.slot) == 2
-    # what is left of 400 mini-batches of 6 s on two workers
+    # the rest of 400 mini-batches of 6 s on two workers
     left = (1 - done) * BATCHES * 6.0 / SLOT
     assert sum(world.counts("a").values()) == pytest.approx(left, abs=2)
-    assert world.standing("a").reason is None
+    assert world.status("a").reason is None
     assert proposed(world) == ()
 
 
-def test_what_it_holds_is_its_own_share_from_then_on():
+def test_its_nodes_count_in_the_priced_share_from_then_on():
     world = running(unmeasured("a"), count=1)
     world.add(queued_job("x", 2, created_at=START))
     assert world.reasons()["x"] is Reason.GANG_DOES_NOT_FIT
@@ -139,27 +139,27 @@ def test_what_it_holds_is_its_own_share_from_then_on():
     assert world.reasons()["x"] is Reason.RELEASING
 
 
-def test_who_is_too_dear_runs_on_without_a_plan_and_is_asked_again():
+def test_a_job_that_is_too_expensive_runs_on_without_a_plan_and_gets_new_offers():
     others = [priced_job(f"p{i}", 1, work=3) for i in range(3)]
     world = running(unmeasured("a", utility=LOW), *others)
     world.measure("a", step_seconds=6.0)
     for _ in range(2):
-        look = next_slot(world)
-        assert world.events(look) == []
-        told = world.standing("a")
-        assert (told.reason, told.plan) == (Reason.PAYOFF_TOO_LOW, None)
-        assert "runs on without a plan" in told.message
-        assert told.profile.steps == 40
-        between = world.look()
-        assert between.statuses == look.statuses
+        outcome = next_slot(world)
+        assert world.events(outcome) == []
+        status = world.status("a")
+        assert (status.reason, status.plan) == (Reason.PAYOFF_TOO_LOW, None)
+        assert "runs on without a plan" in status.message
+        assert status.profile.steps == 40
+        between = world.run_pass()
+        assert between.statuses == outcome.statuses
     assert "a" not in world.reasons()
 
 
-def test_where_its_nodes_are_promised_to_others_it_pauses_until_there_is_room():
+def test_it_pauses_until_there_is_room_if_its_nodes_are_promised_to_other_jobs():
     rich = priced_job("rich", 2, work=4, most=2, checkpoint=False)
     world = running(unmeasured("a", most=2), rich, count=1)
-    world.look()
-    world.follow()
+    world.run_pass()
+    world.follow_plans()
     world.measure("a", step_seconds=6.0)
     next_slot(world)
     counts = world.counts("a")
@@ -167,35 +167,35 @@ def test_where_its_nodes_are_promised_to_others_it_pauses_until_there_is_room():
     assert proposed(world) == (Proposal("default/job/a", 0, Cause.SLOT),)
 
 
-def test_who_cannot_pause_runs_on_where_its_nodes_are_promised_to_others():
+def test_a_job_that_cannot_pause_runs_on_if_its_nodes_are_promised_to_other_jobs():
     rich = priced_job("rich", 2, work=4, most=2, checkpoint=False)
     world = running(unmeasured("a", checkpoint=False), rich, count=1)
-    world.look()
-    world.follow()
+    world.run_pass()
+    world.follow_plans()
     world.measure("a", step_seconds=6.0)
     next_slot(world)
     assert "a" not in world.plans()
-    assert world.standing("a").reason is Reason.PAYOFF_TOO_LOW
+    assert world.status("a").reason is Reason.PAYOFF_TOO_LOW
 
 
 LACKS = {
-    "no agent says anything": (None, "no agent has read one"),
-    "nobody says how many steps there are": ({"total": None}, "number of all steps"),
+    "no report": (None, "no agent has read one"),
+    "no total number of steps": ({"total": None}, "number of all steps"),
     "too few steps": ({"steps": 1, "times": 6}, "16 more steps"),
     "too few intervals": ({"steps": 100, "times": 4}, "2 more intervals"),
 }
 
 
-@pytest.mark.parametrize(("said", "lacks"), LACKS.values(), ids=LACKS)
-def test_what_is_missing_is_said(said, lacks):
+@pytest.mark.parametrize(("steps_taken", "missing"), LACKS.values(), ids=LACKS)
+def test_the_status_names_what_is_missing(steps_taken, missing):
     world = running()
-    world.look()
-    given = {"steps": 10, "times": 6, "total": TOTAL} | (said or {"times": 0})
-    for _ in range(given["times"]):
-        world.train("a", 10, steps=given["steps"], total=given["total"])
-        world.look()
-    assert lacks in world.standing("a").profile.lacks
-    assert lacks in world.standing("a").message
+    world.run_pass()
+    training = {"steps": 10, "times": 6, "total": TOTAL} | (steps_taken or {"times": 0})
+    for _ in range(training["times"]):
+        world.train("a", 10, steps=training["steps"], total=training["total"])
+        world.run_pass()
+    assert missing in world.status("a").profile.lacks
+    assert missing in world.status("a").message
     assert world.run("a").batch_seconds is None
 
 
@@ -203,44 +203,44 @@ def test_steps_that_differ_are_measured_for_longer():
     world = running()
     for seconds in (10, 10, 10, 30, 10, 30):
         world.train("a", seconds)
-        world.look()
-    assert "spread" in world.standing("a").profile.lacks
+        world.run_pass()
+    assert "spread" in world.status("a").profile.lacks
     for seconds in (10, 30) * 30:
         world.train("a", seconds)
-        world.look()
+        world.run_pass()
     assert world.run("a").step_seconds == pytest.approx(2.0, rel=0.1)
 
 
-def test_who_cannot_be_measured_in_time_is_told_what_is_missing_and_runs_on():
+def test_an_event_names_what_is_missing_after_the_time_and_the_job_runs_on():
     world = running(profile_seconds=60.0)
-    world.look()
+    world.run_pass()
     world.now += 61
-    look = world.look()
-    (command,) = look.commands
+    outcome = world.run_pass()
+    (command,) = outcome.commands
     assert (command.event.reason, command.event.warning) == ("ProfileInconclusive", True)
     assert "no agent has read one" in command.event.message
-    assert world.standing("a").reason is Reason.PROFILE_INCONCLUSIVE
-    assert world.look().commands == ()
+    assert world.status("a").reason is Reason.PROFILE_INCONCLUSIVE
+    assert world.run_pass().commands == ()
     world.measure("a", step_seconds=2.0)
     assert world.run("a").step_seconds == 2.0
 
 
-def test_a_job_whose_pods_are_lost_begins_anew():
+def test_the_profile_run_of_a_job_whose_pods_are_lost_begins_again():
     world = running(profile_seconds=60.0)
-    world.look()
+    world.run_pass()
     world.now += 61
-    world.look()
+    world.run_pass()
     for i in range(2):
         old = world.pod(f"a-{i}")
         world.remove(old)
         world.add(replace(old, uid=Uid(f"new-{i}"), gates=(labels.GATE,), node_name=None))
-    world.look()
+    world.run_pass()
     assert (world.run("a").since, world.run("a").reported) == (None, False)
-    assert world.standing("a").reason is Reason.PROFILING
+    assert world.status("a").reason is Reason.PROFILING
     assert world.place() == ["a-0", "a-1"]
 
 
-def test_one_that_was_measured_is_priced_before_it_starts_again():
+def test_a_measured_job_is_priced_before_it_starts_again():
     world = running()
     world.measure("a", step_seconds=2.0)
     for i in range(2):
@@ -248,48 +248,48 @@ def test_one_that_was_measured_is_priced_before_it_starts_again():
         world.remove(old)
         world.add(replace(old, uid=Uid(f"new-{i}"), gates=(labels.GATE,), node_name=None))
     assert world.reasons() == {"a": Reason.AWAITING_PRICE}
-    world.look()
+    world.run_pass()
     assert world.reasons() == {"a": Reason.RELEASING}
     assert "whole-step=2" in world.plans()["a"].request.training
 
 
-def test_another_life_goes_on_from_what_stands_on_the_owner():
+def test_a_restart_continues_from_the_annotation_of_the_owner():
     world = running(profile_seconds=100.0)
-    world.look()
+    world.run_pass()
     since = world.run("a").since
     world.train("a", 50)
-    world.look()
-    world.memory = PricingState()
+    world.run_pass()
+    world.state = PricingState()
     world.train("a", 49)
-    world.look()
+    world.run_pass()
     assert world.run("a").since == since
     world.measure("a", step_seconds=2.0)
     assert (world.run("a").reported, world.run("a").step_seconds) == (True, 2.0)
-    world.memory = PricingState()
+    world.state = PricingState()
     next_slot(world)
     assert "a" in world.plans()
 
 
-def test_whoever_describes_it_meanwhile_is_believed():
+def test_a_step_time_that_the_user_adds_is_used():
     world = running()
     world.train("a", 10)
-    world.look()
+    world.run_pass()
     owner = world.owner("a")
     world.write(owner, {labels.TRAINING: "epochs=4,chunks=4,batches=25,step=6s"})
-    world.look()
-    assert world.standing("a").reason is Reason.AWAITING_PRICE
+    world.run_pass()
+    assert world.status("a").reason is Reason.AWAITING_PRICE
     next_slot(world)
     assert "step=6s" in world.plans()["a"].request.training
 
 
-def test_what_somebody_else_has_written_there_lets_nobody_in():
-    world = ProfileYard(unmeasured("a"))
+def test_an_invalid_annotation_is_replaced():
+    world = ProfiledCluster(unmeasured("a"))
     world.write(world.owner("a"), {labels.PROFILE: '{"job":"default/job/a","batch_seconds":-1}'})
-    world.look()
+    world.run_pass()
     assert world.run("a").batch_seconds is None
 
 
-def test_a_bandwidth_without_a_gradient_is_not_all_that_is_to_be_known():
+def test_a_step_with_a_bandwidth_but_no_gradient_is_measured():
     text = "epochs=4,chunks=4,batches=25,step=1s,bandwidth=1Gbit"
     world = running(unmeasured("a", text=text))
     world.measure("a", step_seconds=2.0)
@@ -297,13 +297,13 @@ def test_a_bandwidth_without_a_gradient_is_not_all_that_is_to_be_known():
     assert "whole-step=2s" in world.plans()["a"].request.training
 
 
-def test_an_owner_of_several_jobs_has_no_plan_and_the_field_is_named():
+def test_an_owner_of_several_jobs_gets_no_plan_and_its_field_is_named():
     owner, *pods = priced_job("a", 2, work=2)
-    world = ProfileYard([replace(owner, groups=2), *pods])
-    world.look()
-    told = world.standing("a")
-    assert told.reason is Reason.MISCONFIGURED
-    assert "spec.replicas of Job a" in told.message
+    world = ProfiledCluster([replace(owner, groups=2), *pods])
+    world.run_pass()
+    status = world.status("a")
+    assert status.reason is Reason.MISCONFIGURED
+    assert "spec.replicas of Job a" in status.message
     assert world.reasons() == {"a": Reason.MISCONFIGURED}
 
 
@@ -311,69 +311,69 @@ ODD_SECONDS = ["0", "1e-320", "1e-31", "1.1e9", "1e12", "1e308"]
 
 
 @pytest.mark.parametrize("seconds", ODD_SECONDS)
-def test_a_time_that_nobody_measured_lets_nobody_in_and_ends_no_look(seconds):
-    world = ProfileYard(unmeasured("a"))
+def test_an_impossible_step_time_is_ignored_and_aborts_no_pass(seconds):
+    world = ProfiledCluster(unmeasured("a"))
     text = f'{{"job":"default/job/a","batch_seconds":{seconds}}}'
     world.write(world.owner("a"), {labels.PROFILE: text})
     with pytest.raises(InputError, match=r"batch_seconds of annotation shuntyard\.io/profile"):
         world.run("a")
-    world.look()
-    assert world.standing("a").reason is Reason.PROFILING
+    world.run_pass()
+    assert world.status("a").reason is Reason.PROFILING
     assert world.run("a").batch_seconds is None
 
 
 @pytest.mark.parametrize("seconds", ["1e-30", "1e9"])
 def test_the_shortest_and_the_longest_time_can_be_priced(seconds):
-    world = ProfileYard(unmeasured("a"))
+    world = ProfiledCluster(unmeasured("a"))
     text = f'{{"job":"default/job/a","batch_seconds":{seconds}}}'
     world.write(world.owner("a"), {labels.PROFILE: text})
-    world.look()
-    assert world.standing("a").reason in {None, Reason.PAYOFF_TOO_LOW, Reason.UTILITY_GONE}
+    world.run_pass()
+    assert world.status("a").reason in {None, Reason.PAYOFF_TOO_LOW, Reason.UTILITY_GONE}
 
 
 @pytest.mark.parametrize(
-    ("total", "lacks"), [(2**63 - 1, "fit the 1 mini-batches"), (0, "number of all steps")]
+    ("total", "missing"), [(2**63 - 1, "fit the 1 mini-batches"), (0, "number of all steps")]
 )
-def test_metrics_that_cannot_be_true_are_no_result(total, lacks):
+def test_impossible_metrics_give_no_result(total, missing):
     world = running(unmeasured("a", text="epochs=1,chunks=1,batches=1"))
-    world.look()
+    world.run_pass()
     for _ in range(8):
         world.train("a", 10, total=total)
-        look = world.look()
-    assert (world.run("a").batch_seconds, look.state.history.step_seconds) == (None, {})
-    assert lacks in world.standing("a").profile.lacks
+        outcome = world.run_pass()
+    assert (world.run("a").batch_seconds, outcome.state.history.step_seconds) == (None, {})
+    assert missing in world.status("a").profile.lacks
 
 
-def test_as_many_steps_as_are_wanted_can_be_seen_however_slow_they_are():
+def test_the_intervals_hold_all_steps_however_slow_they_are():
     world = running(profile_steps=200)
-    world.look()
+    world.run_pass()
     for _ in range(300):
         world.train("a", 60, steps=1, total=5000)
-        world.look()
+        world.run_pass()
     assert world.run("a").step_seconds == pytest.approx(60.0)
     assert world.run("a").steps >= 200
 
 
 def test_a_result_whose_write_was_refused_is_written_later():
     world = running()
-    world.look()
-    while not world.events(look := world.look(apply=False)):
+    world.run_pass()
+    while not world.events(outcome := world.run_pass(apply=False)):
         world.train("a", 10)
-    assert world.events(look) == ["Profiled"]
-    world.history = History(step_seconds=look.state.history.step_seconds)
+    assert world.events(outcome) == ["Profiled"]
+    world.history = History(step_seconds=outcome.state.history.step_seconds)
     assert world.run("a").batch_seconds is None
-    again = world.look()
+    again = world.run_pass()
     assert world.events(again) == ["Profiled"]
-    assert world.run("a").batch_seconds == look.state.history.step_seconds["default/job/a"]
-    assert world.look().commands == ()
-    assert world.standing("a").reason is Reason.AWAITING_PRICE
+    assert world.run("a").batch_seconds == outcome.state.history.step_seconds["default/job/a"]
+    assert world.run_pass().commands == ()
+    assert world.status("a").reason is Reason.AWAITING_PRICE
 
 
-def test_as_a_slot_begins_the_owner_is_written_once():
+def test_the_owner_is_written_once_as_a_slot_begins():
     world = running()
-    world.look()
-    while not world.events(look := world.look(apply=False)):
+    world.run_pass()
+    while not world.events(outcome := world.run_pass(apply=False)):
         world.train("a", 10)
-    world.history = History(step_seconds=look.state.history.step_seconds)
+    world.history = History(step_seconds=outcome.state.history.step_seconds)
     assert world.events(next_slot(world)) == ["Admitted"]
     assert "a" in world.plans()

@@ -17,11 +17,13 @@ from shared.model import WorkerCount
 from tests.fakes.builders import make_node
 from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import queued_job
-from tests.unit.core.pricing.priced import SLOT, START, PricedYard, params, priced_job
+from tests.unit.core.pricing.priced_cluster import SLOT, START, PricedCluster, params, priced_job
 
 
 def yard(*jobs, count=2, cpu=4, **settings):
-    world = PricedYard([make_node(f"n{i}", cpu=str(cpu)) for i in range(count)], params(**settings))
+    world = PricedCluster(
+        [make_node(f"n{i}", cpu=str(cpu)) for i in range(count)], params(**settings)
+    )
     world.add(*jobs)
     return world
 
@@ -56,7 +58,7 @@ def proposals(world):
 def test_a_job_with_a_utility_waits_for_a_slot_plan_and_is_placed_by_it():
     world = yard(priced_job("a", 2, work=4))
     assert reasons(world) == {"a": Reason.AWAITING_PRICE}
-    world.look()
+    world.run_pass()
     (node,) = world.plans()["a"].spans[0].workers
     assert released(world) == {"a": {"a-0": node, "a-1": node}}
 
@@ -65,7 +67,7 @@ def test_only_a_priced_job_has_the_reason_payoff_too_low():
     world = yard(priced_job("a", 1, work=1, utility="sigmoid:0.0001,0,24h"))
     world.add(priced_job("rich", 1, work=1))
     assert reasons(world)["a"] is Reason.AWAITING_PRICE
-    world.look()
+    world.run_pass()
     assert reasons(world)["a"] is Reason.PAYOFF_TOO_LOW
 
 
@@ -78,7 +80,7 @@ def test_after_a_restart_the_reason_on_the_pods_stays():
 def test_a_problem_with_an_annotation_is_shown_in_the_queue():
     unmeasured = priced_job("a", 1, work=1, text="epochs=1,chunks=1,batches=1")
     world = yard(unmeasured, unmeasured=WhenUnmeasured.HOLD)
-    world.look()
+    world.run_pass()
     (entry,) = run_pass(world).entries
     assert entry.reason is Reason.MISCONFIGURED
     assert "step=" in entry.message
@@ -86,24 +88,24 @@ def test_a_problem_with_an_annotation_is_shown_in_the_queue():
 
 def test_before_its_slot_it_waits():
     world = yard(priced_job("a", 4, work=4), priced_job("b", 4, work=4), count=1)
-    world.look()
+    world.run_pass()
     assert reasons(world) == {"a": Reason.RELEASING, "b": Reason.AWAITING_SLOT}
     world.now += SLOT
     world.finish("a")
-    world.look()
+    world.run_pass()
     assert reasons(world) == {"b": Reason.RELEASING}
 
 
 def test_no_more_workers_start_than_the_slot_plans():
     world = yard(priced_job("a", 4, work=4, most=4), count=1, share=0.5)
-    world.look()
+    world.run_pass()
     assert world.plans()["a"].workers_at(world.slot) == 2
     assert released(world) == {"a": {"a-0": "n0", "a-1": "n0"}}
 
 
 def test_if_the_planned_node_is_full_the_job_goes_elsewhere_in_its_share():
     world = yard(priced_job("a", 2, work=4))
-    world.look()
+    world.run_pass()
     (node,) = world.plans()["a"].spans[0].workers
     (other,) = {"n0", "n1"} - {node}
     _, *pods = queued_job("x", 4, created_at=START)
@@ -127,15 +129,15 @@ def test_other_jobs_may_use_all_but_the_share():
     world = yard(
         priced_job("a", 2, work=8), queued_job("x", 2, created_at=START), count=1, share=0.5
     )
-    world.look()
+    world.run_pass()
     assert reasons(world) == {"a": Reason.RELEASING, "x": Reason.RELEASING}
-    world.follow()
+    world.follow_plans()
     assert reasons(world) == {"x": Reason.RELEASING}
 
 
 def test_a_job_with_a_utility_uses_its_share_alone():
     world = yard(priced_job("a", 3, work=3), count=1, share=0.5)
-    world.look()
+    world.run_pass()
     assert world.plans() == {}
 
 
@@ -144,11 +146,11 @@ def test_what_daemons_use_is_in_no_share():
     daemon = queued_job("d", 2, created_at=START)[1]
     owner = replace(daemon.controller, kind="DaemonSet")
     world.add(replace(daemon, controller=owner, node_name="n0", gates=()))
-    world.look()
+    world.run_pass()
     assert "a" in world.plans()
     world = yard(priced_job("a", 4, work=3), count=1, share=1.0)
     world.add(replace(daemon, controller=owner, node_name="n0", gates=()))
-    world.look()
+    world.run_pass()
     assert "a" not in world.plans()
 
 
@@ -180,10 +182,10 @@ def test_a_slot_with_other_workers_is_proposed_as_it_begins():
         priced_job("b", 4, work=12, most=4, utility="steps:40m=100"),
     ]
     world = yard(*jobs, count=1)
-    world.look()
+    world.run_pass()
     assert world.counts("b") == {1: 2, 2: 2, 3: 4, 4: 4}
     assert proposals(world) == {"b": 2}
-    world.follow()
+    world.follow_plans()
     (owner,) = [o for o in world.store.snapshot().owners if o.name == "b"]
     count = WorkerCount(count=2, fields=("/spec/parallelism",))
     world.add(replace(owner, counts=(count,)))
@@ -194,8 +196,8 @@ def test_a_slot_with_other_workers_is_proposed_as_it_begins():
 
 def test_a_pause_is_proposed_and_its_end():
     world = yard(priced_job("a", 4, work=8), count=1)
-    world.look()
-    world.follow()
+    world.run_pass()
+    world.follow_plans()
     plan = world.plans()["a"]
     (span,) = plan.spans
     gap = (replace(span, last=span.first), replace(span, first=span.last + 1, last=span.last + 1))
@@ -212,7 +214,7 @@ def test_a_pause_is_proposed_and_its_end():
 
 def test_a_job_after_its_slot_plan_goes_on_as_it_is():
     world = yard(priced_job("a", 4, work=4), count=1)
-    world.look()
-    world.follow()
+    world.run_pass()
+    world.follow_plans()
     world.now = START + 5 * SLOT
     assert proposals(world) == {}

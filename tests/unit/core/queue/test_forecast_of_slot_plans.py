@@ -7,13 +7,13 @@ from extender.core.queue.state import QueueState
 from tests.fakes.builders import make_node
 from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import queued_job
-from tests.unit.core.pricing.priced import SLOT, START, PricedYard, params, priced_job
+from tests.unit.core.pricing.priced_cluster import SLOT, START, PricedCluster, params, priced_job
 
 
 def yard(*jobs, **settings):
-    world = PricedYard([make_node("a", cpu="4")], params(**settings))
+    world = PricedCluster([make_node("a", cpu="4")], params(**settings))
     world.add(*jobs)
-    world.look()
+    world.run_pass()
     return world
 
 
@@ -50,5 +50,5 @@ def test_an_admitted_job_without_slots_has_no_estimate():
     world = yard(priced_job("a", 4, work=4), priced_job("b", 4, work=4))
     world.remove(make_node("a", cpu="4"))
     world.add(make_node("small", cpu="1"))
-    world.look()
+    world.run_pass()
     assert {one.why for one in estimates(world).values()} == {NO_SLOT}

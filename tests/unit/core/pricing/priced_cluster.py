@@ -1,4 +1,4 @@
-"""A cluster in which jobs with a utility are looked at, slot by slot; writes come at once."""
+"""A simulated cluster of jobs with a utility, slot by slot; writes are observed at once."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -33,18 +33,18 @@ from tests.fakes.reports import make_pod_report, make_report
 
 SLOT = 600.0
 START = 1_000 * SLOT
-"""When a played cluster begins: the beginning of slot 1000."""
+"""Start time of the simulated cluster: the beginning of slot 1000."""
 
 
-def slots(**said: Any) -> SlotTimeParameters:
+def slots(**fields: Any) -> SlotTimeParameters:
     return SlotTimeParameters(
-        **{"enabled": True, "slot_seconds": SLOT, "horizon": 10, "share": 1.0} | said
+        **{"enabled": True, "slot_seconds": SLOT, "horizon": 10, "share": 1.0} | fields
     )
 
 
-def params(**said: Any) -> CoreParameters:
-    times = {k: said.pop(k) for k in list(said) if k in SlotTimeParameters.__dataclass_fields__}
-    return CoreParameters(slot_time=slots(**times), **said)
+def params(**fields: Any) -> CoreParameters:
+    times = {k: fields.pop(k) for k in list(fields) if k in SlotTimeParameters.__dataclass_fields__}
+    return CoreParameters(slot_time=slots(**times), **fields)
 
 
 def training(work: int, chunks: int) -> str:
@@ -80,28 +80,30 @@ def priced_job(
         counts=(WorkerCount(count=workers, fields=("/spec/parallelism",)),),
     )
     common: dict[str, Any] = {"owner": owner, "gated": True, "created_at": created_at}
-    serving = [
+    servers = [
         make_pod(f"{name}-ps-{i}", role="ps", index=i, **common, **pod.get("ps_pod", {}))
         for i in range(ps)
     ]
     pod.pop("ps_pod", None)
     role: dict[str, Any] = {"role": "worker"} if ps else {}
-    working = [make_pod(f"{name}-{i}", index=i, **role, **common, **pod) for i in range(workers)]
-    return [owner, *serving, *working]
+    worker_pods = [
+        make_pod(f"{name}-{i}", index=i, **role, **common, **pod) for i in range(workers)
+    ]
+    return [owner, *servers, *worker_pods]
 
 
-class PricedYard:
-    """The store, the clock and the loop's memory of a played cluster."""
+class PricedCluster:
+    """The store, the clock and the controller's state of a simulated cluster."""
 
     def __init__(self, nodes: Iterable[Node], parameters: CoreParameters) -> None:
         self.store = ClusterStore(labels.SCHEDULER_NAME)
         self.params = parameters
         self.now = START
         self.history = History()
-        self.memory = PricingState()
+        self.state = PricingState()
         self.last: PricingOutcome | None = None
         self._versions = 1
-        self._like: dict[str, Pod] = {}
+        self._templates: dict[str, Pod] = {}
         self.add(*nodes)
 
     @property
@@ -109,42 +111,42 @@ class PricedYard:
         return int(self.now // self.params.slot_time.slot_seconds)
 
     def add(self, *entities: Any) -> None:
-        for one in entities:
-            for entity in one if isinstance(one, list | tuple) else [one]:
+        for item in entities:
+            for entity in item if isinstance(item, list | tuple) else [item]:
                 self.store.apply(Upsert(entity))
 
     def remove(self, entity: Any) -> None:
         self.store.apply(Delete(type(entity).__name__, entity.key, entity.uid))
 
-    def look(self, *, apply: bool = True) -> PricingOutcome:
+    def run_pass(self, *, apply: bool = True) -> PricingOutcome:
         reading = Reading(self.now, self.now)
         snapshot = self.store.snapshot()
-        state = replace(self.memory, history=self.history)
+        state = replace(self.state, history=self.history)
         session = Session(snapshot, reading, self.params)
-        look = PRICING.decide(session, state, PricingTrigger())
-        self.memory = look.state
-        self.last = look
-        for command in look.commands if apply else ():
+        outcome = PRICING.decide(session, state, PricingTrigger())
+        self.state = outcome.state
+        self.last = outcome
+        for command in outcome.commands if apply else ():
             self.write(command.owner, command.annotations)
-        return look
+        return outcome
 
     def write(self, owner: Owner, annotations: Mapping[str, str | None]) -> None:
-        known = self.store.snapshot().owners.remembered(owner.namespace, owner.uid)
-        assert known is not None
-        assert known.resource_version == owner.resource_version
+        stored = self.store.snapshot().owners.remembered(owner.namespace, owner.uid)
+        assert stored is not None
+        assert stored.resource_version == owner.resource_version
         self._versions += 1
-        notes = {**known.annotations, **annotations}
+        notes = {**stored.annotations, **annotations}
         kept = {key: value for key, value in notes.items() if value is not None}
         version = str(1000 + self._versions)
-        self.add(replace(known, annotations=kept, resource_version=version))
+        self.add(replace(stored, annotations=kept, resource_version=version))
 
     def plans(self) -> dict[str, SlotPlan]:
-        """Name of the job → its plan."""
-        found = slot_plan.plans_by_job(self.store.snapshot())
-        return {key.rsplit("/", 1)[1]: one.plan for key, one in found.items()}
+        """Return the plans by name of the job."""
+        plans = slot_plan.plans_by_job(self.store.snapshot())
+        return {key.rsplit("/", 1)[1]: owned.plan for key, owned in plans.items()}
 
     def counts(self, name: str) -> dict[int, int]:
-        """Slot, the first of the played cluster being 1 → workers."""
+        """Return workers by slot; slot 1 is the first of the simulated cluster."""
         plan = self.plans()[name]
         first = int(START // plan.slot_seconds)
         return {
@@ -153,8 +155,8 @@ class PricedYard:
             for slot in range(span.first, span.last + 1)
         }
 
-    def follow(self) -> None:
-        """Scale and place everybody as the plan says for the present slot; end who is done."""
+    def follow_plans(self) -> None:
+        """Scale and place all jobs by their plans for the present slot; end those that are done."""
         for name, plan in sorted(self.plans().items()):
             if plan.spans and plan.completion < self.slot:
                 self.finish(name)
@@ -166,7 +168,9 @@ class PricedYard:
         span = plan.at(self.slot)
         workers = self._of(name, "worker") or self._of(name, "")
         servers = self._of(name, "ps")
-        like = self._like.setdefault(name, workers[0]) if workers else self._like[name]
+        template = (
+            self._templates.setdefault(name, workers[0]) if workers else self._templates[name]
+        )
         wanted = 0 if span is None else sum(span.workers.values())
         for pod in [*workers[wanted:], *(() if wanted else servers)]:
             self.remove(pod)
@@ -175,13 +179,13 @@ class PricedYard:
             return
         placed = {i: pod.node_name for i, pod in enumerate(workers[:wanted]) if pod.node_name}
         nodes = slot_gate.worker_nodes(plan, self.slot)
-        here = list(placed.values())
-        free = slot_gate.left(nodes, here)
-        assert len(free) + len(here) == wanted, (name, "somebody would have to move", span, placed)
+        current = list(placed.values())
+        free = slot_gate.left(nodes, current)
+        assert len(free) + len(current) == wanted, (name, "a pod would have to move", span, placed)
         nodes = iter(free)
         for i in range(wanted):
             node = placed.get(i) or next(nodes)
-            pod = self._made(like, f"{name}-{i}", i) if i >= len(workers) else workers[i]
+            pod = self._new_pod(template, f"{name}-{i}", i) if i >= len(workers) else workers[i]
             self.add(replace(pod, gates=(), node_name=node, phase="Running"))
         nodes = iter(slot_gate.server_nodes(plan, self.slot))
         for pod in servers:
@@ -193,10 +197,10 @@ class PricedYard:
         mine = [pod for pod in pods if pod.labels.get(labels.ROLE, "") == role]
         return sorted(mine, key=lambda pod: int(pod.name.rsplit("-", 1)[1]))
 
-    def _made(self, like: Pod, name: str, index: int) -> Pod:
-        tags = {**like.labels, labels.JOB_INDEX_LABEL: str(index)}
+    def _new_pod(self, template: Pod, name: str, index: int) -> Pod:
+        tags = {**template.labels, labels.JOB_INDEX_LABEL: str(index)}
         return replace(
-            like, name=name, uid=Uid(f"{name}-{self.now:.0f}"), labels=tags, created_at=self.now
+            template, name=name, uid=Uid(f"{name}-{self.now:.0f}"), labels=tags, created_at=self.now
         )
 
     def _suspend(self, name: str, *, suspended: bool) -> None:
@@ -209,22 +213,22 @@ class PricedYard:
         return next(owner for owner in owners if owner.name == name)
 
     def report(self, name: str, done: float) -> None:
-        """Have agents report how much of the training is done."""
+        """Report the share of the training that is done by agents."""
         snapshot = self.store.snapshot()
         for pod in snapshot.jobs[JobKey(f"default/job/{name}")]:
             node = snapshot.bound.get(pod.uid)
             if node is not None:
-                said = make_pod_report(pod.uid, step=round(done * 10_000), total_steps=10_000)
-                known = self.store.reported(node)
-                others = [] if known is None else known.pods.values()
-                told = {p.uid: p for p in others} | {said.uid: said}
-                self.store.report(make_report(node, told.values(), received_at=self.now))
+                report = make_pod_report(pod.uid, step=round(done * 10_000), total_steps=10_000)
+                stored = self.store.reported(node)
+                others = [] if stored is None else stored.pods.values()
+                reports = {p.uid: p for p in others} | {report.uid: report}
+                self.store.report(make_report(node, reports.values(), received_at=self.now))
 
     def pod(self, name: str) -> Pod:
         return self.store.snapshot().pods[PodKey(f"default/{name}")]
 
     def finish(self, name: str) -> None:
-        """End the job well."""
+        """End the job successfully."""
         self._suspend(name, suspended=False)
         for pod in self.store.snapshot().jobs.get(JobKey(f"default/job/{name}"), ()):
             self.add(replace(pod, phase="Succeeded", node_name=pod.node_name or NodeName("n")))

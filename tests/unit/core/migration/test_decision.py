@@ -27,7 +27,7 @@ from shared.model import Mover, Trigger
 from shared.progress import Checkpoint
 from tests.fakes.builders import make_node, make_owner, make_pod
 from tests.fakes.migrations import make_member, make_migration
-from tests.unit.core.migration.moving import (
+from tests.unit.core.migration.migrating_cluster import (
     ALGORITHM_2,
     CC,
     MONOTONIC,

@@ -14,7 +14,7 @@ from extender.core.parameters.migration import (
 from shared.model import MigrationPhase as P
 from shared.model import Trigger
 from tests.fakes.migrations import make_member, make_migration
-from tests.unit.core.migration.moving import (
+from tests.unit.core.migration.migrating_cluster import (
     CC,
     NOW,
     Train,

@@ -8,7 +8,7 @@ from extender.core.parameters.migration import MigrationParameters, MigrationPol
 from extender.core.parameters.placement import Level, TopologyParameters
 from shared import labels
 from tests.fakes.builders import make_node, make_owner
-from tests.unit.core.migration.moving import (
+from tests.unit.core.migration.migrating_cluster import (
     ALGORITHM_2,
     CC,
     Train,

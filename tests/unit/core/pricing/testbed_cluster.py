@@ -16,7 +16,7 @@ from simulator.experiments.oasis.planned import Planned
 from simulator.models.slot_world import SlotWorkload, play
 from tests.fakes.builders import make_node, make_shape
 from tests.unit.core.clusters import snapshot_of
-from tests.unit.core.pricing.priced import SLOT, START, PricedYard, params, priced_job
+from tests.unit.core.pricing.priced_cluster import SLOT, START, PricedCluster, params, priced_job
 
 _GB = 10**9
 SERVERS = "example.com/ps"
@@ -46,7 +46,7 @@ def workload(seed: int, *, servers: int) -> SlotWorkload:
 
 
 def simulated(jobs: SlotWorkload) -> Slots:
-    """Return what the simulator answers."""
+    """Return the admitted jobs of the simulator."""
     policy = Planned(jobs, contest.kappa(jobs), AdmissionParameters())
     play(jobs, policy)
     admitted = policy.state.admitted.values()
@@ -54,38 +54,38 @@ def simulated(jobs: SlotWorkload) -> Slots:
 
 
 def live(jobs: SlotWorkload) -> Slots:
-    """Return the plans that a cluster arrives at, slot by slot."""
+    """Return the plans of a simulated cluster after all slots."""
     horizon = jobs.cluster.horizon
     bounds = BoundsParameters(rule=PriceBoundRule.KAPPA, kappa=contest.KAPPA)
-    yard = PricedYard(nodes(jobs), params())
-    yard.history = history(jobs)
+    cluster = PricedCluster(nodes(jobs), params())
+    cluster.history = history(jobs)
     for slot in range(1, horizon + 1):
-        left = horizon - slot + 1  # the paper's T is one slot for all, ours goes along
-        yard.params = params(horizon=left, server_label=SERVERS, price_bounds=bounds)
-        yard.now = START + (slot - 1) * SLOT
-        yard.add(*(_entities(job) for job in jobs.jobs if job.arrival == slot))
-        yard.follow()
-        yard.look()
-        yard.follow()
-    return {name: yard.counts(name) for name in yard.plans()}
+        left = horizon - slot + 1  # the paper's T is a fixed slot, our horizon is relative
+        cluster.params = params(horizon=left, server_label=SERVERS, price_bounds=bounds)
+        cluster.now = START + (slot - 1) * SLOT
+        cluster.add(*(_entities(job) for job in jobs.jobs if job.arrival == slot))
+        cluster.follow_plans()
+        cluster.run_pass()
+        cluster.follow_plans()
+    return {name: cluster.counts(name) for name in cluster.plans()}
 
 
 def history(jobs: SlotWorkload, slot_seconds: float = SLOT) -> History:
-    """All jobs are known in advance, as the simulator knows them for U."""
+    """Return the history of all jobs: the simulator too knows them in advance for U."""
     every = snapshot_of(*(_entities(job, slot_seconds) for job in jobs.jobs))
-    found = candidates.find_candidates(every, (), History(), params().slot_time)
-    assert not found.problems
-    return History(tuple(PastJob(one.owner.uid, one.request) for one in found.offered))
+    waiting = candidates.find_candidates(every, (), History(), params().slot_time)
+    assert not waiting.problems
+    return History(tuple(PastJob(c.owner.uid, c.request) for c in waiting.offered))
 
 
 def annotations(job: TrainingJob, slot_seconds: float = SLOT) -> dict[str, str]:
-    """Return what the job's user writes for us, but for how its workers leave."""
+    """Return the annotations of the job's owner without a checkpoint."""
     assert isinstance(job.utility, Sigmoid)
-    worth = job.utility
-    # completing in the slot of arrival takes one slot on a clock, and none in the paper
-    begin = f"sigmoid:{worth.priority:.17g},{worth.decay * 3600 / slot_seconds:.17f}"
+    utility = job.utility
+    # completing in the slot of arrival takes one slot of time, and none in the paper
+    begin = f"sigmoid:{utility.priority:.17g},{utility.decay * 3600 / slot_seconds:.17f}"
     return {
-        labels.UTILITY: f"{begin},{(worth.target + 1) * slot_seconds:.17g}s",
+        labels.UTILITY: f"{begin},{(utility.target + 1) * slot_seconds:.17g}s",
         labels.TRAINING: f"epochs={job.epochs},chunks={job.chunks},batches={job.batches},"
         f"step={job.batch_slots * slot_seconds:.17f}s",
         labels.WORKERS: f"1..{job.chunks}",
@@ -109,15 +109,15 @@ def _entities(job: TrainingJob, slot_seconds: float = SLOT) -> list[Owner | Pod]
 
 
 def worker_shape(job: TrainingJob) -> PodShape:
-    """Return what a worker asks for."""
+    """Return the requests of a worker."""
     return _shape(job.worker)
 
 
 def nodes(jobs: SlotWorkload) -> list[Node]:
-    cluster = jobs.cluster
-    workers = [_node(f"w{i}", row, {}) for i, row in enumerate(cluster.worker_capacity.tolist())]
-    serving = cluster.server_capacity.tolist()
-    return workers + [_node(f"s{i}", row, {SERVERS: "yes"}) for i, row in enumerate(serving)]
+    machines = jobs.cluster
+    workers = [_node(f"w{i}", row, {}) for i, row in enumerate(machines.worker_capacity.tolist())]
+    servers = machines.server_capacity.tolist()
+    return workers + [_node(f"s{i}", row, {SERVERS: "yes"}) for i, row in enumerate(servers)]
 
 
 def _node(name: str, row: Sequence[float], labels: dict[str, str]) -> Node:
@@ -135,5 +135,5 @@ def _shape(row: Sequence[float]) -> PodShape:
 
 
 def _in_bits(row: tuple[float, ...]) -> tuple[float, ...]:
-    """Return the demand with whole bits per second, as pods ask for it."""
+    """Return the demand with whole bits per second, as pods request it."""
     return (*row[:4], round(row[4] * _GB) / _GB)

@@ -1,33 +1,35 @@
-"""Small parts of admission: shares of nodes, targets, history."""
+"""The machines of admission, the nodes of workers by index, and plans as annotations."""
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from extender.core.pricing import history, machines
-from extender.core.pricing.history import MOST_NAMES, MOST_PAST, History, PastJob
+from extender.core.pricing import machines
 from extender.core.queue import slot_gate
 from extender.core.records import slot_plan
 from extender.core.records.slot_plan import JobRequest, SlotPlan, Span
 from shared import labels
 from shared.errors import InputError
-from shared.model import JobKey, NodeName, PodShape, Uid
+from shared.model import JobKey, NodeName, PodShape
 from tests.fakes.builders import make_node, make_owner, make_pod
 from tests.unit.core.clusters import snapshot_of
-from tests.unit.core.pricing.priced import slots
+from tests.unit.core.pricing.priced_cluster import slots
 
 A, B, C = (NodeName(name) for name in "abc")
-ASKED = JobRequest("sigmoid:1,0,1h", "epochs=1,chunks=1,batches=1,step=1s", PodShape())
+REQUEST = JobRequest("sigmoid:1,0,1h", "epochs=1,chunks=1,batches=1,step=1s", PodShape())
 
 
 def plan_of(*spans):
     last = spans[-1].last if spans else 0
-    return SlotPlan(JobKey("default/job/a"), ASKED, 600.0, 1, last, last, 2.0, 0.5, spans)
+    return SlotPlan(JobKey("default/job/a"), REQUEST, 600.0, 1, last, last, 2.0, 0.5, spans)
 
 
 TARGETS = {
-    "who is kept longest is first": ([Span(1, 1, {A: 1, B: 2}), Span(2, 2, {B: 1})], (B, A, B)),
-    "a pause ends all": ([Span(1, 1, {A: 1, B: 1}), Span(3, 3, {B: 1})], (A, B)),
+    "the worker that stays longest comes first": (
+        [Span(1, 1, {A: 1, B: 2}), Span(2, 2, {B: 1})],
+        (B, A, B),
+    ),
+    "a pause ends every stay": ([Span(1, 1, {A: 1, B: 1}), Span(3, 3, {B: 1})], (A, B)),
     "two spans in a row are one stay": (
         [Span(1, 1, {A: 1, B: 1}), Span(2, 2, {B: 1}), Span(3, 3, {B: 1, C: 1})],
         (B, A),
@@ -41,22 +43,22 @@ def test_workers_by_index(spans, want):
     assert slot_gate.worker_nodes(plan_of(*spans), 1) == want
 
 
-def test_nodes_that_are_taken_are_left_out_and_strange_ones_take_none():
+def test_nodes_in_use_are_left_out_and_unplanned_nodes_take_none():
     assert slot_gate.left((A, B, A), (A, C)) == (B, A)
 
 
 def test_a_share_is_rounded_down_to_whole_base_units():
     snapshot = snapshot_of(make_node("n", cpu="1001m", memory="7", pods=3))
-    room = snapshot.node_table
-    found = dict(
-        zip(room.resources, slot_gate.priced_share(snapshot, 1 / 3)[0].tolist(), strict=True)
+    table = snapshot.node_table
+    shares = dict(
+        zip(table.resources, slot_gate.priced_share(snapshot, 1 / 3)[0].tolist(), strict=True)
     )
-    assert (found["cpu"], found["memory"], found["pods"]) == (333, 2, 1)
-    assert np.array_equal(slot_gate.priced_share(snapshot, 1.0), room.allocatable)
+    assert (shares["cpu"], shares["memory"], shares["pods"]) == (333, 2, 1)
+    assert np.array_equal(slot_gate.priced_share(snapshot, 1.0), table.allocatable)
 
 
 @pytest.mark.parametrize("kind", ["DaemonSet", "Node"])
-def test_pods_that_belong_to_a_node_are_taken_off_first(kind):
+def test_requests_of_pods_that_belong_to_a_node_are_subtracted_first(kind):
     owner = make_owner("d", kind=kind)
     pod = make_pod("d", owner=owner, node="n", cpu="2", scheduler_name="another")
     snapshot = snapshot_of(make_node("n", cpu="4"), pod, make_pod("x", node="n", cpu="1"))
@@ -66,10 +68,14 @@ def test_pods_that_belong_to_a_node_are_taken_off_first(kind):
 
 def test_nodes_for_servers_hold_no_workers():
     nodes = [make_node("a"), make_node("b", labels={"ps": ""})]
-    found = machines.read_machines(snapshot_of(*nodes), slots(server_label="ps"))
-    assert (found.names, found.server_names, found.cluster.common) == (("a",), ("b",), False)
-    found = machines.read_machines(snapshot_of(*nodes), slots(server_label="other"))
-    assert (found.names, found.cluster.common) == (("a", "b"), True)
+    nodes_read = machines.read_machines(snapshot_of(*nodes), slots(server_label="ps"))
+    assert (nodes_read.names, nodes_read.server_names, nodes_read.cluster.common) == (
+        ("a",),
+        ("b",),
+        False,
+    )
+    nodes_read = machines.read_machines(snapshot_of(*nodes), slots(server_label="other"))
+    assert (nodes_read.names, nodes_read.cluster.common) == (("a", "b"), True)
     assert machines.read_machines(snapshot_of(nodes[1]), slots(server_label="ps")) is None
 
 
@@ -80,21 +86,6 @@ def test_other_machines_have_another_mark():
         for share in (0.5, 1.0)
     }
     assert len(marks) == 6
-
-
-def test_a_job_is_remembered_once_and_the_oldest_is_forgotten():
-    jobs = tuple(PastJob(Uid(str(i)), ASKED) for i in range(MOST_PAST + 1))
-    known = history.with_jobs(history.with_jobs(History(), jobs[:2]), jobs)
-    assert known.jobs == jobs[1:]
-    assert history.with_jobs(known, jobs[-1:]) is known
-
-
-def test_the_newest_step_time_of_a_name_counts():
-    measured = {str(i): 1.0 for i in range(MOST_NAMES)}
-    known = history.with_steps(History(step_seconds=measured), {"0": 2.0, "new": 3.0})
-    assert list(known.step_seconds.items())[-2:] == [("0", 2.0), ("new", 3.0)]
-    assert len(known.step_seconds) == MOST_NAMES
-    assert "1" not in known.step_seconds
 
 
 def test_a_plan_is_read_as_it_was_written():

@@ -20,7 +20,7 @@ from tests.fakes.builders import (
     pinned_to,
     reference_to,
 )
-from tests.unit.core.migration.moving import MONOTONIC, NOW, Train, job_owner, yard
+from tests.unit.core.migration.migrating_cluster import MONOTONIC, NOW, Train, job_owner, yard
 
 ONE = {labels.CHECKPOINT: "", labels.MIN_AVAILABLE: "1"}
 

@@ -9,7 +9,7 @@ from extender.core.migration.commands import Result, WriteStatus
 from extender.core.migration.transitions import Attempt
 from extender.core.records.migration_reasons import MigrationReason as R
 from shared.model import CLOSED_PHASES, MigrationPhase, Mover
-from tests.unit.core.migration.migration_world import PARAMS, World, commands, start
+from tests.unit.core.migration.migration_model import PARAMS, World, commands, start
 
 P = MigrationPhase
 EVICT, RECREATE, SUSPEND = Mover.EVICT, Mover.RECREATE, Mover.SUSPEND
