@@ -1,15 +1,15 @@
-"""A heartbeat becomes part of what is known of its node.
+"""Merge of a heartbeat into the report of its node.
 
 **Invariant.** A report that is ``complete`` holds exactly the pods that the agent knew when it sent
 the heartbeat of that sequence: a full report, and since then every change in order.
 
 ==========================================  ====================================================
-heartbeat                                   what is known afterwards
+heartbeat                                   report afterwards
 ==========================================  ====================================================
-full                                        what it says, nothing else; complete
+full                                        the heartbeat's content alone; complete
 changes, to a complete report of that life  the report with those pods put and those gone taken away
 changes, to anything else                   the node's own figures and no pod; not complete
-not newer than the last of its life         what was known: it came twice, or late
+not newer than the last of its life         the report as before: it came twice, or late
 ==========================================  ====================================================
 
 A gap in the sequence is none in the content: an agent repeats its changes until a heartbeat with
@@ -32,22 +32,22 @@ MOST_PODS: Final = 1000
 
 
 class Kind(StrEnum):
-    """What a heartbeat is to what is known."""
+    """How a heartbeat relates to the last report of its node."""
 
     FULL = "full"
     CHANGES = "changes"
     REPEATED = "repeated"
     """Not newer than the last one of its life: it changes nothing."""
     BASELESS = "baseless"
-    """Changes to a report that we do not have, or do not have whole."""
+    """Changes to a report that is missing or not complete."""
 
 
 class NodeHeartbeat(Struct, frozen=True, kw_only=True):
-    """A heartbeat, as far as decisions read it; the fields as in ``NodeReport``.
+    """The parts of a heartbeat that decisions read; the fields as in ``NodeReport``.
 
     Attributes:
-        full: ``pods`` are all there are; otherwise those that changed.
-        gone: Pods that are there no more; they are also gone if ``pods`` names them.
+        full: ``pods`` are all pods of the node; otherwise those that changed.
+        gone: Pods that no longer exist, even if ``pods`` names them.
     """
 
     node: NodeName
@@ -63,74 +63,76 @@ class NodeHeartbeat(Struct, frozen=True, kw_only=True):
     dropped: int = 0
 
 
-def kind(known: NodeReport | None, heard: NodeHeartbeat) -> Kind:
-    """Return what a heartbeat is to ``known``, the report of its node so far."""
-    same_life = known is not None and known.boot == heard.boot
-    if known is not None and same_life and heard.sequence <= known.sequence:
+def kind(before: NodeReport | None, heartbeat: NodeHeartbeat) -> Kind:
+    """Return how a heartbeat relates to ``before``, the last report of its node."""
+    same_life = before is not None and before.boot == heartbeat.boot
+    if before is not None and same_life and heartbeat.sequence <= before.sequence:
         return Kind.REPEATED
-    if heard.full:
+    if heartbeat.full:
         return Kind.FULL
-    whole = known is not None and same_life and known.complete
+    whole = before is not None and same_life and before.complete
     return Kind.CHANGES if whole else Kind.BASELESS
 
 
-def merged(known: NodeReport | None, heard: NodeHeartbeat) -> NodeReport:
-    """Return the node's report after a heartbeat; ``known`` itself if that changes nothing.
+def merged(before: NodeReport | None, heartbeat: NodeHeartbeat) -> NodeReport:
+    """Return the node's report after a heartbeat; ``before`` itself if nothing changes.
 
     Changes that would make more than ``MOST_PODS`` pods leave none: the report is not complete,
     and the full one that is then asked for holds no more than that.
     """
-    match kind(known, heard):
-        case Kind.REPEATED if known is not None:
-            return known
+    match kind(before, heartbeat):
+        case Kind.REPEATED if before is not None:
+            return before
         case Kind.FULL:
-            return _report(heard, _put({}, heard), complete=True)
-        case Kind.CHANGES if known is not None:
-            pods = _put(known.pods, heard)
+            return _report(heartbeat, _put({}, heartbeat), complete=True)
+        case Kind.CHANGES if before is not None:
+            pods = _put(before.pods, heartbeat)
             if len(pods) <= MOST_PODS:
-                return _report(heard, pods, complete=True)
-    return _report(heard, {}, complete=False)
+                return _report(heartbeat, pods, complete=True)
+    return _report(heartbeat, {}, complete=False)
 
 
-def stirs(known: NodeReport | None, report: NodeReport) -> bool:
+def stirs(before: NodeReport | None, report: NodeReport) -> bool:
     """Return True if a decision may be waiting for what is new in ``report``.
 
-    That is: the node became known as a whole, a pod came or went, changed its category, or its
+    That is: the report became complete, a pod came or went, changed its category, or its
     checkpoint went on. Steps and values alone wake no decision.
     """
-    if known is None or known.complete != report.complete:
+    if before is None or before.complete != report.complete:
         return True
-    if known.pods is report.pods:
+    if before.pods is report.pods:
         return False
-    if known.pods.keys() != report.pods.keys():
+    if before.pods.keys() != report.pods.keys():
         return True
-    return any(_differs(known.pods[uid], pod) for uid, pod in report.pods.items())
+    return any(_differs(before.pods[uid], pod) for uid, pod in report.pods.items())
 
 
-def for_the_log(heard: NodeHeartbeat) -> NodeHeartbeat:
-    """Return the heartbeat without its curves: they are shown only, and a good part of its size."""
-    return replace(heard, pods=tuple(_without_curve(pod) for pod in heard.pods))
+def for_the_log(heartbeat: NodeHeartbeat) -> NodeHeartbeat:
+    """Return the heartbeat without its curves: they are only displayed, and large."""
+    return replace(heartbeat, pods=tuple(_without_curve(pod) for pod in heartbeat.pods))
 
 
-def _put(pods: Mapping[Uid, PodReport], heard: NodeHeartbeat) -> dict[Uid, PodReport]:
-    found = {**pods, **{pod.uid: pod for pod in heard.pods}}
-    for uid in heard.gone:
-        found.pop(uid, None)
-    return found
+def _put(pods: Mapping[Uid, PodReport], heartbeat: NodeHeartbeat) -> dict[Uid, PodReport]:
+    merged_pods = {**pods, **{pod.uid: pod for pod in heartbeat.pods}}
+    for uid in heartbeat.gone:
+        merged_pods.pop(uid, None)
+    return merged_pods
 
 
-def _report(heard: NodeHeartbeat, pods: Mapping[Uid, PodReport], *, complete: bool) -> NodeReport:
+def _report(
+    heartbeat: NodeHeartbeat, pods: Mapping[Uid, PodReport], *, complete: bool
+) -> NodeReport:
     return NodeReport(
-        node=heard.node,
-        boot=heard.boot,
-        sequence=heard.sequence,
-        sent_at=heard.sent_at,
-        received_at=heard.received_at,
+        node=heartbeat.node,
+        boot=heartbeat.boot,
+        sequence=heartbeat.sequence,
+        sent_at=heartbeat.sent_at,
+        received_at=heartbeat.received_at,
         complete=complete,
-        use=heard.use,
-        cpu_cores=heard.cpu_cores,
+        use=heartbeat.use,
+        cpu_cores=heartbeat.cpu_cores,
         pods=pods,
-        dropped=heard.dropped,
+        dropped=heartbeat.dropped,
     )
 
 

@@ -23,7 +23,7 @@ _LEFT = frozenset({State.FAILED, State.LEAVING})
 
 
 class Reporting(StrEnum):
-    """How much is known of a node through its agent."""
+    """How usable the report of a node is."""
 
     FRESH = "fresh"
     STALE = "stale"
@@ -36,7 +36,7 @@ class Reporting(StrEnum):
 
 @dataclass(frozen=True)
 class Freshness:
-    """What the age of a report is judged by.
+    """The clock and the limit for the age of a report.
 
     Attributes:
         monotonic: Now, on the clock of ``NodeReport.received_at``.
@@ -47,7 +47,7 @@ class Freshness:
     stale_seconds: float
 
     def age_seconds(self, report: NodeReport) -> float:
-        """Return how long ago the last heartbeat came."""
+        """Return the time since the last heartbeat."""
         return max(0.0, self.monotonic - report.received_at)
 
     def stale(self, report: NodeReport) -> bool:
@@ -55,7 +55,7 @@ class Freshness:
         return self.age_seconds(report) > self.stale_seconds
 
     def reporting(self, report: NodeReport | None) -> Reporting:
-        """Return how much the report is worth; decisions read fresh ones only."""
+        """Return how usable the report is; decisions read fresh ones only."""
         if report is None:
             return Reporting.SILENT
         if self.stale(report):
@@ -64,13 +64,13 @@ class Freshness:
 
 
 def nodes_by_reporting(snapshot: Snapshot, freshness: Freshness) -> Counter[Reporting]:
-    """Return how many nodes there are of each."""
+    """Return the number of nodes by the state of their report."""
     names = (node.name for node in snapshot.node_table.nodes)
     return Counter(freshness.reporting(snapshot.reports.get(name)) for name in names)
 
 
 def of_pod(snapshot: Snapshot, pod: Pod) -> tuple[NodeReport, PodReport] | None:
-    """Return what the agent of the pod's own node says of it; None if it says nothing."""
+    """Return what the agent of the pod's own node reports of it; None if nothing."""
     node = snapshot.bound.get(pod.uid)
     report = snapshot.reports.get(node) if node is not None else None
     found = report.pods.get(pod.uid) if report is not None else None

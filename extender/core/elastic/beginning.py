@@ -35,9 +35,9 @@ from shared.model import JobKey, Owner, Uid
 
 
 def missing_marks(workers: OwnerWorkers, to: int) -> tuple[MarkPod, ...]:
-    """Return the marks that those who leave still need when ``to`` workers stay.
+    """Return the marks that leaving pods still need when ``to`` workers stay.
 
-    None where the owner's own order says it already: who has no place goes before all others.
+    None if only pods without a node leave: their owner removes these before all others.
     """
     leaving = workers.surplus(to)
     if len(leaving) <= workers.waiting:
@@ -46,8 +46,8 @@ def missing_marks(workers: OwnerWorkers, to: int) -> tuple[MarkPod, ...]:
     if kind is None:
         return ()
     going, staying = [m.pod for m in leaving], [m.pod for m in workers.live[len(leaving) :]]
-    wanted = kind.nominations(going, staying)
-    return tuple(MarkPod(p.key, p.uid, wanted[p.key]) for p in going if p.key in wanted)
+    values = kind.nominations(going, staying)
+    return tuple(MarkPod(p.key, p.uid, values[p.key]) for p in going if p.key in values)
 
 
 def marks(snapshot: Snapshot, records: RescaleRecords) -> tuple[MarkPod, ...]:
@@ -56,28 +56,30 @@ def marks(snapshot: Snapshot, records: RescaleRecords) -> tuple[MarkPod, ...]:
 
 
 def marks_of_change(snapshot: Snapshot, noted: OwnedRescale) -> tuple[MarkPod, ...]:
-    """Return those of one change: of one that is asked for, and that nobody has interfered with."""
-    owner, one = noted.owner, noted.rescale
-    if one.phase is not Phase.ASKED or one.to == 0 or stepping.worker_number(owner) != one.before:
+    """Return the marks missing for one change; none if its owner has another number by now."""
+    owner, change = noted.owner, noted.rescale
+    unchanged = stepping.worker_number(owner) == change.before
+    if change.phase is not Phase.ASKED or change.to == 0 or not unchanged:
         return ()
-    pods = snapshot.jobs.get(one.job, ())
+    pods = snapshot.jobs.get(change.job, ())
     if not any(registry.nominating(pod) for pod in pods):
         return ()  # most kinds need none
-    return missing_marks(owner_workers(snapshot, job_views.view(snapshot, one.job), owner), one.to)
+    job = job_views.view(snapshot, change.job)
+    return missing_marks(owner_workers(snapshot, job, owner), change.to)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RequestedChange:
-    """A proposal that can be followed: what is to be written, but for who else is concerned.
+    """A proposal that can be followed, without the other changes for the same start.
 
     Attributes:
-        owner: Whose number it is.
+        owner: The object whose number of workers changes.
         job: The job; None while it is paused and has no pods.
         workers: Its workers.
-        last: Its change before; None if it had none.
-        before: Workers it is told to have.
-        to: Workers it will be told to have; as ``before`` if there is nothing to do.
-        asked: Whose trainers are asked first.
+        last: Its last change; None if it had none.
+        before: The owner's number of workers now.
+        to: Its number afterwards; as ``before`` if there is nothing to do.
+        asked: Pods whose trainers must save and hold first.
     """
 
     proposal: Proposal
@@ -91,70 +93,71 @@ class RequestedChange:
 
     @property
     def changes(self) -> bool:
-        """Whether there is anything to do."""
+        """True if there is anything to do."""
         return self.before != self.to
 
 
 def requested_change(
     session: Session, records: RescaleRecords, proposal: Proposal
 ) -> RequestedChange | R:
-    """Return what following a proposal means, or why it is not followed."""
+    """Return the change that a proposal asks for, or why it is not made."""
     snapshot = session.snapshot
-    found = _subject(snapshot, records, proposal)
-    if isinstance(found, R) or not found.changes:
-        return found
+    change = _subject(snapshot, records, proposal)
+    if isinstance(change, R) or not change.changes:
+        return change
     key = proposal.job
     if any(m.open and m.job == key for m in snapshot.migrations.values()):
         return R.MIGRATING
-    if why := hindrance(found.last, proposal, session.now, session.parameters.rescaling):
+    if why := hindrance(change.last, proposal, session.now, session.parameters.rescaling):
         return why
-    if found.to > found.before:
-        return R.STILL_LEAVING if found.before == 0 and found.workers.pods else found
-    return _shrinking(session, found)
+    if change.to > change.before:
+        return R.STILL_LEAVING if change.before == 0 and change.workers.pods else change
+    return _with_trainers(session, change)
 
 
-def first_write(session: Session, one: RequestedChange, beside: int) -> ChangeOwner:
-    """Return the write that begins a change; ``beside``: jobs that change together, it included."""
-    now, params, shrinks = session.now, session.parameters.rescaling, one.to < one.before
-    last = stepping.recent(one.last, now)
+def first_write(session: Session, change: RequestedChange, group: int) -> ChangeOwner:
+    """Return the write that begins a change; ``group``: how many jobs change together."""
+    now, params = session.now, session.parameters.rescaling
+    last, proposal = change.last, change.proposal
+    begun = stepping.recent(last, now)
     ask_until = now + params.checkpoint_seconds
-    wished = _range(one.job)
+    workers = _range(change.job)
     rescale = Rescale(
-        id=stepping.change_name(one.owner, one.before, one.to, now),
+        id=stepping.change_name(change.owner, change.before, change.to, now),
         phase=Phase.ASKED,
-        cause=one.proposal.cause,
-        before=one.before,
-        to=one.to,
+        cause=proposal.cause,
+        before=change.before,
+        to=change.to,
         at=now,
         since=now,
-        starts=one.proposal.starts,
-        asked=one.asked,
-        ask_until=ask_until if shrinks else 0.0,
-        hold_until=ask_until + params.hold_seconds if one.asked else 0.0,
-        recent=last if one.proposal.cause is Cause.SLOT else (*last, now),
-        job=one.proposal.job,
-        group=beside,
-        aborted=one.last.aborted if one.last else 0,
-        saved_seconds=one.proposal.saved_seconds,
-        most=wished.most if wished else one.last.most if one.last else 0,
-        owner=one.owner.uid,
+        starts=proposal.starts,
+        asked=change.asked,
+        ask_until=ask_until if change.to < change.before else 0.0,
+        hold_until=ask_until + params.hold_seconds if change.asked else 0.0,
+        recent=begun if proposal.cause is Cause.SLOT else (*begun, now),
+        job=proposal.job,
+        group=group,
+        aborted=last.aborted if last else 0,
+        saved_seconds=proposal.saved_seconds,
+        most=workers.most if workers else last.most if last else 0,
+        owner=change.owner.uid,
     )
-    return _written(one, rescale)
+    return _written(change, rescale)
 
 
-def _written(one: RequestedChange, rescale: Rescale) -> ChangeOwner:
-    """A number goes out at once where nobody is asked or marked before, nor waited for."""
-    event = stepping.begun(one.owner, rescale)
-    if one.to < one.before and (one.asked or rescale.group > 1 or _unmarked(one)):
-        return stepping.note(one.owner, rescale, event)
-    phase = Phase.GROWING if one.to > one.before else Phase.SHRINKING
+def _written(change: RequestedChange, rescale: Rescale) -> ChangeOwner:
+    """Write the number at once, unless trainers, marks or other changes come before it."""
+    event = stepping.begun(change.owner, rescale)
+    if change.to < change.before and (change.asked or rescale.group > 1 or _lacks_marks(change)):
+        return stepping.note(change.owner, rescale, event)
+    phase = Phase.GROWING if change.to > change.before else Phase.SHRINKING
     return stepping.enter(
-        one.owner, rescale, phase, now=rescale.at, workers=one.workers, event=event
+        change.owner, rescale, phase, now=rescale.at, workers=change.workers, event=event
     )
 
 
-def _unmarked(one: RequestedChange) -> bool:
-    return one.to > 0 and bool(missing_marks(one.workers, one.to))
+def _lacks_marks(change: RequestedChange) -> bool:
+    return change.to > 0 and bool(missing_marks(change.workers, change.to))
 
 
 def _subject(
@@ -200,8 +203,8 @@ def _paused(records: RescaleRecords, key: JobKey) -> OwnedRescale | None:
 
 
 def _owner(snapshot: Snapshot, job: Job | None) -> Owner | None:
-    found = elastic_owner(snapshot, job) if job is not None else None
-    return found.owner if found is not None else None
+    elastic = elastic_owner(snapshot, job) if job is not None else None
+    return elastic.owner if elastic is not None else None
 
 
 def _range(job: Job | None) -> WorkerRange | None:
@@ -209,46 +212,46 @@ def _range(job: Job | None) -> WorkerRange | None:
 
 
 def _clamped(proposal: Proposal, owner: Owner, job: Job | None, last: Rescale | None) -> int | R:
-    """Return the number within what the job may have; none at all only by a slot plan.
+    """Return the number within the job's range; 0 only by a slot plan.
 
-    One that may not change its number can still be paused, and come back as it was.
+    A job that may not change its number can still be paused, and resumed with the same number.
     """
-    count, wished, slot = worker_count(owner), _range(job), proposal.cause is Cause.SLOT
+    count, workers, slot = worker_count(owner), _range(job), proposal.cause is Cause.SLOT
     if count is None:
         return R.OWNER_NOT_SUPPORTED
     if proposal.to <= 0 and slot:
         can_pause = bool(owner.suspend_field) or count.least == 0
         return 0 if can_pause else R.OWNER_NOT_SUPPORTED
-    if wished is not None:
-        return min(max(proposal.to, wished.least), wished.most)
+    if workers is not None:
+        return min(max(proposal.to, workers.least), workers.most)
     if not slot:
         return R.NOT_ELASTIC
     most = last.most if last is not None and job is None else 0
     return max(1, min(proposal.to, most) if most else count.count)
 
 
-def _shrinking(session: Session, one: RequestedChange) -> RequestedChange | R:
-    """Add who is asked: nobody where those who leave have no place yet, or need not be asked."""
-    job = one.job
-    if job is None or job.spec.shrink is Shrink.TERMINATE or not _disturbs(one, job):
-        return one
+def _with_trainers(session: Session, change: RequestedChange) -> RequestedChange | R:
+    """Add the trainers to ask: none if no leaving worker has a node, or the job needs no save."""
+    job = change.job
+    if job is None or job.spec.shrink is Shrink.TERMINATE or not _disturbs(change, job):
+        return change
     if not job.spec.has_checkpoint:
         return R.NOT_OPTED_IN
     asked = stepping.trainers_to_ask(session, job)
     if isinstance(asked, R):
         return asked
-    return replace(one, asked=asked)
+    return replace(change, asked=asked)
 
 
-def _disturbs(one: RequestedChange, job: Job) -> bool:
-    """Return True if anybody who leaves has a place, or one on the way."""
-    if one.to == 0:
+def _disturbs(change: RequestedChange, job: Job) -> bool:
+    """Return True if a leaving worker has a node, bound or reserved."""
+    if change.to == 0:
         return bool(job.having(State.BOUND, State.RESERVED))
-    return len(one.workers.leaving(one.to, one.before)) > one.workers.waiting
+    return len(change.workers.leaving(change.to, change.before)) > change.workers.waiting
 
 
 MOST_DOUBLINGS: Final = 5
-"""The rest after changes that came to nothing doubles with each in a row, up to 32 times."""
+"""The pause after aborted changes doubles with each in a row, up to 32 times."""
 
 
 def is_free(proposal: Proposal) -> bool:
@@ -259,17 +262,17 @@ def is_free(proposal: Proposal) -> bool:
 def hindrance(
     last: Rescale | None, proposal: Proposal, now: float, params: RescaleParameters
 ) -> R | None:
-    """Return why a job must not change now, by what it has been through."""
+    """Return why a job must not change now, by its changes so far."""
     if last is None:
         return None
-    rest = params.cooldown_seconds * 2.0 ** min(max(last.aborted - 1, 0), MOST_DOUBLINGS)
-    rests = now < last.since + rest
+    pause = params.cooldown_seconds * 2.0 ** min(max(last.aborted - 1, 0), MOST_DOUBLINGS)
+    pauses = now < last.since + pause
     free = is_free(proposal)
-    if rests and last.aborted and (not free or last.phase is Phase.ABORTED):
+    if pauses and last.aborted and (not free or last.phase is Phase.ABORTED):
         return R.ABORTED_LATELY
     if free:
         return None
-    if rests:
+    if pauses:
         return R.COOLING_DOWN
     often = len(recent(last, now)) >= params.most_rescales_per_hour
     return R.CAP_REACHED if often else None

@@ -1,7 +1,7 @@
 """The proposals to follow now: within the limits, and for one start all of them or none.
 
-The limits are a pause after each change, a number of changes in an hour, and longer pauses after
-aborted changes.
+The limits are a pause after each change, longer after aborted ones, and a number of changes in an
+hour.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,7 +25,7 @@ from shared.model import JobKey
 
 @dataclass(frozen=True)
 class Chosen:
-    """What begins, and why the rest does not."""
+    """The writes that begin changes, and why the other jobs do not change."""
 
     commands: tuple[ChangeOwner, ...]
     declined: Mapping[JobKey, Declined]
@@ -43,7 +43,7 @@ def choose(session: Session, records: RescaleRecords, proposals: Iterable[Propos
         if any(proposal.job in busy for proposal in group):
             continue  # a job with an open change is proposed again if need be
         busy.update(proposal.job for proposal in group)
-        changes = [beginning.requested_change(session, records, one) for one in group]
+        changes = [beginning.requested_change(session, records, p) for p in group]
         changes = _within(_together(changes), left)
         begun = [c for c in changes if isinstance(c, RequestedChange) and c.changes]
         commands += [beginning.first_write(session, c, len(begun)) for c in begun]
@@ -56,27 +56,28 @@ def choose(session: Session, records: RescaleRecords, proposals: Iterable[Propos
 def _groups(proposals: Iterable[Proposal]) -> Iterable[list[Proposal]]:
     """Group the proposals that make room for the same start; all others are alone."""
     alone = count()
-    found: dict[JobKey | int, list[Proposal]] = {}
-    for one in proposals:
-        found.setdefault(next(alone) if one.starts is None else one.starts, []).append(one)
-    return found.values()
+    groups: dict[JobKey | int, list[Proposal]] = {}
+    for proposal in proposals:
+        group = next(alone) if proposal.starts is None else proposal.starts
+        groups.setdefault(group, []).append(proposal)
+    return groups.values()
 
 
-def _together(ones: list[RequestedChange | R]) -> list[RequestedChange | R]:
+def _together(changes: list[RequestedChange | R]) -> list[RequestedChange | R]:
     """Decline all changes for a start if one of them is declined: the start would not happen."""
-    if not any(isinstance(one, R) for one in ones):
-        return ones
-    return [one if isinstance(one, R) else R.OTHERS_STAY for one in ones]
+    if not any(isinstance(change, R) for change in changes):
+        return changes
+    return [change if isinstance(change, R) else R.OTHERS_STAY for change in changes]
 
 
-def _within(ones: list[RequestedChange | R], left: int) -> list[RequestedChange | R]:
-    counted = sum(_counts(one) for one in ones if isinstance(one, RequestedChange))
-    return ones if counted <= left else [R.TOO_MANY_OPEN for _ in ones]
+def _within(changes: list[RequestedChange | R], left: int) -> list[RequestedChange | R]:
+    counted = sum(_counts(change) for change in changes if isinstance(change, RequestedChange))
+    return changes if counted <= left else [R.TOO_MANY_OPEN for _ in changes]
 
 
-def _counts(one: RequestedChange) -> bool:
+def _counts(change: RequestedChange) -> bool:
     """True if a change counts towards ``most_open``; a slot plan's changes do not."""
-    return one.changes and one.proposal.cause is not Cause.SLOT
+    return change.changes and change.proposal.cause is not Cause.SLOT
 
 
 def _is_enabled(proposal: Proposal, params: CoreParameters) -> bool:

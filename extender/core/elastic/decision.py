@@ -1,9 +1,9 @@
-"""One look at all changes of workers: open ones go a step further, then new ones begin.
+"""One pass over all changes of workers: open ones take a step, then new ones begin.
 
-1. Every open change: its next step (``scaling.stepping``). The owner's annotation says how far it
-   is; nothing of it is remembered here.
-2. Where it is time to: what slot plans and DRS propose is begun, if the job may change now
-   (``scaling.choosing``).
+1. Every open change takes its next step (``stepping``). Its state is in the owner's annotation, not
+   in the state of this decision.
+2. When due, the changes begin that slot plans and DRS propose, if the job may change now
+   (``choosing``).
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ class ElasticTrigger(Struct, frozen=True):
     """Why the pass runs.
 
     Attributes:
-        due: Whether new changes may begin now.
+        due: New changes may begin now.
     """
 
     due: bool
@@ -48,7 +48,7 @@ class ElasticOutcome(Outcome[ElasticState, ChangeOwner]):
 
     Attributes:
         ended: Changes that ended since the last pass.
-        marks: What pods that are to leave still lack.
+        marks: Marks that leaving pods still need.
     """
 
     ended: tuple[Ended, ...] = ()
@@ -91,7 +91,7 @@ class ElasticDecision(Decision[ElasticState, ElasticTrigger, ElasticOutcome]):
     def summary(
         self, snapshot: Snapshot, trigger: ElasticTrigger, outcome: ElasticOutcome
     ) -> dict[str, object]:
-        """Return what it orders, and why not more."""
+        """Return the commands and marks, and why other jobs do not change."""
         declined = {job: why.reason for job, why in sorted(outcome.state.declined.items())}
         return {"commands": outcome.commands, "marks": outcome.marks, "declined": declined}
 
@@ -117,5 +117,9 @@ def _step(session: Session, records: RescaleRecords, noted: OwnedRescale) -> Cha
 
 
 def _unmarked(snapshot: Snapshot, records: RescaleRecords, one: Rescale) -> frozenset[JobKey]:
-    found = (records.by_job.get(beside.job) for beside in records.of_same_start(one))
-    return frozenset(n.rescale.job for n in found if n and beginning.marks_of_change(snapshot, n))
+    changes = (records.by_job.get(other.job) for other in records.of_same_start(one))
+    return frozenset(
+        change.rescale.job
+        for change in changes
+        if change and beginning.marks_of_change(snapshot, change)
+    )

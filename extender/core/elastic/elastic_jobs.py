@@ -29,14 +29,14 @@ _UNPLACED: Final = (*_ON_THE_WAY, State.GATED, State.HELD, State.DIRECT, State.I
 
 @dataclass(frozen=True)
 class Pace:
-    """What is known of a job's training: its speed, steps that are left, seconds of a pause."""
+    """How a job trains: its speed, steps left, seconds of a pause; None: not known."""
 
     speed: Speed | None = None
     left: float | None = None
     pause_seconds: float = Elastic.pause_seconds
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ElasticJob:
     """A job that runs and can change.
 
@@ -65,53 +65,59 @@ class ElasticJob:
 
 
 def elastic_job(snapshot: Snapshot, key: JobKey) -> ElasticJob | None:
-    """Return a job that runs with as many workers as its owner wants; None if it does not.
+    """Return a job that runs with as many workers as its owner asks for; None if it does not.
 
-    Workers that wait for room must be those that leave first, or nobody knows who would leave.
+    Workers that wait for room must be the first to leave, else the order of leaving is not known.
     """
     job = job_views.view(snapshot, key)
-    found = elastic_owner(snapshot, job)
-    wished = job.spec.workers
-    if found is None or wished is None or found.count.count != len(found.workers):
+    owned, span = elastic_owner(snapshot, job), job.spec.workers
+    if owned is None or span is None or owned.count.count != len(owned.workers):
         return None
-    bound = tuple(m for m in found.workers if m.state is State.BOUND)
-    surplus = len(found.workers) - len(bound)
-    if not bound or any(m.state is State.BOUND for m in found.workers[:surplus]):
+    bound = tuple(m for m in owned.workers if m.state is State.BOUND)
+    surplus = len(owned.workers) - len(bound)
+    if not bound or any(m.state is State.BOUND for m in owned.workers[:surplus]):
         return None
-    mine = {m.pod.uid for m in found.workers}
-    others = tuple(m for m in job.having(State.BOUND) if m.pod.uid not in mine)
-    awaited = any(m.pod.uid not in mine for m in job.having(*_UNPLACED))
-    least = _least(job, wished, len(others))
+    workers = {m.pod.uid for m in owned.workers}
+    others = tuple(m for m in job.having(State.BOUND) if m.pod.uid not in workers)
+    awaited = any(m.pod.uid not in workers for m in job.having(*_UNPLACED))
+    least = _least(job, span, len(others))
     if least > len(bound) or awaited:
         return None
-    most = max(wished.most, len(bound))
-    newcomer = pod_shape.own_shape(snapshot, bound[0].pod)
-    return ElasticJob(job, bound, others, least, most, surplus, newcomer)
+    return ElasticJob(
+        job=job,
+        workers=bound,
+        others=others,
+        least=least,
+        most=max(span.most, len(bound)),
+        surplus=surplus,
+        newcomer=pod_shape.own_shape(snapshot, bound[0].pod),
+    )
 
 
 def running(
-    one: ElasticJob, weight: Weight, pace: Pace, *, may_shrink: bool, may_grow: bool
+    elastic_job: ElasticJob, weight: Weight, pace: Pace, *, may_shrink: bool, may_grow: bool
 ) -> Running:
     """Return a job as the rule sees it.
 
     Args:
-        one: The job.
+        elastic_job: The job.
         weight: Its place in the order.
         pace: How it trains.
-        may_shrink: Whether it can give up workers now.
-        may_grow: Whether it can get some.
+        may_shrink: It can give up workers now.
+        may_grow: It can get some.
     """
-    number = one.number
+    bound, others, number = elastic_job.workers, elastic_job.others, elastic_job.number
     elastic = _elastic(
-        one.job,
+        elastic_job.job,
         weight,
-        WorkerRange(one.least if may_shrink else number, one.most if may_grow else number),
-        replace(one.newcomer, requests=_requests(m.shape for m in one.workers)),
-        one.others,
-        pace,
+        least=elastic_job.least if may_shrink else number,
+        most=elastic_job.most if may_grow else number,
+        worker=replace(elastic_job.newcomer, requests=_requests(m.shape for m in bound)),
+        others=others,
+        pace=pace,
     )
-    workers = tuple(Worker(m.pod.uid, m.node) for m in one.workers if m.node is not None)
-    return Running(elastic, workers, tuple(m.node for m in one.others if m.node is not None))
+    workers = tuple(Worker(m.pod.uid, m.node) for m in bound if m.node is not None)
+    return Running(elastic, workers, tuple(m.node for m in others if m.node is not None))
 
 
 def candidate(job: Job, weight: Weight, now: float) -> Candidate | None:
@@ -126,14 +132,20 @@ def candidate(job: Job, weight: Weight, now: float) -> Candidate | None:
     if not workers or any(m.shape.unmodelled for m in waiting):
         return None
     needed = max(1, (job.min_available or 0) - len(others))
-    wished = job.spec.workers or WorkerRange(needed, len(workers))
-    least = _least(job, wished, len(others))
-    wanted = min(len(workers), wished.most)
+    span = job.spec.workers or WorkerRange(needed, len(workers))
+    least = _least(job, span, len(others))
+    wanted = min(len(workers), span.most)
     if wanted < least:
         return None
-    span = WorkerRange(least, max(wanted, wished.most))
-    shape = replace(workers[0].shape, requests=_requests(m.shape for m in workers))
-    elastic = _elastic(job, weight, span, shape, others, Pace())
+    elastic = _elastic(
+        job,
+        weight,
+        least=least,
+        most=max(wanted, span.most),
+        worker=replace(workers[0].shape, requests=_requests(m.shape for m in workers)),
+        others=others,
+        pace=Pace(),
+    )
     could_start = max(m.pod.created_at for m in waiting)
     return Candidate(elastic, wanted, max(0.0, now - could_start))
 
@@ -151,8 +163,8 @@ def weigher(snapshot: Snapshot, params: CoreParameters) -> Callable[[Job], Weigh
 
     def weight(job: Job) -> Weight:
         user, _ = order.user_priority(job.namespace, snapshot, _default(params))
-        (found,) = weighting.weights([order.weighed(job, user)], capacity, params.weighting)
-        return found
+        (own,) = weighting.weights([order.weighed(job, user)], capacity, params.weighting)
+        return own
 
     return weight
 
@@ -160,15 +172,15 @@ def weigher(snapshot: Snapshot, params: CoreParameters) -> Callable[[Job], Weigh
 def most_important(
     snapshot: Snapshot, beside: Collection[JobKey], params: CoreParameters
 ) -> Running | None:
-    """Return the most important of the other jobs that run, which nobody changes; None: none runs.
+    """Return the most important of the other running jobs, which do not change; None: none runs.
 
-    It is there for its utility alone: who is to take workers must be more important than all.
+    Only its utility counts: a job that takes workers must be more important than all that run.
     """
     user: dict[str, int] = {}
     best: tuple[int, JobKey, Pod, NodeName] | None = None
     for key, pods in sorted(snapshot.jobs.items()):
-        here = _placed_pod(snapshot, pods)
-        if here is None or key in beside:
+        placed = _placed_pod(snapshot, pods)
+        if placed is None or key in beside:
             continue
         namespace = key.partition("/")[0]
         if namespace not in user:
@@ -177,7 +189,7 @@ def most_important(
         value = max(pod.priority for pod in pods)
         utility = of.class_weight * value + of.user_weight * user[namespace]
         if best is None or utility > best[0]:
-            best = (utility, key, *here)
+            best = (utility, key, *placed)
     return None if best is None else _fixed(*best)
 
 
@@ -198,14 +210,16 @@ def _placed_pod(snapshot: Snapshot, pods: Sequence[Pod]) -> tuple[Pod, NodeName]
     return None
 
 
-def _least(job: Job, wished: WorkerRange, others: int) -> int:
-    return max(wished.least, (job.min_available or 0) - others)
+def _least(job: Job, span: WorkerRange, others: int) -> int:
+    return max(span.least, (job.min_available or 0) - others)
 
 
 def _elastic(
     job: Job,
-    weight_of: Weight,
-    span: WorkerRange,
+    weight: Weight,
+    *,
+    least: int,
+    most: int,
     worker: PodShape,
     others: Sequence[Member],
     pace: Pace,
@@ -214,11 +228,11 @@ def _elastic(
     if others:
         server = replace(others[0].shape, requests=_requests(m.shape for m in others))
     return Elastic(
-        weight=weight_of,
+        weight=weight,
         created_at=job.created_at,
         uid=Uid(job.about.uid),
-        least=span.least,
-        most=span.most,
+        least=least,
+        most=most,
         worker=worker,
         server=server,
         servers=len(others),
@@ -229,11 +243,11 @@ def _elastic(
 
 
 def _requests(shapes: Iterable[PodShape]) -> tuple[tuple[str, int], ...]:
-    """Return what each of the shapes asks for at least: what surely comes free with one."""
-    first, *rest = (dict(shape.requests) for shape in shapes)
-    for asked in rest:
-        first = {name: min(amount, asked.get(name, 0)) for name, amount in first.items()}
-    return tuple(sorted((name, amount) for name, amount in first.items() if amount))
+    """Return the least that any of the shapes requests: any of them frees as much."""
+    least, *others = (dict(shape.requests) for shape in shapes)
+    for other in others:
+        least = {name: min(amount, other.get(name, 0)) for name, amount in least.items()}
+    return tuple(sorted((name, amount) for name, amount in least.items() if amount))
 
 
 def _default(params: CoreParameters) -> int:

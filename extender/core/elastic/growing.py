@@ -39,7 +39,7 @@ def in_turns(draft: Draft, jobs: Sequence[JobKey]) -> tuple[tuple[Addition, ...]
 
     Args:
         draft: The cluster; what must stay free is taken in its room.
-        jobs: Who may grow, the most important first.
+        jobs: Jobs that may grow, the most important first.
 
     Source:
         DRS, algorithm 4, corrected: as printed a worker is added at most once a node, and one job
@@ -51,7 +51,7 @@ def in_turns(draft: Draft, jobs: Sequence[JobKey]) -> tuple[tuple[Addition, ...]
         still = []
         for job in growing:
             node = spot(draft.running[job], draft.node_table)
-            if node is None:  # room only shrinks here, so it will not fit later either
+            if node is None:  # room only shrinks, so it will not fit later either
                 continue
             draft = draft.with_one(job, _newcomer(draft.running[job], node))
             additions.append(Addition(job, node, Why.ROOM_LEFT))
@@ -70,7 +70,7 @@ def by_gain(
 
     Args:
         draft: As in ``in_turns``.
-        jobs: Who may grow, the most important first: it wins between equal gains.
+        jobs: Jobs that may grow, the most important first: it wins between equal gains.
         pauses: How many pauses a change must save.
 
     Source:
@@ -101,8 +101,8 @@ def slowing(
     """Take away the workers without which a job ends earlier by more than so many pauses."""
     removals: list[Removal] = []
     for job in jobs:
-        while found := _slowest(draft.running[job], pauses):
-            worker, saved = found
+        while removal := _slowest(draft.running[job], pauses):
+            worker, saved = removal
             removals.append(Removal(job, worker, Why.SLOWS, saved_seconds=saved))
             draft = draft.without(job, worker)
     return tuple(removals), draft
@@ -159,17 +159,17 @@ def dominant_share(job: Elastic, room: NodeTable) -> float:
 
 
 def _slowest(running: Running, pauses: float) -> tuple[Worker, float] | None:
-    """Return the worker without whom the job ends earliest, and how much earlier."""
+    """Return the worker whose removal saves most time, and how much; None: none saves enough."""
     before = running.seconds_left()
     if before is None or len(running.workers) <= running.elastic.least:
         return None
-    found = []
+    ranked = []
     for worker in running.may_go:
         after = running.without(worker.uid).seconds_left()
         saved = 0.0 if after is None else before - after
         if saved > pauses * running.elastic.pause_seconds:
-            found.append((-saved, worker.node, worker.uid, worker))
-    if not found:
+            ranked.append((-saved, worker.node, worker.uid, worker))
+    if not ranked:
         return None
-    saved, *_, worker = min(found, key=lambda one: one[:3])
+    saved, *_, worker = min(ranked, key=lambda entry: entry[:3])
     return worker, -saved

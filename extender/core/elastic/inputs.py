@@ -23,8 +23,10 @@ from extender.core.records.rescale import Cause, Proposal
 from shared.model import JobKey
 
 MOST_WAITING: Final = 20
-"""Jobs for which room is looked for, the most important ones: a count bounds the work, not a clock,
-so that it is the same again."""
+"""The most important waiting jobs, for which other jobs may shrink.
+
+A count bounds the work, not a clock, so that the same inputs give the same proposals.
+"""
 
 
 @dataclass(frozen=True)
@@ -33,11 +35,11 @@ class ElasticSession:
 
     Attributes:
         session: What every decision reads.
-        cycle: What the queue would do now.
-        node_table: What is free for jobs without a utility, less the
-            reservations of jobs that start in that cycle.
+        cycle: A pass of the queue over the same snapshot.
+        node_table: Room for jobs without a utility once the jobs that start in that pass have
+            theirs.
         jobs: Jobs whose workers could change.
-        paces: What is known of their training.
+        paces: How they train.
         weights: Of the jobs that could change, in the order ``weighting``.
         waiting: Whole jobs that wait for room and nothing else, the most important first.
         fixed: The most important of the others that run; None: none runs.
@@ -87,8 +89,8 @@ def _elastic_jobs(snapshot: Snapshot) -> dict[JobKey, ElasticJob]:
     busy = set(rescale.rescale_records(snapshot).busy)
     busy |= {migration.job for migration in snapshot.migrations.values() if migration.open}
     busy |= slot_plan.plans_by_job(snapshot).keys() | profile.unmeasured(snapshot)
-    found = {key: elastic_jobs.elastic_job(snapshot, key) for key in keys if key not in busy}
-    return {key: one for key, one in found.items() if one is not None}
+    jobs = {key: elastic_jobs.elastic_job(snapshot, key) for key in keys if key not in busy}
+    return {key: job for key, job in jobs.items() if job is not None}
 
 
 def _after(room: NodeTable, cycle: QueueOutcome) -> NodeTable:
@@ -111,7 +113,7 @@ def _waiting(
     head = cycle.backfill_head.job if cycle.backfill_head else None
     lacking = (entry.job for entry in cycle.entries if entry.reason.lacks_room)
     jobs = [job for job in lacking if head in {None, job.key}]
-    known = [(job, elastic_jobs.candidate(job, weight(job), now)) for job in jobs]
-    found = [(job, one) for job, one in known if one is not None]
-    found.sort(key=lambda pair: pair[1].elastic.rank)
-    return {job.key: (job, one) for job, one in found[:MOST_WAITING]}
+    pairs = [(job, elastic_jobs.candidate(job, weight(job), now)) for job in jobs]
+    candidates = [(job, candidate) for job, candidate in pairs if candidate is not None]
+    candidates.sort(key=lambda pair: pair[1].elastic.rank)
+    return {job.key: (job, candidate) for job, candidate in candidates[:MOST_WAITING]}

@@ -1,6 +1,6 @@
 """Changes of workers to propose: by slot plans first, then by DRS for jobs without one.
 
-A slot plan says how many workers an admitted job should have in the present slot.
+A slot plan sets how many workers an admitted job should have in the present slot.
 
 DRS (docs/policies/scaling.md) works on one snapshot:
 
@@ -58,41 +58,41 @@ def slot_plan_proposals(session: Session) -> tuple[Proposal, ...]:
     if not params.enabled:
         return ()
     slot = slot_plan.slot_at(session.now, params.slot_seconds)
-    found = []
-    for key, one in sorted(plans_by_job(snapshot).items()):
-        if one.plan.slot_seconds != params.slot_seconds:
+    proposed = []
+    for key, owned in sorted(plans_by_job(snapshot).items()):
+        if owned.plan.slot_seconds != params.slot_seconds:
             continue
-        to = _target_workers(snapshot, one, slot)
+        to = _target_workers(snapshot, owned, slot)
         if to is not None:
-            found.append(Proposal(key, to, Cause.SLOT))
-    return tuple(found)
+            proposed.append(Proposal(key, to, Cause.SLOT))
+    return tuple(proposed)
 
 
-def _target_workers(snapshot: Snapshot, one: OwnedPlan, slot: int) -> int | None:
+def _target_workers(snapshot: Snapshot, owned: OwnedPlan, slot: int) -> int | None:
     """Return the number of workers that a job should get; None if it is to stay as it is."""
-    plan, key = one.plan, one.plan.job
+    plan, key = owned.plan, owned.plan.job
     if not plan.spans or slot > plan.completion:
         return None
-    wanted = plan.workers_at(slot)
+    target = plan.workers_at(slot)
     job = job_views.view(snapshot, key) if key in snapshot.jobs else None
     placed = job is not None and bool(job.having(*_PLACED))
-    if wanted == 0:
+    if target == 0:
         return 0 if placed and plan.request.pauses else None
     if job is not None and all(m.state in {State.SUCCEEDED, State.FAILED} for m in job.members):
         return None
-    now = _workers(snapshot, one)
-    if now is None or now == wanted or (now > 0 and plan.request.least == plan.request.most):
+    now = _workers(snapshot, owned)
+    if now is None or now == target or (now > 0 and plan.request.least == plan.request.most):
         return None
-    return None if wanted < now and placed and not plan.request.shrinks else wanted
+    return None if target < now and placed and not plan.request.shrinks else target
 
 
-def _workers(snapshot: Snapshot, one: OwnedPlan) -> int | None:
-    """Return how many workers the job has been told to have; None if it is not known."""
-    job = job_views.view(snapshot, one.plan.job) if one.plan.job in snapshot.jobs else None
-    if one.owner.suspended:
+def _workers(snapshot: Snapshot, owned: OwnedPlan) -> int | None:
+    """Return the owner's number of workers; None if it has none."""
+    job = job_views.view(snapshot, owned.plan.job) if owned.plan.job in snapshot.jobs else None
+    if owned.owner.suspended:
         return 0
-    found = None if job is None else elastic_owner(snapshot, job)
-    count = worker_count(one.owner) if found is None else found.count
+    elastic = None if job is None else elastic_owner(snapshot, job)
+    count = worker_count(owned.owner) if elastic is None else elastic.count
     return None if count is None else count.count
 
 
@@ -103,55 +103,55 @@ def proposals(session: Session, speeds: SpeedMemory) -> tuple[Proposal, ...]:
 
 def reserved(
     snapshot: Snapshot,
-    wanted: Sequence[tuple[ElasticJob, int]],
+    requests: Sequence[tuple[ElasticJob, int]],
     room: NodeTable,
     params: CoreParameters,
 ) -> Mapping[JobKey, int]:
     """Return how many workers more each job can have, the first job first.
 
     Args:
-        snapshot: The cluster, for what namespaces hold.
-        wanted: How many each should get at most.
-        room: What is free, less what others are to have.
+        snapshot: The cluster, for the holdings of namespaces.
+        requests: Jobs, each with the most workers it should get.
+        room: The free amounts, less those that other jobs are to have.
         params: Of the planner.
     """
     shares = namespace_shares.shares(snapshot, params)
-    found: dict[JobKey, int] = {}
-    for one, most in wanted:
-        count, room = _reserved(one, most, room, params, shares)
+    counts: dict[JobKey, int] = {}
+    for elastic_job, most in requests:
+        count, room = _reserved(elastic_job, most, room, params, shares)
         if count:
-            found[one.job.key] = count
-    return found
+            counts[elastic_job.job.key] = count
+    return counts
 
 
 def _reserved(
-    one: ElasticJob, most: int, room: NodeTable, params: CoreParameters, shares: Shares
+    elastic_job: ElasticJob, most: int, room: NodeTable, params: CoreParameters, shares: Shares
 ) -> tuple[int, NodeTable]:
     """Return how many of the newcomers find reservations, and the room with them."""
-    for count in range(_allowed(one, most, shares), 0, -1):
-        come = newcomers(one, count)
-        result = planner.place_members(one.job, come, room, params)
+    for count in range(_allowed(elastic_job, most, shares), 0, -1):
+        come = newcomers(elastic_job, count)
+        result = planner.place_members(elastic_job.job, come, room, params)
         if not isinstance(result, Unschedulable):
             reservations = [(m.shape, room.index[result.nodes[m.pod.uid]]) for m in come]
-            shares.take(one.job, reservations)
+            shares.take(elastic_job.job, reservations)
             return count, result.node_table
     return 0, room
 
 
-def _allowed(one: ElasticJob, most: int, shares: Shares) -> int:
+def _allowed(elastic_job: ElasticJob, most: int, shares: Shares) -> int:
     """Return how many of the newcomers the namespace may have."""
-    come = newcomers(one, most)
-    within = shares.within(replace(one.job, members=(*one.job.members, *come)))
+    come = newcomers(elastic_job, most)
+    within = shares.within(replace(elastic_job.job, members=(*elastic_job.job.members, *come)))
     if isinstance(within, Refusal):
         return 0
     names = {m.pod.uid for m in come}
     return sum(m.pod.uid in names for m in within.members)
 
 
-def newcomers(one: ElasticJob, count: int) -> tuple[Member, ...]:
+def newcomers(elastic_job: ElasticJob, count: int) -> tuple[Member, ...]:
     """Return so many workers as the owner would make them, ranked behind all others."""
-    like = one.workers[0]
-    first = _last_rank(one.job) + 1
+    like = elastic_job.workers[0]
+    first = _last_rank(elastic_job.job) + 1
     return tuple(
         replace(
             like,
@@ -159,7 +159,7 @@ def newcomers(one: ElasticJob, count: int) -> tuple[Member, ...]:
             index=first + i,
             state=State.GATED,
             node=None,
-            shape=one.newcomer,
+            shape=elastic_job.newcomer,
         )
         for i in range(count)
     )
@@ -169,14 +169,14 @@ def _last_rank(job: Job) -> int:
     return max(m.rank for m in job.members)
 
 
-_PLACEHOLDER_JOB: Final = JobKey("somebody")
+_ANY_JOB: Final = JobKey("any")
 
 
 def drs_proposals(session: Session, speeds: SpeedMemory) -> tuple[Proposal, ...]:
     """Return which jobs should have more workers, or fewer; the same arguments, the same answer.
 
     Args:
-        session: With the state of the queue: a queue pass from there says which jobs wait for room.
+        session: With the state of the queue: a queue pass from it yields the waiting jobs.
         speeds: Speeds of jobs so far (``speeds.learned``).
     """
     if not session.parameters.rescaling.enabled:
@@ -199,9 +199,7 @@ def _starting(inputs: ElasticSession) -> tuple[Proposal, ...]:
     if not inputs.waiting or not inputs.waiting.keys().isdisjoint(awaited):
         return ()
     runs = [
-        _running(
-            inputs, key, may_shrink=inputs.may(key, one.least, Cause.STARVING, _PLACEHOLDER_JOB)
-        )
+        _running(inputs, key, may_shrink=inputs.may(key, one.least, Cause.STARVING, _ANY_JOB))
         for key, one in inputs.jobs.items()
     ]
     plan = _decided(inputs, runs, inputs.waiting.values(), inputs.node_table)
@@ -237,9 +235,9 @@ def _running(
     may_grow: bool = False,
     paced: bool = False,
 ) -> Running:
-    one = inputs.jobs[key]
+    elastic_job = inputs.jobs[key]
     return elastic_jobs.running(
-        one,
+        elastic_job,
         inputs.weights[key],
         inputs.paces[key] if paced else Pace(),
         may_shrink=may_shrink,
@@ -265,19 +263,19 @@ def _decided(
 
 
 def _removed(inputs: ElasticSession, removals: Iterable[Removal]) -> tuple[Proposal, ...]:
-    """Return one proposal a job: how many workers it keeps."""
+    """Return one proposal for each job: how many workers it keeps."""
     by_job: dict[JobKey, list[Removal]] = {}
-    for one in removals:
-        by_job.setdefault(one.job, []).append(one)
+    for removal in removals:
+        by_job.setdefault(removal.job, []).append(removal)
     return tuple(
         Proposal(
             job=key,
-            to=inputs.jobs[key].number - len(ones),
-            cause=Cause(ones[0].why.value),
-            starts=ones[0].starts,
-            saved_seconds=_saved(ones),
+            to=inputs.jobs[key].number - len(own),
+            cause=Cause(own[0].why.value),
+            starts=own[0].starts,
+            saved_seconds=_saved(own),
         )
-        for key, ones in by_job.items()
+        for key, own in by_job.items()
     )
 
 
@@ -286,12 +284,12 @@ def _added(
 ) -> Iterable[Proposal]:
     """Yield one proposal a job: how many workers it gets of those that find room."""
     counts = Counter(one.job for one in additions)  # in the order in which they were first given
-    wanted = [(inputs.jobs[key], _step(inputs, key, count)) for key, count in counts.items()]
-    found = reserved(inputs.session.snapshot, wanted, room, inputs.session.parameters)
-    for key, count in found.items():
-        ones = [one for one in additions if one.job == key][:count]
+    requests = [(inputs.jobs[key], _step(inputs, key, count)) for key, count in counts.items()]
+    granted = reserved(inputs.session.snapshot, requests, room, inputs.session.parameters)
+    for key, count in granted.items():
+        own = [addition for addition in additions if addition.job == key][:count]
         to = inputs.jobs[key].number + count
-        yield Proposal(key, to, Cause(ones[0].why.value), saved_seconds=_saved(ones))
+        yield Proposal(key, to, Cause(own[0].why.value), saved_seconds=_saved(own))
 
 
 def _step(inputs: ElasticSession, key: JobKey, count: int) -> int:
@@ -306,5 +304,5 @@ def _step(inputs: ElasticSession, key: JobKey, count: int) -> int:
 
 
 def _saved(changes: Sequence[Removal] | Sequence[Addition]) -> float | None:
-    known = [one.saved_seconds for one in changes if one.saved_seconds is not None]
-    return sum(known) if known else None
+    saved = [c.saved_seconds for c in changes if c.saved_seconds is not None]
+    return sum(saved) if saved else None

@@ -1,7 +1,7 @@
-"""Who starts, who shrinks for it, and who grows (docs/policies/scaling.md).
+"""Jobs that start, shrink for a start, or grow: the rule DRS (docs/policies/scaling.md).
 
-Pure decisions: what is done with them, and how long that takes, is another's concern. A start that
-needs workers of others to leave first names them.
+The rule knows neither how a plan is carried out nor how long that takes. A start that needs workers
+of other jobs to leave first names them.
 """
 
 from collections.abc import Sequence
@@ -33,13 +33,13 @@ def decide(
     *,
     most_starts: int | None = None,
 ) -> ScalingPlan:
-    """Return what is to be done now.
+    """Return the changes to make now.
 
     1. If the first waiting job is more important than every running one, it starts; if it does not
        fit, less important jobs give up workers, down to their least.
     2. If that is not so, or was not enough: the first waiting job that fits starts.
     3. If none fits: the first that starves starts, and all others give up workers for it.
-    4. Again from 1, until nobody starts. If nobody did, running jobs grow.
+    4. Again from 1, until no job starts. If none did, running jobs grow.
 
     The order of ``running`` and ``waiting`` does not matter.
 
@@ -47,23 +47,23 @@ def decide(
         running: Jobs that run and may change.
         waiting: Jobs that could start if they had room.
         room: What is free; the workers and servers of ``running`` are taken in it.
-        place: Where a waiting job would go, the function that places every other gang.
+        place: Places a waiting job; the planner that places every other gang.
         params: See ``ScalingParameters``.
-        most_starts: Who follows after so many starts is not looked for; None: all are.
+        most_starts: Most starts in one plan; None: no limit.
 
     Source:
         DRS, algorithm 5, corrected: as printed it shrinks even after a start, and tries no other
         job when the first cannot start.
     """
-    draft = Draft(room, {one.elastic.job: one for one in running})
-    left = sorted(waiting, key=lambda one: one.elastic.rank)
-    most_important = max((one.elastic.weight.utility for one in running), default=None)
+    draft = Draft(room, {job.elastic.job: job for job in running})
+    left = sorted(waiting, key=lambda job: job.elastic.rank)
+    most_important = max((job.elastic.weight.utility for job in running), default=None)
     starts: list[Start] = []
     removals: list[Removal] = []
     while len(starts) != most_starts and (
-        found := _next_start(left, draft, most_important, place, params)
+        next_start := _next_start(left, draft, most_important, place, params)
     ):
-        candidate, start, shrunk = found
+        candidate, start, shrunk = next_start
         left.remove(candidate)
         draft = Draft(
             start.placement.node_table, draft.running if shrunk is None else shrunk.draft.running
@@ -78,7 +78,7 @@ def decide(
     return _grow(draft, left, params)
 
 
-_Found = tuple[Candidate, Start, Shrunk | None]
+_NextStart = tuple[Candidate, Start, Shrunk | None]
 
 
 def _next_start(
@@ -87,8 +87,8 @@ def _next_start(
     most_important: int | None,
     place: Place,
     params: ScalingParameters,
-) -> _Found | None:
-    """Return the next job that starts, and who leaves for it; None if nobody can."""
+) -> _NextStart | None:
+    """Return the next job that starts, and the workers that leave for it; None if none can."""
     fit = partial(_reservations, place, params)
     outranks = bool(waiting) and (
         most_important is None or waiting[0].elastic.weight.utility > most_important
@@ -114,7 +114,7 @@ def _next_start(
 
 def _started(
     candidate: Candidate, places: StarterPlacement, why: Why, shrunk: Shrunk | None
-) -> _Found:
+) -> _NextStart:
     return candidate, Start(candidate.elastic.job, places.workers, places.placement, why), shrunk
 
 
@@ -129,10 +129,10 @@ def _reservations(
 
 
 def _victims(draft: Draft) -> list[JobKey]:
-    """Return who may lose workers, the least important first.
+    """Return the jobs that may lose workers, the least important first.
 
-    All that run: whoever is more important than the most important of them may take from each, and
-    so may the starving.
+    These are all that run: a job that is more important than all of them may take from each, and
+    so may a starving one.
     """
     return [one.elastic.job for one in reversed(draft.in_order())]
 
@@ -146,8 +146,8 @@ def _grow(draft: Draft, waiting: Sequence[Candidate], params: ScalingParameters)
         draft = Draft(kept_free(waiting[0], draft.node_table), draft.running)
     if not params.marginal_gain:
         return ScalingPlan(additions=growing.in_turns(draft, jobs)[0])
-    known = [job for job in jobs if draft.running[job].seconds_left() is not None]
-    unknown = [job for job in jobs if job not in set(known)]
-    gained, draft = growing.by_gain(draft, known, params.least_pauses)
-    others, _ = growing.in_turns(draft, unknown)
+    predicted = [job for job in jobs if draft.running[job].seconds_left() is not None]
+    unpredicted = [job for job in jobs if job not in set(predicted)]
+    gained, draft = growing.by_gain(draft, predicted, params.least_pauses)
+    others, _ = growing.in_turns(draft, unpredicted)
     return ScalingPlan(removals=removals, additions=gained + others)

@@ -100,7 +100,7 @@ class Running:
 
     @property
     def may_go(self) -> tuple[Worker, ...]:
-        """The workers of whom the next one to go can be chosen."""
+        """The workers among which the next one to leave can be chosen."""
         return self.workers if self.any_worker else self.workers[:1]
 
     def seconds_left(self) -> float | None:
@@ -141,7 +141,7 @@ class Why(StrEnum):
     SAVES_TIME = "SavesTime"
     """An addition: of all jobs this one gains most from the room it takes."""
     ROOM_LEFT = "RoomLeft"
-    """An addition: there is room, and nobody waits who could use it now."""
+    """An addition: there is room, and no waiting job could use it now."""
 
 
 @dataclass(frozen=True)
@@ -193,17 +193,18 @@ class Draft:
 
     def without(self, job: JobKey, worker: Worker) -> "Draft":
         """Return the draft with one worker gone."""
-        found = self.running[job]
-        room = freed(self.node_table, found.elastic.worker, self.node_table.index.get(worker.node))
-        return Draft(room, {**self.running, job: found.without(worker.uid)})
+        before = self.running[job]
+        row = self.node_table.index.get(worker.node)
+        node_table = freed(self.node_table, before.elastic.worker, row)
+        return Draft(node_table, {**self.running, job: before.without(worker.uid)})
 
     def with_one(self, job: JobKey, worker: Worker) -> "Draft":
         """Return the draft with one worker more."""
-        found = self.running[job]
+        before = self.running[job]
         room = self.node_table.with_pods(
-            [(found.elastic.worker, self.node_table.index[worker.node])]
+            [(before.elastic.worker, self.node_table.index[worker.node])]
         )
-        return Draft(room, {**self.running, job: found.with_one(worker)})
+        return Draft(room, {**self.running, job: before.with_one(worker)})
 
     def with_back(self, job: JobKey, worker: Worker) -> "Draft":
         """Return the draft with a worker back that had left; nothing is taken on a node gone."""

@@ -29,7 +29,7 @@ Release = tuple[JobKey, Worker]
 
 @dataclass(frozen=True)
 class Shrunk:
-    """Who leaves, in order, where the starter then goes, and the cluster without those workers."""
+    """The workers that leave, in order; the starter's nodes then; the cluster without them."""
 
     releases: tuple[Release, ...]
     places: StarterPlacement
@@ -45,14 +45,14 @@ def shrink(starter: Candidate, victims: Sequence[JobKey], draft: Draft, fit: Fit
 
     Args:
         starter: The job that is to start.
-        victims: Who may lose workers, the least important first.
+        victims: Jobs that may lose workers, the least important first.
         draft: The cluster.
-        fit: Where the starter would go.
+        fit: Places the starter.
 
     Source:
-        DRS, algorithm 3, corrected: as printed it takes from anybody, counts nodes for workers,
-        gives a worker's room to every node, and says nothing of failure. In turns instead of job
-        after job: N. Prima Yoriko 2022 (ITB). That some come back is ours.
+        DRS, algorithm 3, corrected: as printed it takes from any job, counts nodes for workers,
+        gives a worker's room to every node, and leaves failure open. In turns instead of job after
+        job: N. Prima Yoriko 2022 (ITB). That some come back is ours.
     """
     if _never_enough(starter, victims, draft):
         return None
@@ -89,7 +89,7 @@ def kept_free(candidate: Candidate, room: NodeTable) -> NodeTable:
 
 
 def _never_enough(starter: Candidate, victims: Sequence[JobKey], draft: Draft) -> bool:
-    """Return True if all that is free, and all that could be, is less than the starter's least."""
+    """Return True if all that is free or could be is less than the starter's least."""
     room, job = draft.node_table, starter.elastic
     sums = np.maximum(room.free, 0).sum(axis=0)
     spare = 0
@@ -102,9 +102,9 @@ def _never_enough(starter: Candidate, victims: Sequence[JobKey], draft: Draft) -
 
 
 def _has_slots(starter: Candidate, workers: int, room: NodeTable) -> bool:
-    """Return True if so many of the starter's workers fit on the nodes, if nothing else mattered.
+    """Return True if so many of the starter's workers fit on the nodes, nothing else considered.
 
-    A placement costs a thousand times as much; most rooms on the way to one fail here.
+    A placement costs a thousand times as much, and most attempts fail here already.
     """
     worker = starter.elastic.worker
     demand = room.demand(worker)
@@ -123,7 +123,7 @@ def _next(running: Running, room: NodeTable, starter: Candidate) -> Worker | Non
     places = [(w, room.index[w.node]) for w in running.workers if w.node in room.index]
     useful = [(w, node) for w, node in places if usable[node]]
     lack = _lack(_needs(starter, starter.wanted, room), room)
-    ranked = sorted(useful, key=lambda one: (lack[one[1]], one[0].node, one[0].uid))
+    ranked = sorted(useful, key=lambda pair: (lack[pair[1]], pair[0].node, pair[0].uid))
     return ranked[0][0] if ranked else None
 
 
@@ -141,17 +141,17 @@ def _lack(needed: IntVector, room: NodeTable) -> list[float]:
     return [float(share) for share in (missing / capacity).sum(axis=1)]
 
 
-def _spared(starter: Candidate, found: Shrunk, fit: Fit) -> Shrunk:
-    """Return the same with those back whom the starter can do without, the last first.
+def _spared(starter: Candidate, shrunk: Shrunk, fit: Fit) -> Shrunk:
+    """Return the same without releases that the starter does not need, the last first.
 
     A job that gives up its workers in an order gets one back only with all that left after it.
     """
-    best = found
-    kept: set[JobKey] = set()  # of whom one that left later is needed
-    kept.add(found.releases[-1][0])  # without the last one it did not fit
-    for i in range(len(found.releases) - 2, -1, -1):
-        job, worker = found.releases[i]
-        if job in kept and not found.draft.running[job].any_worker:
+    best = shrunk
+    kept: set[JobKey] = set()  # jobs of which a worker that left later is needed
+    kept.add(shrunk.releases[-1][0])  # without the last release it did not fit
+    for i in range(len(shrunk.releases) - 2, -1, -1):
+        job, worker = shrunk.releases[i]
+        if job in kept and not shrunk.draft.running[job].any_worker:
             continue
         draft = best.draft.with_back(job, worker)
         count = best.places.workers
@@ -159,6 +159,6 @@ def _spared(starter: Candidate, found: Shrunk, fit: Fit) -> Shrunk:
         if places is None or places.workers < count:
             kept.add(job)
             continue
-        left = tuple(one for one in best.releases if one != (job, worker))
+        left = tuple(release for release in best.releases if release != (job, worker))
         best = Shrunk(left, places, draft)
     return best

@@ -24,7 +24,7 @@ class Mode(StrEnum):
     SYNC = "sync"
     """One global batch, shared by all workers; a step ends with the last of them."""
     ASYNC = "async"
-    """Every worker has a batch of its own and waits for nobody."""
+    """Every worker has a batch of its own and waits for no other worker."""
     LINEAR = "linear"
     """As ``ASYNC``, and communication costs nothing: the bound from above."""
 
@@ -140,8 +140,8 @@ class Fit:
 def fit(measured: Sequence[Measured], mode: Mode, params: SpeedParameters) -> Fit:
     """Return the step time with coefficients ≥ 0 that is closest in the sum of squares.
 
-    Without servers, or with one and the same number of them, some coefficients cannot be told
-    apart. Then the sum over their columns is right for that number of servers and for no other.
+    Without servers, or with one and the same number of them, some coefficients cannot be
+    distinguished. Then the sum over their columns is right for that number of servers only.
 
     Args:
         measured: Step times, several for one configuration if there are; order does not matter.
@@ -159,9 +159,9 @@ def fit(measured: Sequence[Measured], mode: Mode, params: SpeedParameters) -> Fi
     ordered = sorted(measured, key=lambda m: (m.workers, m.servers, m.seconds))
     columns = np.array([_row(m, mode) for m in ordered])
     seconds = np.array([m.seconds for m in ordered])
-    found = non_negative(columns, seconds)
-    fitted = columns @ found
-    numbers = [float(number) for number in found]
+    solution = non_negative(columns, seconds)
+    fitted = columns @ solution
+    numbers = [float(number) for number in solution]
     if mode is not Mode.SYNC:
         numbers = [numbers[0], 0.0, *numbers[1:]]
     if numbers[0] + numbers[1] <= 0.0:
@@ -191,14 +191,14 @@ def non_negative(columns: FloatMatrix, values: FloatMatrix) -> FloatMatrix:
     scale = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
     for chosen in _sets(width, rows):
         part = columns[:, chosen] / scale[list(chosen)]
-        found, _, rank, _ = np.linalg.lstsq(part, values, rcond=1e-10)
-        if rank < len(chosen) or (found < 0.0).any():
+        solution, _, rank, _ = np.linalg.lstsq(part, values, rcond=1e-10)
+        if rank < len(chosen) or (solution < 0.0).any():
             continue
-        rest = part @ found - values
+        rest = part @ solution - values
         if (error := float(rest @ rest)) < least - tolerance:
             least = error
             best = np.zeros(width)
-            best[list(chosen)] = found / scale[list(chosen)]
+            best[list(chosen)] = solution / scale[list(chosen)]
     return best
 
 
@@ -207,8 +207,8 @@ def _sets(width: int, rows: int) -> Iterable[tuple[int, ...]]:
         yield from combinations(range(width), size)
 
 
-def _row(one: Measured, mode: Mode) -> list[float]:
-    w, p = float(one.workers), float(one.servers)
+def _row(measured: Measured, mode: Mode) -> list[float]:
+    w, p = float(measured.workers), float(measured.servers)
     exchange = w / p if p else 0.0
     if mode is Mode.SYNC:
         return [1.0 / w, 1.0, exchange, w, p]

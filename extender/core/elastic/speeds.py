@@ -43,17 +43,17 @@ LEAST_INTERVALS: Final = 2
 
 
 class Mark(Struct, frozen=True):
-    """Where a run was when it was last looked at; times in seconds since the epoch.
+    """Where a run was in the last pass; times in seconds since the epoch.
 
     Attributes:
-        pod: The pod that it is of.
+        pod: The pod that reported the step.
         attempt: Of its training run.
-        workers: How many there were.
-        servers: The same of its other pods.
+        workers: How many workers it had.
+        servers: How many other pods it had.
         step: The step.
-        since: When that step was said.
-        steady: It was made with just these pods: an interval can begin with it.
-        changed: The pods are others than those that made it, or the trainer was started anew.
+        since: When that step was reported.
+        steady: The step was made with just these pods: an interval can begin with it.
+        changed: The step was made by other pods, or the trainer was restarted since.
     """
 
     pod: Uid
@@ -75,11 +75,11 @@ class Sample(Struct, frozen=True):
 
 
 class Samples(Struct, frozen=True):
-    """What is known of one name.
+    """Samples of the runs of one name.
 
     Attributes:
-        numbers: By number of workers, the one that was measured last at the end.
-        pauses: For how long it took no step when its workers changed, in seconds.
+        numbers: By number of workers, the number measured last at the end.
+        pauses: How long it took no step when its workers changed, in seconds.
     """
 
     numbers: tuple[Sample, ...] = ()
@@ -87,10 +87,10 @@ class Samples(Struct, frozen=True):
 
     def with_interval(self, workers: int, servers: int, seconds: float) -> "Samples":
         """Return the samples with the seconds a step of one interval more."""
-        known = {(one.workers, one.servers): one for one in self.numbers}
-        before = known.pop((workers, servers), None)
+        samples = {(sample.workers, sample.servers): sample for sample in self.numbers}
+        before = samples.pop((workers, servers), None)
         intervals = (*(before.seconds if before else ()), seconds)[-MOST_INTERVALS:]
-        numbers = (*known.values(), Sample(workers, servers, intervals))[-MOST_NUMBERS:]
+        numbers = (*samples.values(), Sample(workers, servers, intervals))[-MOST_NUMBERS:]
         return Samples(numbers, self.pauses)
 
     def with_pause(self, seconds: float) -> "Samples":
@@ -101,24 +101,24 @@ class Samples(Struct, frozen=True):
     def measured(self) -> tuple[Measured, ...]:
         """The usual step time with each number: an evaluation makes single intervals longer."""
         return tuple(
-            Measured(one.workers, one.servers, median_low(one.seconds))
-            for one in self.numbers
-            if len(one.seconds) >= LEAST_INTERVALS
+            Measured(sample.workers, sample.servers, median_low(sample.seconds))
+            for sample in self.numbers
+            if len(sample.seconds) >= LEAST_INTERVALS
         )
 
     @property
     def pause_seconds(self) -> float | None:
-        """The usual pause; None if none was seen."""
+        """The usual pause; None if none was measured."""
         return median_low(self.pauses) if self.pauses else None
 
 
 class SpeedMemory(Struct, frozen=True):
-    """What is remembered from one look to the next; losing it costs time, not correctness.
+    """Samples that one pass leaves for the next; losing them costs time, not correctness.
 
     Attributes:
         marks: Of jobs that run, by key.
-        samples: By name of the runs that share them (``durations.run_name``), the name in which
-            something was measured last at the end.
+        samples: By name of the runs that share them (``running_jobs.run_name``), the name that
+            was measured last at the end.
     """
 
     marks: Mapping[JobKey, Mark] = {}
@@ -136,7 +136,7 @@ _HOLDING: Final = frozenset({CheckpointPhase.ASKED, CheckpointPhase.ACKED})
 
 
 class _Observation(NamedTuple):
-    """What is known of a job now; ``still``: it does not change, and no trainer holds."""
+    """The state of a job now; ``still``: it does not change, and no trainer holds."""
 
     pod: Uid
     attempt: int
@@ -148,28 +148,28 @@ class _Observation(NamedTuple):
 
 
 def learned(memory: SpeedMemory, session: Session) -> SpeedMemory:
-    """Return the memory with what has been reported since; once in every pass."""
+    """Return the memory with the reports since the last pass; call it once in every pass."""
     snapshot = session.snapshot
     marks: dict[JobKey, Mark] = {}
     samples = dict(memory.samples)
     for key in jobs_with_range(snapshot) if snapshot.reports else ():
-        seen = _observation(session, job_views.view(snapshot, key))
-        if seen is None:
+        now = _observation(session, job_views.view(snapshot, key))
+        if now is None:
             continue
-        marks[key], interval = _followed(memory.marks.get(key), seen)
+        marks[key], interval = _followed(memory.marks.get(key), now)
         name = running_jobs.run_name(key)
-        known = samples.get(name, Samples())
-        found = _with(known, seen, interval)
-        if found is not known:
+        before = samples.get(name, Samples())
+        after = _with(before, now, interval)
+        if after is not before:
             samples.pop(name, None)
-            samples[name] = found
+            samples[name] = after
     while len(samples) > MOST_NAMES:
         del samples[next(iter(samples))]
     return SpeedMemory(marks, samples)
 
 
 def pace(session: Session, job: Job, memory: SpeedMemory) -> Pace:
-    """Return what is known of a job's training now.
+    """Return how a job trains now.
 
     Speed is in steps a second: what is left is counted in steps too, whatever a step is.
     """
@@ -188,10 +188,10 @@ def fitted(samples: Samples, params: SpeedParameters) -> Speed | None:
     The workers were somewhere when it was measured, so that nothing is added for where they are.
     """
     try:
-        found = speed.fit(samples.measured, Mode.SYNC, params)
+        step_time = speed.fit(samples.measured, Mode.SYNC, params).step
     except ValueError:
         return None
-    return Speed(found.step, near_cost=1.0)
+    return Speed(step_time, near_cost=1.0)
 
 
 def _observation(session: Session, job: Job) -> _Observation | None:
@@ -221,35 +221,42 @@ class _Interval(NamedTuple):
     steps: int
 
 
-def _followed(before: Mark | None, seen: _Observation) -> tuple[Mark, _Interval | None]:
-    """Return where the job is now, and the interval that has ended with it, if one has."""
-    now = Mark(seen.pod, seen.attempt, seen.workers, seen.servers, seen.step, seen.at)
+def _followed(before: Mark | None, now: _Observation) -> tuple[Mark, _Interval | None]:
+    """Return the job's new mark, and the interval that ended with it, if one did."""
+    mark = Mark(
+        pod=now.pod,
+        attempt=now.attempt,
+        workers=now.workers,
+        servers=now.servers,
+        step=now.step,
+        since=now.at,
+    )
     if before is None:
-        return now, None
-    same_run = (before.pod, before.attempt) == (seen.pod, seen.attempt)
-    same = same_run and (before.workers, before.servers) == (seen.workers, seen.servers)
-    went_on = same_run and seen.step > before.step
-    if not (same and seen.still):
-        since = seen.at if went_on else before.since
-        return replace(now, since=since, changed=before.changed or not same), None
+        return mark, None
+    same_run = (before.pod, before.attempt) == (now.pod, now.attempt)
+    same = same_run and (before.workers, before.servers) == (now.workers, now.servers)
+    went_on = same_run and now.step > before.step
+    if not (same and now.still):
+        since = now.at if went_on else before.since
+        return replace(mark, since=since, changed=before.changed or not same), None
     if not went_on:
         return before, None
-    interval = _Interval(seen.at - before.since, seen.step - before.step)
+    interval = _Interval(now.at - before.since, now.step - before.step)
     if not before.steady:
         pause = _Interval(interval.seconds, 0) if before.changed else None
-        return replace(now, steady=True), pause
+        return replace(mark, steady=True), pause
     if interval.seconds < LEAST_SECONDS:
         return before, None
-    return replace(now, steady=True), interval
+    return replace(mark, steady=True), interval
 
 
-def _with(known: Samples, seen: _Observation, interval: _Interval | None) -> Samples:
+def _with(samples: Samples, now: _Observation, interval: _Interval | None) -> Samples:
     if interval is None:
-        return known
+        return samples
     if interval.steps:
         a_step = interval.seconds / interval.steps
-        return known.with_interval(seen.workers, seen.servers, a_step)
-    return known.with_pause(min(max(0.0, interval.seconds), LONGEST_PAUSE_SECONDS))
+        return samples.with_interval(now.workers, now.servers, a_step)
+    return samples.with_pause(min(max(0.0, interval.seconds), LONGEST_PAUSE_SECONDS))
 
 
 def _holds(session: Session, job: Job) -> bool:

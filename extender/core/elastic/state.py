@@ -1,4 +1,4 @@
-"""What is remembered of changes: those under way, and those that ended, with what came of them."""
+"""The state of the decision: changes under way, and ended changes with their outcome."""
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -18,7 +18,7 @@ MOST_ENDED: Final = 200
 
 
 class Ending(StrEnum):
-    """What came of a change."""
+    """How a change ended."""
 
     DONE = "Done"
     ABORTED = "Aborted"
@@ -30,10 +30,10 @@ class Ended(Struct, frozen=True):
     """A change that is over.
 
     Attributes:
-        rescale: As it was last.
-        outcome: What came of it.
-        step_seconds_before: What a step took with the workers before; None if nobody measured it.
-        step_seconds_after: The same with those after it.
+        rescale: Its last record.
+        outcome: How it ended.
+        step_seconds_before: Step time with the workers before it; None if not measured.
+        step_seconds_after: Step time with the workers after it.
     """
 
     rescale: Rescale
@@ -43,13 +43,13 @@ class Ended(Struct, frozen=True):
 
 
 class ElasticState(Struct, frozen=True):
-    """What is remembered from one look to the next; losing it costs history, not correctness.
+    """State that one pass leaves for the next; losing it costs history, not correctness.
 
     Attributes:
-        primed: Some look has taken over what ended before this life of ours.
+        primed: A pass has taken over the changes that ended before this process began.
         open: Changes under way, by owner.
         ended: The last ones that ended, the newest last.
-        declined: Why proposals were not followed when they were looked at last, by job.
+        declined: Why proposals were last not followed, by job.
         speeds: How fast jobs train with how many workers.
     """
 
@@ -61,43 +61,45 @@ class ElasticState(Struct, frozen=True):
 
 
 def followed(
-    memory: ElasticState, records: RescaleRecords, now: float
+    state: ElasticState, records: RescaleRecords, now: float
 ) -> tuple[ElasticState, tuple[Ended, ...]]:
-    """Return the memory after what the owners say now, and which changes ended since it was made.
+    """Return the state by the owners' records now, and the changes that ended since the last pass.
 
-    What ended before the first look of this life is history, not news.
+    Changes that ended before the first pass of this process are history, not news.
     """
-    news = tuple(_news(memory.open, records, now))
-    history = () if memory.primed else _history(records)
-    ended = (*memory.ended, *history, *news)[-MOST_ENDED:]
+    news = tuple(_news(state.open, records, now))
+    history = () if state.primed else _history(records)
+    ended = (*state.ended, *history, *news)[-MOST_ENDED:]
     open_now = {uid: n.rescale for uid, n in records.by_owner.items() if n.rescale.open}
-    return replace(memory, primed=True, open=open_now, ended=ended), news
+    return replace(state, primed=True, open=open_now, ended=ended), news
 
 
-def measured(memory: ElasticState) -> ElasticState:
-    """Return the memory with what agents measured of jobs before and after their changes.
+def measured(state: ElasticState) -> ElasticState:
+    """Return the state with the step times that were measured before and after changes.
 
-    What is known once stays: later runs of the same name must not change it.
+    A step time is set once: later runs of the same name must not change it.
     """
-    told = tuple(_measured(one, memory.speeds) for one in memory.ended)
-    return memory if told == memory.ended else replace(memory, ended=told)
+    ended = tuple(_measured(change, state.speeds) for change in state.ended)
+    return state if ended == state.ended else replace(state, ended=ended)
 
 
-def _measured(one: Ended, speeds: SpeedMemory) -> Ended:
-    if one.step_seconds_before is not None and one.step_seconds_after is not None:
-        return one
-    samples = speeds.samples.get(running_jobs.run_name(one.rescale.job))
-    known = {m.workers: m.seconds for m in samples.measured} if samples is not None else {}
-    before, after = one.step_seconds_before, one.step_seconds_after
+def _measured(change: Ended, speeds: SpeedMemory) -> Ended:
+    before, after = change.step_seconds_before, change.step_seconds_after
+    if before is not None and after is not None:
+        return change
+    samples = speeds.samples.get(running_jobs.run_name(change.rescale.job))
+    seconds = {m.workers: m.seconds for m in samples.measured} if samples is not None else {}
     return replace(
-        one,
-        step_seconds_before=known.get(one.rescale.before) if before is None else before,
-        step_seconds_after=known.get(one.rescale.to) if after is None else after,
+        change,
+        step_seconds_before=seconds.get(change.rescale.before) if before is None else before,
+        step_seconds_after=seconds.get(change.rescale.to) if after is None else after,
     )
 
 
-def _news(known: Mapping[Uid, Rescale], records: RescaleRecords, now: float) -> Iterable[Ended]:
-    for uid, before in sorted(known.items()):
+def _news(
+    open_before: Mapping[Uid, Rescale], records: RescaleRecords, now: float
+) -> Iterable[Ended]:
+    for uid, before in sorted(open_before.items()):
         noted = records.by_owner.get(uid)
         if noted is None:
             gone = ScalingReason.OWNER_GONE.value
@@ -113,7 +115,9 @@ def _news(known: Mapping[Uid, Rescale], records: RescaleRecords, now: float) -> 
 
 def _history(records: RescaleRecords) -> tuple[Ended, ...]:
     closed = [n.rescale for n in records.by_owner.values() if not n.rescale.open]
-    return tuple(_of(one) for one in sorted(closed, key=lambda one: (one.since, one.id)))
+    return tuple(
+        _of(change) for change in sorted(closed, key=lambda change: (change.since, change.id))
+    )
 
 
 def _of(rescale: Rescale) -> Ended:

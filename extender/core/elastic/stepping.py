@@ -12,7 +12,7 @@ Asked      Answers to heartbeats carry the request (``agents.requests``); leavin
            where their kind needs it (``beginning``). When all trainers hold and all pods are
            marked, those of other changes for the same start included: the smaller number is
            written, Shrinking. A refusal, the deadline or a lost pod: Aborted.
-Shrinking  The owner removes workers. As many are there as it says: Done.
+Shrinking  The owner removes workers. Only those that stay are left: Done.
 Growing    The owner makes workers. All have a node: Done. The deadline: those without a node are
            given back, Shrinking with the cause Withdrawn.
 =========  =======================================================================================
@@ -63,7 +63,7 @@ class StepInputs:
         job: The job; None while it has no pods.
         workers: Its workers.
         beside: All changes that make room for the same start, this one included.
-        unmarked: Those of them whose leaving pods lack a mark (``scaling.nominating``), by job.
+        unmarked: Jobs among them whose leaving pods lack a mark (``beginning``).
         migrating: A pod of the job is on its way to another node.
     """
 
@@ -138,7 +138,7 @@ def note(owner: Owner, rescale: Rescale, event: EmitEvent | None = None) -> Chan
 
 
 def done(inputs: StepInputs, why: ScalingReason | None = None) -> ChangeOwner:
-    """Close a change that was made; ``why`` says what was not reached."""
+    """Close a change that was made; ``why`` is what it did not reach."""
     ended = _ended(inputs, Phase.DONE, why)
     aborted = ended.aborted if ended.cause is Cause.WITHDRAWN else 0
     text = f"{_numbers(ended)} workers ({ended.cause.value})"
@@ -211,9 +211,9 @@ def _event(owner: Owner, reason: str, text: str) -> EmitEvent:
 
 
 def trainers_to_ask(session: Session, job: Job) -> tuple[Uid, ...] | R:
-    """Return whose trainers are to be asked before workers leave, or why nobody can be asked.
+    """Return the pods whose trainers must save before workers leave, or why none can be asked.
 
-    One that speaks for others must run: who has no place yet trains nothing, and need not save.
+    A pod that saves for others must run; a pod without a node trains nothing and need not save.
     """
     alive = [m for m in job.members if m.state not in ENDED and m.state is not State.LEAVING]
     try:
@@ -231,15 +231,15 @@ def trainers_to_ask(session: Session, job: Job) -> tuple[Uid, ...] | R:
 
 def _hindrance(session: Session, asked: Iterable[Uid]) -> R | None:
     for uid in asked:
-        seen = reported_checkpoint(session, uid)
-        if seen is None:
+        checkpoint = reported_checkpoint(session, uid)
+        if checkpoint is None:
             node = session.snapshot.bound.get(uid)
             silent = node is None or session.report(node) is None
             return R.AGENT_STALE if silent else R.TRAINER_SILENT
-        if seen.done:
+        if checkpoint.done:
             return R.TRAINING_DONE
-        if seen.problem:
-            return R.of_checkpoint(seen.problem)
+        if checkpoint.problem:
+            return R.of_checkpoint(checkpoint.problem)
     return None
 
 
@@ -249,16 +249,16 @@ def reported_checkpoint(session: Session, uid: Uid) -> Checkpoint | None:
     return None if report is None else report.checkpoint
 
 
-def refusal(seen: Iterable[Checkpoint | None], request: str) -> R | None:
-    """Return why a trainer will not hold for this request, if it said so."""
-    for one in seen:
-        if one is None:
+def refusal(checkpoints: Iterable[Checkpoint | None], request: str) -> R | None:
+    """Return why a trainer will not hold for this request; None if it has not refused."""
+    for checkpoint in checkpoints:
+        if checkpoint is None:
             continue
-        if one.done:
+        if checkpoint.done:
             return R.TRAINING_DONE
-        if one.request == request and one.phase is CheckpointPhase.REFUSED:
+        if checkpoint.request == request and checkpoint.phase is CheckpointPhase.REFUSED:
             return R.CHECKPOINT_FAILED
-        if one.request == request and one.phase is CheckpointPhase.RELEASED:
+        if checkpoint.request == request and checkpoint.phase is CheckpointPhase.RELEASED:
             return R.HOLD_ENDED
     return None
 
@@ -277,51 +277,51 @@ def _bound(members: Sequence[Member]) -> list[Member]:
 
 
 def step(inputs: StepInputs) -> ChangeOwner | None:
-    """Return what is written next; None: there is something to wait for."""
-    found = _STEPS.get(inputs.rescale.phase)
-    return None if found is None else found(inputs)
+    """Return the next write; None while the change waits."""
+    phase_step = _STEPS.get(inputs.rescale.phase)
+    return None if phase_step is None else phase_step(inputs)
 
 
 def asked(inputs: StepInputs) -> ChangeOwner | None:
-    """Write the smaller number when every trainer holds, also those of changes beside it."""
-    one, now = inputs.rescale, inputs.now
-    seen = [reported_checkpoint(inputs.session, uid) for uid in one.asked]
-    why = refusal(seen, one.id) or _interruption(inputs)
+    """Write the smaller number when every trainer holds, those of changes beside it too."""
+    rescale, now = inputs.rescale, inputs.now
+    checkpoints = [reported_checkpoint(inputs.session, uid) for uid in rescale.asked]
+    why = refusal(checkpoints, rescale.id) or _interruption(inputs)
     if why is not None:
         return abort(inputs, why)
-    if not all_hold(inputs.session, one):
-        if now < one.ask_until:
+    if not all_hold(inputs.session, rescale):
+        if now < rescale.ask_until:
             return None
-        return abort(inputs, R.AGENT_STALE if None in seen else R.CHECKPOINT_TIMEOUT)
-    if one.asked and now >= hold_limit(one, inputs.params):
+        return abort(inputs, R.AGENT_STALE if None in checkpoints else R.CHECKPOINT_TIMEOUT)
+    if rescale.asked and now >= hold_limit(rescale, inputs.params):
         return abort(inputs, R.HOLD_ENDED)
     if not _all_agree(inputs):
-        unmarked = one.job in inputs.unmarked
+        unmarked = rescale.job in inputs.unmarked
         why = R.NOT_NOMINATED if unmarked else R.OTHERS_STAY
-        return None if now < one.ask_until else abort(inputs, why)
-    return enter(inputs.owner, one, Phase.SHRINKING, now=now, workers=inputs.workers)
+        return None if now < rescale.ask_until else abort(inputs, why)
+    return enter(inputs.owner, rescale, Phase.SHRINKING, now=now, workers=inputs.workers)
 
 
 def shrinking(inputs: StepInputs) -> ChangeOwner | None:
-    """Wait until only those are there who stay."""
-    one = inputs.rescale
-    if inputs.number != one.to:
+    """Wait until only the workers that stay are left."""
+    rescale = inputs.rescale
+    if inputs.number != rescale.to:
         return abort(inputs, R.OWNER_CHANGED)
-    there = inputs.workers.there if one.to else inputs.workers.pods
-    if there <= one.to:
+    count = inputs.workers.there if rescale.to else inputs.workers.pods
+    if count <= rescale.to:
         return done(inputs)
-    late = inputs.now >= one.since + inputs.params.leave_seconds
+    late = inputs.now >= rescale.since + inputs.params.leave_seconds
     return done(inputs, R.WORKERS_STAY) if late else None
 
 
 def growing(inputs: StepInputs) -> ChangeOwner | None:
-    """Wait until all have a place; give back in time those who have none."""
-    one = inputs.rescale
-    if inputs.number != one.to:
+    """Wait until all workers have a node; after the deadline give back those without one."""
+    rescale = inputs.rescale
+    if inputs.number != rescale.to:
         return abort(inputs, R.OWNER_CHANGED)
-    if inputs.workers.placed >= one.to:
+    if inputs.workers.placed >= rescale.to:
         return done(inputs)
-    late = inputs.now >= one.since + inputs.params.grow_seconds
+    late = inputs.now >= rescale.since + inputs.params.grow_seconds
     return _withdrawn(inputs) if late else None
 
 
@@ -333,20 +333,20 @@ _STEPS: Final[Mapping[Phase, Callable[[StepInputs], ChangeOwner | None]]] = {
 
 
 def _interruption(inputs: StepInputs) -> R | None:
-    """Return what has become of the owner, the pods or the reason, if anything has."""
-    one, snapshot = inputs.rescale, inputs.session.snapshot
-    if inputs.number != one.before:
+    """Return what has changed of the owner, the pods or the reason; None if nothing has."""
+    rescale, snapshot = inputs.rescale, inputs.session.snapshot
+    if inputs.number != rescale.before:
         return R.OWNER_CHANGED
     if inputs.migrating:
         return R.MIGRATING
     alive = (
         {m.pod.uid for m in inputs.job.members if m.pod.uid in snapshot.bound} if inputs.job else ()
     )
-    if any(uid not in alive for uid in one.asked) or _some_left(inputs):
+    if any(uid not in alive for uid in rescale.asked) or _some_left(inputs):
         return R.POD_GONE
     if any(other.phase is Phase.ABORTED for other in inputs.beside):
         return R.OTHERS_STAY
-    return R.STARTER_GONE if one.starts and one.starts not in snapshot.waiting else None
+    return R.STARTER_GONE if rescale.starts and rescale.starts not in snapshot.waiting else None
 
 
 def _some_left(inputs: StepInputs) -> bool:
@@ -357,30 +357,30 @@ def _some_left(inputs: StepInputs) -> bool:
 
 
 def _all_agree(inputs: StepInputs) -> bool:
-    """Return True if everybody who makes room for the same start can, or has done so."""
-    asked = (one for one in inputs.beside if one.phase is Phase.ASKED)
-    there = len(inputs.beside) >= inputs.rescale.group and not inputs.unmarked
-    return there and all(all_hold(inputs.session, one) for one in asked)
+    """Return True if all jobs that make room for the same start can shrink, or have done so."""
+    waiting = (change for change in inputs.beside if change.phase is Phase.ASKED)
+    complete = len(inputs.beside) >= inputs.rescale.group and not inputs.unmarked
+    return complete and all(all_hold(inputs.session, change) for change in waiting)
 
 
 def _withdrawn(inputs: StepInputs) -> ChangeOwner:
-    """Give back who found no place; never below what ran before, and nobody who has a place.
+    """Give back the workers without a node, but none of those that ran before.
 
-    A slot plan keeps its number: the next slot says what then.
+    A slot plan keeps its number until the next slot.
     """
-    one, now = inputs.rescale, inputs.now
+    rescale, now = inputs.rescale, inputs.now
     least = inputs.job.spec.workers.least if inputs.job and inputs.job.spec.workers else 1
-    to = max(inputs.workers.least_kept, one.before, least)
-    if one.cause is Cause.SLOT or to >= one.to:
+    to = max(inputs.workers.least_kept, rescale.before, least)
+    if rescale.cause is Cause.SLOT or to >= rescale.to:
         return done(inputs, R.NO_ROOM)
     given_back = replace(
-        one,
-        id=change_name(inputs.owner, one.to, to, now),
+        rescale,
+        id=change_name(inputs.owner, rescale.to, to, now),
         cause=Cause.WITHDRAWN,
-        before=one.to,
+        before=rescale.to,
         to=to,
         at=now,
-        aborted=one.aborted + 1,
+        aborted=rescale.aborted + 1,
         saved_seconds=None,
     )
     event = begun(inputs.owner, given_back)
