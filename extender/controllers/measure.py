@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from extender.core.agents import report_view
-from extender.core.agents.report_view import Freshness
+from extender.core.agents import reports
+from extender.core.agents.reports import Freshness
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.parameters.placement import NodePriceParameters
 from extender.metrics.extender import ExtenderMetrics
@@ -89,5 +89,5 @@ class ReportsLoop:
     def count(self) -> None:
         """Count the nodes by the freshness of their reports."""
         freshness = Freshness(self.clock.monotonic(), self.stale_seconds)
-        nodes = report_view.nodes_by_reporting(self.store.snapshot(), freshness)
+        nodes = reports.nodes_by_reporting(self.store.snapshot(), freshness)
         self.metrics.observe_reports(nodes)

@@ -19,7 +19,7 @@ from prometheus_client import (
 from prometheus_client.process_collector import ProcessCollector
 
 from extender.core.agents.heartbeats import Kind
-from extender.core.agents.report_view import Reporting
+from extender.core.agents.reports import Reporting
 from extender.core.records.signatures import Fault, Signed
 from extender.metrics.admission import AdmissionMetrics
 from extender.metrics.cluster import ClusterMetrics

@@ -1,40 +1,43 @@
-"""Requests to the trainers on a node: checkpoints, and their cancellations.
+"""Requests to trainers: which pods save a checkpoint, and the commands for a node's agent.
 
 Derived at every heartbeat from the Migration objects and the owners' records of changes of workers,
-so that nothing is lost with an answer or a restart: the same id is the same request, and repeating
-it does nothing more. A pod of an open migration gets the migration's requests only.
+so that nothing is lost with an answer or a restart: a repeated request has the same id, and no
+further effect. A pod of an open migration gets the migration's requests only.
 
 The request of a change of workers is kept until the last leaving worker is on its way out, so that
 no trainer goes on with a worker that is about to vanish; then the trainers that stay go on.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
 
-from extender.core.cluster import job_views
+from extender.core.cluster import job_spec, job_views
+from extender.core.cluster.jobs import Job, Member
+from extender.core.cluster.owners import above
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.records import elastic_workers, rescale
 from extender.core.records.rescale import OwnedRescale, Phase, Rescale
+from shared import places
 from shared.model import Migration, MigrationMember, MigrationPhase, NodeName, Pod, PodKey, Uid
 from shared.progress import CheckpointPhase
 
 ASKING: Final = frozenset(
     {MigrationPhase.CHECKPOINT_REQUESTED, MigrationPhase.CHECKPOINTED, MigrationPhase.EVICTING}
 )
-"""Phases in which the request stands."""
+"""Phases in which the request is sent."""
 
 
 CANCELLED: Final = frozenset({MigrationPhase.ABORTED, MigrationPhase.FAILED})
-"""Phases in which a pod that is still there must go on."""
+"""Phases in which a pod that still exists must go on."""
 
 
 class Ask(Struct, frozen=True, tag=True):
-    """A checkpoint is wanted of a pod; times in seconds since the epoch.
+    """A pod is asked for a checkpoint; times in seconds since the epoch.
 
-    ``deadline`` is when the trainer must have answered, ``hold_deadline`` until when it takes no
-    step after that, ``reason`` is for people.
+    The trainer must answer before ``deadline`` and then takes no step until ``hold_deadline``;
+    ``reason`` is for people.
     """
 
     id: str
@@ -45,17 +48,16 @@ class Ask(Struct, frozen=True, tag=True):
 
 
 class Cancel(Struct, frozen=True, tag=True):
-    """The request is no longer wanted: the trainer shall go on."""
+    """The request is withdrawn: the trainer shall go on."""
 
     id: str
     uid: Uid
 
 
 def commands(snapshot: Snapshot, node: NodeName) -> tuple[Ask | Cancel, ...]:
-    """Return what the agent of a node is to do now, in order of the migrations' names.
+    """Return the commands for the agent of a node, in order of the migrations' names.
 
-    A pod that is newly asked is not told that something older was cancelled: there is one request
-    at a time, and the new one takes its place.
+    A new request replaces an older one, so that no cancellation is sent with it.
     """
     asks: list[Ask] = []
     cancels: list[Cancel] = []
@@ -72,8 +74,8 @@ def commands(snapshot: Snapshot, node: NodeName) -> tuple[Ask | Cancel, ...]:
                 if _may_hold(snapshot, node, migration.request, member.uid)
             )
     moving = {member.uid for m in snapshot.migrations.values() if m.open for member in m.members}
-    for change, uid, stands in orders(snapshot, node):
-        if stands and uid not in moving:
+    for change, uid, open_ in orders(snapshot, node):
+        if open_ and uid not in moving:
             asks.append(_ask_for(change, uid))
         elif _may_hold(snapshot, node, change.id, uid):
             cancels.append(Cancel(change.id, uid))
@@ -110,7 +112,7 @@ def _is_here(
 
 
 def _may_hold(snapshot: Snapshot, node: NodeName, request: str, uid: Uid) -> bool:
-    """Return True unless the trainer is known neither to wait nor to answer any more."""
+    """Return False only if the trainer is known to have gone on."""
     report = snapshot.reports.get(node)
     pod = report.pods.get(uid) if report else None
     if pod is None or pod.checkpoint is None:
@@ -121,11 +123,11 @@ def _may_hold(snapshot: Snapshot, node: NodeName, request: str, uid: Uid) -> boo
 
 
 Order = tuple[Rescale, Uid, bool]
-"""A change, a pod that it asks, and whether the request stands; else it is taken back."""
+"""A change, a pod that it asks, and True if the request is sent, False if it is withdrawn."""
 
 
 def orders(snapshot: Snapshot, node: NodeName) -> Iterator[Order]:
-    """Yield what concerns the pods of a node, in the order of the owners."""
+    """Yield the requests of changes to the pods of a node, in the order of the owners."""
     for noted in rescale.rescale_records(snapshot).by_owner.values():
         here = [uid for uid in noted.rescale.asked if snapshot.bound.get(uid) == node]
         pods = _alive(snapshot, noted, here) if here else []
@@ -133,11 +135,11 @@ def orders(snapshot: Snapshot, node: NodeName) -> Iterator[Order]:
             continue
         surplus = _surplus(snapshot, noted)
         for pod in pods:
-            yield noted.rescale, pod.uid, _stands(noted.rescale, pod, surplus=surplus)
+            yield noted.rescale, pod.uid, _is_open(noted.rescale, pod, surplus=surplus)
 
 
 def _alive(snapshot: Snapshot, noted: OwnedRescale, uids: list[Uid]) -> list[Pod]:
-    """Return the pods that are asked; none where the owner has no pods in the job it names."""
+    """Return the pods that are asked; none if the owner has no pods in the job that it names."""
     job = noted.rescale.job
     if not rescale.has_pods(snapshot, noted):
         return []
@@ -152,5 +154,34 @@ def _surplus(snapshot: Snapshot, noted: OwnedRescale) -> bool:
     return len(elastic_workers.owner_workers(snapshot, job, noted.owner).live) > noted.rescale.to
 
 
-def _stands(one: Rescale, pod: Pod, *, surplus: bool) -> bool:
-    return one.phase is Phase.ASKED or (one.open and (surplus or pod.deleting))
+def _is_open(rescale: Rescale, pod: Pod, *, surplus: bool) -> bool:
+    return rescale.phase is Phase.ASKED or (rescale.open and (surplus or pod.deleting))
+
+
+_CHIEFS: Final = ("master", "chief", "launcher")
+_WORKERS: Final = ("worker", "")
+
+
+def pods_to_ask(snapshot: Snapshot, job: Job, members: Sequence[Member]) -> frozenset[Uid]:
+    """Return the pod that saves each checkpoint directory, the one of rank 0; none: not opted in.
+
+    Raises:
+        InputError: The annotation does not name a directory below the job's own.
+    """
+    first: dict[str, Uid] = {}
+    for member in sorted(members, key=rank):
+        pod = member.pod
+        text = job_spec.checkpoint(pod, above(snapshot, pod))
+        if text is None:
+            continue
+        variables = places.PathVariables(
+            pod.namespace, job.name, pod.name, pod.uid, role=member.role, index=member.index
+        )
+        first.setdefault(places.checkpoint_directory(text, variables), pod.uid)
+    return frozenset(first.values())
+
+
+def rank(member: Member) -> tuple[int, int, str]:
+    """Rank 0 in front: a master, else the first worker; parameter servers come last."""
+    tier = 0 if member.role in _CHIEFS else 1 if member.role in _WORKERS else 2
+    return (tier, member.rank, member.pod.name)

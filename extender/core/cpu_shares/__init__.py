@@ -1,1 +1,1 @@
-"""CPU requests by how much training still gains: who is given what, and when (pure)."""
+"""CPU requests of pods by the remaining work of their training."""

@@ -10,17 +10,17 @@ from shared.model import NodeName, PodKey, Uid
 class ResizePod(Struct, frozen=True, tag=True):
     """Change the CPU request of one container of a pod that is still as it was read.
 
-    What was given is written down first, unless it is, and struck out last where it is restored.
+    The original request is noted on the pod first, and the note removed last when it is restored.
 
     Attributes:
         pod: The pod.
         uid: Precondition.
         resource_version: Precondition.
-        container: Whose request.
-        from_milli: The request as it was read; equal to ``to_milli`` where only the note must go.
+        container: The container whose request changes.
+        from_milli: The request as it was read; equal to ``to_milli`` if only the note is removed.
         to_milli: The request afterwards.
-        given_milli: What the owner asked for.
-        noted: It is written down already.
+        given_milli: The request that the owner gave.
+        noted: The pod has the note already.
     """
 
     pod: PodKey
@@ -34,19 +34,19 @@ class ResizePod(Struct, frozen=True, tag=True):
 
     @property
     def restores(self) -> bool:
-        """It brings back what was given."""
+        """True if it restores the owner's request."""
         return self.to_milli == self.given_milli
 
     @property
     def raises(self) -> bool:
-        """The pod gets more than it had."""
+        """True if the pod gets more than it had."""
         return self.to_milli > self.from_milli
 
 
 class ResizeNode(Struct, frozen=True, tag=True):
-    """The resizes on one node, in order: those first that give back.
+    """The resizes on one node, in order: those that lower a request first.
 
-    If one of those fails, no pod gets more: the sum would be above what was given.
+    If one of those fails, no pod gets more: the sum would exceed what the owners gave.
     """
 
     node: NodeName
@@ -54,18 +54,18 @@ class ResizeNode(Struct, frozen=True, tag=True):
 
 
 class Resized(StrEnum):
-    """What came of a resize."""
+    """Outcome of a resize."""
 
     DONE = "done"
     LATE = "late"
-    """The pod has changed, or is gone: nothing is known to be wrong."""
+    """The pod has changed, or is gone; no error."""
     REFUSED = "refused"
     UNCLEAR = "unclear"
-    """Not known: the answer was lost, or the server was in trouble."""
+    """Unknown: the answer was lost, or the server failed."""
 
 
 class ResizeResult(Struct, frozen=True):
-    """What came of one command."""
+    """Outcome of one command."""
 
     asked: ResizePod
     result: Resized

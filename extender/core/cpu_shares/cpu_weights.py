@@ -22,11 +22,11 @@ class Sharer:
 
     Attributes:
         uid: Its pod.
-        given_milli: What its owner asked for, in milli-CPU.
+        given_milli: The request that its owner gave, in milli-CPU.
         remaining_core_seconds: Predicted CPU time to its end: the predicted remaining time by the
             cores it used meanwhile; None if not predictable. Not the remaining time itself: that
             falls as the share grows, and a weight made of it would feed itself.
-        converged: Whether it is converged.
+        converged: Its training has converged.
         most_milli: Its request may not be above this (its CPU limit); None: no limit.
     """
 
@@ -48,22 +48,22 @@ def requests(sharers: Sequence[Sharer], params: CpuShareParameters) -> Mapping[U
     remaining work gives every container what its owner asked for.
 
     Args:
-        sharers: The containers; those without a place in this rule are left out by the caller.
-        params: Exponent, ratio and floor; ``enabled`` is not read here.
+        sharers: The containers that take part.
+        params: Exponent, ratio and floor; ``enabled`` is not read.
 
     Source:
         As ``WeightParameters``.
     """
-    known = sorted(
+    weighed = sorted(
         (s for s in sharers if params.exponent == 0 or _is_known(s.remaining_core_seconds)),
         key=lambda s: s.uid,  # of equal fractions the first uid is rounded up
     )
-    total = sum(sharer.given_milli for sharer in known)
-    bounds = [_bounds(sharer, params.floor_milli, total) for sharer in known]
-    shares = _shared(total, _weights(known, params), bounds)
+    total = sum(sharer.given_milli for sharer in weighed)
+    bounds = [_bounds(sharer, params.floor_milli, total) for sharer in weighed]
+    shares = _shared(total, _weights(weighed, params), bounds)
     whole = _rounded(min(total, sum(most for _, most in bounds)), shares, bounds)
-    found = {sharer.uid: sharer.given_milli for sharer in sharers}
-    return found | {sharer.uid: milli for sharer, milli in zip(known, whole, strict=True)}
+    given = {sharer.uid: sharer.given_milli for sharer in sharers}
+    return given | {sharer.uid: milli for sharer, milli in zip(weighed, whole, strict=True)}
 
 
 def _is_known(remaining: float | None) -> bool:
@@ -71,7 +71,7 @@ def _is_known(remaining: float | None) -> bool:
 
 
 def _bounds(sharer: Sharer, floor_milli: int, total: int) -> tuple[int, int]:
-    """Return the least and the most the container may ask for."""
+    """Return the least and the most that the container may request."""
     most = total if sharer.most_milli is None else sharer.most_milli
     return min(floor_milli, sharer.given_milli, most), most
 
@@ -100,10 +100,10 @@ def _shared(total: int, weights: Sequence[float], bounds: Sequence[tuple[int, in
     left = float(total)
     while free:
         weight = sum(weights[i] for i in free)
-        wanted = {i: left * weights[i] / weight if weight else 0.0 for i in free}
-        held = {i: float(min(max(wanted[i], bounds[i][0]), bounds[i][1])) for i in free}
-        beyond = sum(held[i] - wanted[i] for i in sorted(free))
-        settled = {i for i in free if beyond == 0 or (held[i] - wanted[i]) * beyond > 0}
+        ideal = {i: left * weights[i] / weight if weight else 0.0 for i in free}
+        held = {i: float(min(max(ideal[i], bounds[i][0]), bounds[i][1])) for i in free}
+        beyond = sum(held[i] - ideal[i] for i in sorted(free))
+        settled = {i for i in free if beyond == 0 or (held[i] - ideal[i]) * beyond > 0}
         for i in settled:
             shares[i] = held[i]
         left -= sum(held[i] for i in settled)

@@ -1,18 +1,17 @@
 """CPU requests that follow the remaining work of training, node by node.
 
-**Invariant.** What the weighed pods of a node ask for together is never raised above what their
-owners gave them. What was given is written on a pod before its request is changed, and struck out
-when it is restored; so a restart, a crash or another replica finds it.
+**Invariant.** The requests of the weighed pods of a node are never raised above the sum that their
+owners gave. The owner's request is noted on a pod before it is changed, and the note removed when
+it is restored, so that it survives a restart, a crash or a change of the leader.
 
-**Who gets what.** Pods whose remaining work is known share by ``cpu_weights``. A pod of
-which too little is known keeps its request for ``PATIENCE_SECONDS`` and is then given back its own;
-so is one whose node did not grant a change. A pod in an open migration, or one that is ending, is
-left alone. Where weights are switched off, or the extender is about to end, everybody is given
-back, pods in migrations too.
+**Shares.** Pods whose remaining work is known share by ``cpu_weights``. A pod without enough
+reports keeps its request for ``PATIENCE_SECONDS`` and is then restored; so is one whose node did
+not grant a change. A pod in an open migration, or one that is ending, is left alone. When weights
+are switched off, or the extender is about to end, all pods are restored, those in migrations too.
 
-**When.** A change of less than a tenth is not made, except to give back. Requests are set when it
-is due, and at once where a pod's end left the others with more than they were given. No node is
-looked at while a change there is not seen yet.
+**Time.** A change of less than a tenth is not made, except to restore. Requests are set when due,
+and at once when the end of a pod left the others with more than they were given. A node waits
+while a change there is not observed yet.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,7 +50,7 @@ class CpuSharesTrigger(Struct, frozen=True):
     """Why the pass runs.
 
     Attributes:
-        due: Whether requests may be set anew now.
+        due: Requests may be set anew now.
         leaving: The extender is about to end.
         results: Of the last pass's commands.
     """
@@ -66,15 +65,15 @@ class CpuSharesOutcome(Outcome[CpuSharesState, ResizeNode]):
     """What one pass decided; a command is for one node.
 
     Attributes:
-        found_pending: Reasons of changes newly seen as not granted.
+        found_pending: Reasons of new changes that are not granted.
     """
 
     found_pending: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """What is known of a pod's training: ``known`` is whether that is enough to weigh it."""
+class _Training:
+    """A pod's training as reported; ``known``: enough of it to weigh the pod."""
 
     effort: Effort | None = None
     work: float | None = None
@@ -82,18 +81,18 @@ class _Seen:
     known: bool = False
 
 
-_NOTHING: Final = _Seen()
+_NOTHING: Final = _Training()
 
 
 @dataclass(frozen=True)
 class _View:
-    """Inputs of one pass; ``seen`` is what is known of the training of pods."""
+    """Inputs of one pass; ``trainings`` by pod."""
 
     reading: Reading
     params: CoreParameters
     restoring: bool
     moving: frozenset[Uid]
-    seen: Mapping[Uid, _Seen]
+    trainings: Mapping[Uid, _Training]
 
 
 class CpuSharesDecision(Decision[CpuSharesState, CpuSharesTrigger, CpuSharesOutcome]):
@@ -110,19 +109,19 @@ class CpuSharesDecision(Decision[CpuSharesState, CpuSharesTrigger, CpuSharesOutc
         snapshot, params, now = session.snapshot, session.parameters, session.monotonic
         restoring = trigger.leaving or not params.cpu_weights.enabled
         nodes = weighted_pods(snapshot)
-        every_pod = {one.uid: one for here in nodes.values() for one in here}
+        every_pod = {pod.uid: pod for pods in nodes.values() for pod in pods}
         state = learned(state, trigger.results, now)
         state = kept(state, every_pod, now)
         state, pending = followed_pending(state, every_pod, now)
-        seen = {} if restoring else _observed(session, nodes, state)
+        trainings = {} if restoring else _trainings(session, nodes, state)
         moving = frozenset[Uid]() if restoring else migrations.moving_pods(snapshot)
-        state = _remembered(state, every_pod, seen, now)
-        view = _View(session.reading, params, restoring, moving, seen)
+        state = _remembered(state, every_pod, trainings, now)
+        view = _View(session.reading, params, restoring, moving, trainings)
         commands = [
             command
-            for node, here in nodes.items()
-            if not any(one.uid in state.sent for one in here)
-            and (command := _node(node, here, state, view, due=trigger.due))
+            for node, pods in nodes.items()
+            if not any(pod.uid in state.sent for pod in pods)
+            and (command := _node(node, pods, state, view, due=trigger.due))
         ]
         return CpuSharesOutcome(commands=tuple(commands), state=state, found_pending=pending)
 
@@ -138,85 +137,86 @@ CPU_SHARES: Final = CpuSharesDecision()
 
 
 def _node(
-    node: NodeName, here: Sequence[WeightedPod], memory: CpuSharesState, view: _View, *, due: bool
+    node: NodeName, pods: Sequence[WeightedPod], state: CpuSharesState, view: _View, *, due: bool
 ) -> ResizeNode | None:
     anyway = due or view.restoring
-    if not anyway and sum(one.held_milli - one.given_milli for one in here if one.noted) <= 0:
+    if not anyway and sum(pod.held_milli - pod.given_milli for pod in pods if pod.noted) <= 0:
         return None
-    portions = [_portion(one, memory, view) for one in here]
+    portions = [_portion(pod, state, view) for pod in pods]
     if not (anyway or is_too_much(portions)):
         return None
-    pods = resizes(portions, view.params.cpu_weights)
-    return ResizeNode(node, pods) if pods else None
+    commands = resizes(portions, view.params.cpu_weights)
+    return ResizeNode(node, commands) if commands else None
 
 
-def _portion(one: WeightedPod, memory: CpuSharesState, view: _View) -> Portion:
+def _portion(weighted: WeightedPod, state: CpuSharesState, view: _View) -> Portion:
     """Return the part that a pod has in its node's CPU."""
-    seen = view.seen.get(one.uid, _NOTHING)
-    if _is_left_alone(one, memory, view):
-        part = Part.KEEPS if one.noted else Part.NONE
-    elif view.restoring or _rests(one, memory, view):
-        part = Part.RETURNS if one.noted else Part.NONE
-    elif seen.known:
+    training = view.trainings.get(weighted.uid, _NOTHING)
+    if _is_left_alone(weighted, state, view):
+        part = Part.KEEPS if weighted.noted else Part.NONE
+    elif view.restoring or _rests(weighted, state, view):
+        part = Part.RETURNS if weighted.noted else Part.NONE
+    elif training.known:
         part = Part.SHARES
-    elif not one.noted:
+    elif not weighted.noted:
         part = Part.NONE
     else:
-        late = view.reading.monotonic >= memory.silent_since[one.uid] + PATIENCE_SECONDS
+        late = view.reading.monotonic >= state.silent_since[weighted.uid] + PATIENCE_SECONDS
         part = Part.RETURNS if late else Part.KEEPS
-    return Portion(one, part, seen.work, converged=seen.category is Category.CONVERGED)
+    converged = training.category is Category.CONVERGED
+    return Portion(weighted, part, training.work, converged=converged)
 
 
-def _is_left_alone(one: WeightedPod, memory: CpuSharesState, view: _View) -> bool:
-    if one.pod.deleting or one.uid in memory.pauses:
+def _is_left_alone(weighted: WeightedPod, state: CpuSharesState, view: _View) -> bool:
+    if weighted.pod.deleting or weighted.uid in state.pauses:
         return True
-    pending = memory.pending.get(one.uid)
+    pending = state.pending.get(weighted.uid)
     waits = pending is not None and not pending.struck  # its node may still find room for it
-    return not view.restoring and (waits or one.uid in view.moving)
+    return not view.restoring and (waits or weighted.uid in view.moving)
 
 
-def _rests(one: WeightedPod, memory: CpuSharesState, view: _View) -> bool:
-    rest = memory.rests.get(one.uid)
+def _rests(weighted: WeightedPod, state: CpuSharesState, view: _View) -> bool:
+    rest = state.rests.get(weighted.uid)
     return rest is not None and view.reading.monotonic < rest.until
 
 
-def _observed(
-    session: Session, nodes: Mapping[NodeName, Sequence[WeightedPod]], memory: CpuSharesState
-) -> Mapping[Uid, _Seen]:
+def _trainings(
+    session: Session, nodes: Mapping[NodeName, Sequence[WeightedPod]], state: CpuSharesState
+) -> Mapping[Uid, _Training]:
     """Return what agents report of the training of all pods."""
-    found: dict[Uid, _Seen] = {}
+    trainings: dict[Uid, _Training] = {}
     blind = session.parameters.cpu_weights.exponent == 0  # the remaining work need not be known
-    for node, here in nodes.items():
-        said = session.report(node)
-        reports = said.pods if said is not None else {}
-        for one in here:
-            if (report := reports.get(one.uid)) is not None:
-                before = memory.efforts.get(one.uid)
-                found[one.uid] = _evaluated(one, report, before, session.monotonic, blind=blind)
-    return found
+    for node, pods in nodes.items():
+        node_report = session.report(node)
+        reports = node_report.pods if node_report is not None else {}
+        for pod in pods:
+            if (report := reports.get(pod.uid)) is not None:
+                before = state.efforts.get(pod.uid)
+                trainings[pod.uid] = _training(pod, report, before, session.monotonic, blind=blind)
+    return trainings
 
 
-def _evaluated(
-    one: WeightedPod, report: PodReport, before: Effort | None, now: float, *, blind: bool
-) -> _Seen:
-    after = effort.followed(before, report, now, as_given=not one.noted)
+def _training(
+    pod: WeightedPod, report: PodReport, before: Effort | None, now: float, *, blind: bool
+) -> _Training:
+    after = effort.followed(before, report, now, as_given=not pod.noted)
     work = effort.work_left(after, report)
     category = report.progress.category if report.progress else None
     known = work is not None or (blind and category is not None)
-    return _Seen(after, work, category, known)
+    return _Training(after, work, category, known)
 
 
 def _remembered(
-    memory: CpuSharesState,
-    everybody: Mapping[Uid, WeightedPod],
-    seen: Mapping[Uid, _Seen],
+    state: CpuSharesState,
+    pods: Mapping[Uid, WeightedPod],
+    trainings: Mapping[Uid, _Training],
     now: float,
 ) -> CpuSharesState:
-    """Remember what steps cost, and since when too little is known of a changed pod."""
-    efforts = {uid: one.effort for uid, one in seen.items() if one.effort is not None}
+    """Keep the CPU time of steps, and since when changed pods lack reports."""
+    efforts = {uid: t.effort for uid, t in trainings.items() if t.effort is not None}
     silent = {
-        uid: memory.silent_since.get(uid, now)
-        for uid, one in everybody.items()
-        if one.noted and not seen.get(uid, _NOTHING).known
+        uid: state.silent_since.get(uid, now)
+        for uid, pod in pods.items()
+        if pod.noted and not trainings.get(uid, _NOTHING).known
     }
-    return replace(memory, efforts={**memory.efforts, **efforts}, silent_since=silent)
+    return replace(state, efforts={**state.efforts, **efforts}, silent_since=silent)

@@ -4,8 +4,8 @@ A step costs about the same CPU time at every share. So the work that is left is
 times the CPU time of a step, measured while the extender runs. The predicted remaining time cannot
 be used for long: it follows from the whole run's pace, and so from shares that are no more.
 
-Until a step was measured, the prediction made at the owner's own request stands, less what was used
-since.
+Until a step was measured, the prediction made at the owner's own request is used, less the CPU time
+spent since.
 """
 
 from typing import Final
@@ -16,15 +16,15 @@ from msgspec.structs import replace
 from shared.progress import PodReport
 
 MOST_GAP_SECONDS: Final = 60.0
-"""After a longer time without a pass the use is not known: a new stretch begins."""
+"""After a longer time without a pass the CPU use is not known: a new interval begins."""
 
 
 class Effort(Struct, frozen=True):
-    """What is known of one pod's training.
+    """The CPU time of one pod's training.
 
     Attributes:
         at: Of the last pass, monotonic seconds.
-        step: Seen then; None if none was.
+        step: Reported then; None if none was.
         unpaid: Core-seconds used since the step last changed; None before it changed in this
             stretch, as a part of that step was done before.
         paid: Core-seconds that whole steps took.
@@ -43,12 +43,12 @@ class Effort(Struct, frozen=True):
 def followed(
     before: Effort | None, report: PodReport, monotonic: float, *, as_given: bool
 ) -> Effort:
-    """Return what is known after one more pass.
+    """Return the CPU time after one more pass.
 
     Args:
-        before: What was known; None at first sight.
-        report: Of the pod, fresh.
-        monotonic: Of the look.
+        before: As of the last pass; None in the first.
+        report: Of the pod, recent.
+        monotonic: Of this pass.
         as_given: The pod has the request that its owner gave, so that the predicted time and the
             cores it uses belong together.
     """
@@ -95,5 +95,5 @@ def _foreseen(report: PodReport, cores: float | None) -> float | None:
 
 
 def _less(foreseen: float | None, spent: float) -> float | None:
-    """A prediction that is used up, and the run goes on, says nothing any more."""
+    """Return the rest of a prediction; None if it is used up, as it was wrong then."""
     return None if foreseen is None or foreseen <= spent else foreseen - spent

@@ -34,8 +34,8 @@ class WeightedPod:
         uid: Of the pod.
         pod: The pod.
         cpu: Its container, as it is now.
-        given_milli: What its owner asked for.
-        noted: That is written down on the pod; else the request is as given.
+        given_milli: The request that its owner gave.
+        noted: The pod has a note of that request; else it still has that request.
     """
 
     uid: Uid
@@ -51,7 +51,7 @@ class WeightedPod:
 
     @property
     def held_milli(self) -> int:
-        """What counts on the node: also what was asked and not granted, or not yet taken away."""
+        """What counts on the node, with amounts not granted or not taken away yet."""
         return max(self.now_milli, self.given_milli + self.pod.borrowed_milli)
 
     @property
@@ -68,29 +68,29 @@ class WeightedPod:
 
 def weighted_pods(snapshot: Snapshot) -> Mapping[NodeName, tuple[WeightedPod, ...]]:
     """Return the pods that take part, by node, in order of uid."""
-    found: dict[NodeName, list[WeightedPod]] = {}
+    nodes: dict[NodeName, list[WeightedPod]] = {}
     for pods in snapshot.jobs.values():
         for pod in pods:
             node = snapshot.bound.get(pod.uid)
-            one = None if node is None else _of(pod, snapshot)
-            if node is not None and one is not None:
-                found.setdefault(node, []).append(one)
-    by_uid = {node: sorted(here, key=attrgetter("uid")) for node, here in found.items()}
-    return {node: tuple(here) for node, here in sorted(by_uid.items())}
+            weighted = None if node is None else _weighted(pod, snapshot)
+            if node is not None and weighted is not None:
+                nodes.setdefault(node, []).append(weighted)
+    by_uid = {node: sorted(weighted, key=attrgetter("uid")) for node, weighted in nodes.items()}
+    return {node: tuple(weighted) for node, weighted in sorted(by_uid.items())}
 
 
 def is_noted(pod: Pod) -> bool:
-    """Return True if a pod carries our note, and is not over."""
+    """Return True if a pod has our note and has not ended."""
     return labels.CPU_GIVEN in pod.annotations and not (pod.finished or pod.deleting)
 
 
 def is_restorable(pod: Pod, snapshot: Snapshot) -> bool:
-    """Return True if a pod's note leads to anything; any text of the owner may be there."""
+    """Return True if a pod's note can be used; its owner may have written any text there."""
     bound = is_noted(pod) and pod.uid in snapshot.bound
-    return bound and _of(pod, snapshot) is not None
+    return bound and _weighted(pod, snapshot) is not None
 
 
-def _of(pod: Pod, snapshot: Snapshot) -> WeightedPod | None:
+def _weighted(pod: Pod, snapshot: Snapshot) -> WeightedPod | None:
     if pod.finished or pod.qos != BURSTABLE:
         return None
     if labels.CPU_GIVEN in pod.annotations:
@@ -124,87 +124,97 @@ LEAST_CHANGE_RATIO: Final = 0.1
 
 
 class Part(StrEnum):
-    """What part a pod has in its node's CPU."""
+    """How a pod takes part in the CPU of its node."""
 
     SHARES = "shares"
     """Its request follows its remaining work."""
     RETURNS = "returns"
-    """It gets back what it was given."""
+    """It gets back its owner's request."""
     KEEPS = "keeps"
-    """It is left alone, and what it has counts."""
+    """It is left alone, and its request counts."""
     NONE = "none"
-    """It has what it was given, and nothing is to be done."""
+    """It has its owner's request, and nothing is to be done."""
 
 
 @dataclass(frozen=True)
 class Portion:
-    """A pod, its part, and what the weights are made of.
+    """A pod, its part, and the inputs of its weight.
 
     Attributes:
-        one: The pod.
+        weighted: The pod.
         part: Its part.
         work: Core-seconds to its end; None if not known.
-        converged: Whether it is converged.
+        converged: Its training has converged.
     """
 
-    one: WeightedPod
+    weighted: WeightedPod
     part: Part
     work: float | None = None
     converged: bool = False
 
 
 def is_too_much(portions: Sequence[Portion]) -> bool:
-    """Return True if the pods have more together than they were given."""
+    """Return True if the pods together have more than their owners gave them."""
     concerned = [p for p in portions if p.part is not Part.NONE]
-    return sum(map(_has, concerned)) > sum(p.one.given_milli for p in concerned)
+    return sum(map(_has, concerned)) > sum(p.weighted.given_milli for p in concerned)
 
 
 def resizes(portions: Sequence[Portion], params: CpuShareParameters) -> tuple[ResizePod, ...]:
-    """Return the resizes of one node, in order: those first that give back.
+    """Return the resizes of one node, in order: those that lower a request first.
 
-    Pods that give back do so completely. The others get more only as far as all together then have
+    Requests are lowered completely. The others get more only as far as all together then have
     no more than they were given; where it is not enough for all, each gets the same part of
     its rise.
     """
     concerned = [p for p in portions if p.part is not Part.NONE]
     goals = _goals(concerned, params)
     urgent = is_too_much(concerned)
-    free = [p for p in concerned if p.one.uid in goals]
-    lower = [p for p in free if _is_lowered(p, goals[p.one.uid], urgent=urgent)]
-    rise = {p.one.uid: _rise(p, goals[p.one.uid]) for p in free}
-    given = sum(p.one.given_milli for p in concerned)
-    freed = sum(p.one.now_milli - goals[p.one.uid] for p in lower)
+    free = [p for p in concerned if p.weighted.uid in goals]
+    lower = [p for p in free if _is_lowered(p, goals[p.weighted.uid], urgent=urgent)]
+    rise = {p.weighted.uid: _rise(p, goals[p.weighted.uid]) for p in free}
+    given = sum(p.weighted.given_milli for p in concerned)
+    freed = sum(p.weighted.now_milli - goals[p.weighted.uid] for p in lower)
     left = max(0, given - sum(map(_has, concerned)) + freed)
     granted = _granted(free, rise, left)
-    ends = {p.one.uid: goals[p.one.uid] for p in lower} | granted
-    struck = [p for p in free if p.part is Part.RETURNS and _stands(p) and p.one.noted]
-    changed = [p for p in free if ends.get(p.one.uid, p.one.now_milli) != p.one.now_milli]
-    commands = [_resize(p, ends.get(p.one.uid, p.one.now_milli)) for p in (*changed, *struck)]
+    ends = {p.weighted.uid: goals[p.weighted.uid] for p in lower} | granted
+    struck = [p for p in free if p.part is Part.RETURNS and _is_restored(p) and p.weighted.noted]
+    changed = [
+        p for p in free if ends.get(p.weighted.uid, p.weighted.now_milli) != p.weighted.now_milli
+    ]
+    commands = [
+        _resize(p, ends.get(p.weighted.uid, p.weighted.now_milli)) for p in (*changed, *struck)
+    ]
     return tuple(sorted(commands, key=lambda c: (c.raises, c.uid)))
 
 
 def _has(portion: Portion) -> int:
-    one = portion.one
-    return one.held_milli if portion.part is Part.KEEPS else one.now_milli
+    pod = portion.weighted
+    return pod.held_milli if portion.part is Part.KEEPS else pod.now_milli
 
 
-def _stands(portion: Portion) -> bool:
-    return portion.one.now_milli == portion.one.given_milli
+def _is_restored(portion: Portion) -> bool:
+    return portion.weighted.now_milli == portion.weighted.given_milli
 
 
 def _goals(portions: Sequence[Portion], params: CpuShareParameters) -> Mapping[Uid, int]:
-    """Return what those should have that are not left alone."""
+    """Return the requests that pods should have, without those that are left alone."""
     sharers = [
-        Sharer(p.one.uid, p.one.given_milli, p.work, p.converged, p.one.most_milli)
+        Sharer(
+            uid=p.weighted.uid,
+            given_milli=p.weighted.given_milli,
+            remaining_core_seconds=p.work,
+            converged=p.converged,
+            most_milli=p.weighted.most_milli,
+        )
         for p in portions
         if p.part is Part.SHARES
     ]
-    returning = {p.one.uid: p.one.given_milli for p in portions if p.part is Part.RETURNS}
+    returning = {p.weighted.uid: p.weighted.given_milli for p in portions if p.part is Part.RETURNS}
     return {**cpu_weights.requests(sharers, params), **returning}
 
 
 def _is_lowered(portion: Portion, goal: int, *, urgent: bool) -> bool:
-    now = portion.one.now_milli
+    now = portion.weighted.now_milli
     if goal >= now:
         return False
     return urgent or portion.part is Part.RETURNS or _is_much(now - goal, now)
@@ -212,22 +222,22 @@ def _is_lowered(portion: Portion, goal: int, *, urgent: bool) -> bool:
 
 def _rise(portion: Portion, goal: int) -> int:
     """Return by how much a request should rise; 0 if by too little."""
-    now = portion.one.now_milli
+    now = portion.weighted.now_milli
     enough = portion.part is Part.RETURNS or _is_much(goal - now, now)
     return goal - now if goal > now and enough else 0
 
 
 def _granted(free: Sequence[Portion], rise: Mapping[Uid, int], left: int) -> dict[Uid, int]:
     """Return the requests that rise, all together by no more than ``left``."""
-    wanted = sum(rise.values())
+    total = sum(rise.values())
     ends: dict[Uid, int] = {}
     for portion in free:
-        now, more = portion.one.now_milli, rise[portion.one.uid]
-        if wanted > left:
-            more = more * left // wanted
+        now, more = portion.weighted.now_milli, rise[portion.weighted.uid]
+        if total > left:
+            more = more * left // total
             more = more if _is_much(more, now) else 0
         if more:
-            ends[portion.one.uid] = now + more
+            ends[portion.weighted.uid] = now + more
     return ends
 
 
@@ -236,14 +246,14 @@ def _is_much(change: int, now: int) -> bool:
 
 
 def _resize(portion: Portion, milli: int) -> ResizePod:
-    one = portion.one
+    pod = portion.weighted
     return ResizePod(
-        pod=one.pod.key,
-        uid=one.uid,
-        resource_version=one.pod.resource_version,
-        container=one.cpu.name,
-        from_milli=one.now_milli,
+        pod=pod.pod.key,
+        uid=pod.uid,
+        resource_version=pod.pod.resource_version,
+        container=pod.cpu.name,
+        from_milli=pod.now_milli,
         to_milli=milli,
-        given_milli=one.given_milli,
-        noted=one.noted,
+        given_milli=pod.given_milli,
+        noted=pod.noted,
     )

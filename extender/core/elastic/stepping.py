@@ -26,7 +26,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from extender.core.agents import reports
+from extender.core.agents.requests import pods_to_ask
 from extender.core.cluster.commands import ChangeOwner, EmitEvent, namespace_of
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.session import Session
@@ -217,8 +217,8 @@ def trainers_to_ask(session: Session, job: Job) -> tuple[Uid, ...] | R:
     """
     alive = [m for m in job.members if m.state not in ENDED and m.state is not State.LEAVING]
     try:
-        speakers = reports.asked(session.snapshot, job, alive)
-        running = reports.asked(session.snapshot, job, _bound(alive))
+        speakers = pods_to_ask(session.snapshot, job, alive)
+        running = pods_to_ask(session.snapshot, job, _bound(alive))
     except InputError:
         return R.MISCONFIGURED
     if not speakers:

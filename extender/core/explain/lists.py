@@ -17,8 +17,8 @@ from typing import Final
 
 import numpy as np
 
-from extender.core.agents import report_view
-from extender.core.agents.report_view import Freshness
+from extender.core.agents import reports
+from extender.core.agents.reports import Freshness
 from extender.core.cluster import job_views, owner_progress
 from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.reasons import Reason
@@ -146,7 +146,7 @@ def nodes(session: Session, page: Page = WHOLE) -> api.NodesResponse:
             seats=reserved[node.name],
             relative_price=round(float(logs[i]) / math.log(params.pricing.kappa), 6),
             log_price=round(float(logs[i]), 6),
-            agent=report_view.agent(snapshot, node.name, freshness),
+            agent=reports.agent(snapshot, node.name, freshness),
         )
         for i, node in shown
     )
@@ -290,9 +290,9 @@ def _job(
         problem=job.problem.message if job.problem else "",
         warnings=job.warnings,
         nodes=tuple(sorted({m.node for m in job.members if m.node is not None})),
-        progress=report_view.progress(snapshot, job, _freshness(session)),
-        progress_problem=report_view.progress_problem(snapshot, job),
-        checkpoint=report_view.checkpoint(snapshot, job, now=session.now),
+        progress=reports.progress(snapshot, job, _freshness(session)),
+        progress_problem=reports.progress_problem(snapshot, job),
+        checkpoint=reports.checkpoint(snapshot, job, now=session.now),
         workers=details.workers,
         admission=details.admission,
         end=_end(session, job, state),

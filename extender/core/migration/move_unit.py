@@ -22,8 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from extender.core.agents.reports import asked as pods_to_ask
-from extender.core.agents.reports import rank
+from extender.core.agents.requests import pods_to_ask, rank
 from extender.core.cluster import pod_shape
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.owners import above

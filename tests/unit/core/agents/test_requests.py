@@ -1,4 +1,4 @@
-"""Commands for agents: requests while they are open, cancellations until they are confirmed."""
+"""Commands for agents: requests while they are open, cancellations until trainers go on."""
 
 import pytest
 from msgspec.structs import replace
@@ -16,12 +16,12 @@ ASK = Ask("r", POD.uid, 100.0, 200.0, "because")
 CANCEL = Cancel("r", POD.uid)
 
 
-def commands_for(phase, pod=POD, *, node="a", seen=None, **fields):
-    given = {"request": "r", "ask_until": 100.0, "hold_until": 200.0, "why": "because", **fields}
-    one = make_migration(make_member(POD), phase=phase, **given)
-    store = store_of([make_node("a"), make_node("b")], [pod] if pod else [], one)
-    if seen is not None:
-        store.report(make_report("a", [make_pod_report(POD.uid, checkpoint=seen)]))
+def sent(phase, pod=POD, *, node="a", checkpoint=None, **fields):
+    values = {"request": "r", "ask_until": 100.0, "hold_until": 200.0, "why": "because", **fields}
+    migration = make_migration(make_member(POD), phase=phase, **values)
+    store = store_of([make_node("a"), make_node("b")], [pod] if pod else [], migration)
+    if checkpoint is not None:
+        store.report(make_report("a", [make_pod_report(POD.uid, checkpoint=checkpoint)]))
     return commands(store.snapshot(), node)
 
 
@@ -40,27 +40,25 @@ BY_PHASE = {
 
 
 @pytest.mark.parametrize(("phase", "expected"), BY_PHASE.items())
-def test_the_request_is_open_from_the_checkpoint_to_the_eviction_and_cancelled_after(
-    phase, expected
-):
-    assert commands_for(phase) == expected
+def test_the_request_is_sent_until_the_eviction_and_cancelled_after_an_abort(phase, expected):
+    assert sent(phase) == expected
 
 
 def test_other_nodes_get_no_command():
-    assert commands_for(P.EVICTING, node="b") == ()
+    assert sent(P.EVICTING, node="b") == ()
 
 
-def test_a_missing_or_replaced_pod_gets_no_command():
-    assert commands_for(P.ABORTED, pod=None) == ()
-    assert commands_for(P.ABORTED, pod=replace(POD, uid="other")) == ()
-    assert commands_for(P.ABORTED, pod=replace(POD, phase="Succeeded")) == ()
+def test_a_pod_that_is_gone_or_another_gets_no_command():
+    assert sent(P.ABORTED, pod=None) == ()
+    assert sent(P.ABORTED, pod=replace(POD, uid="other")) == ()
+    assert sent(P.ABORTED, pod=replace(POD, phase="Succeeded")) == ()
 
 
-def test_without_a_request_there_is_no_cancellation():
-    assert commands_for(P.ABORTED, request="") == ()
+def test_without_a_request_nothing_is_cancelled():
+    assert sent(P.ABORTED, request="") == ()
 
 
-CONFIRMED = {
+STATES = {
     "nothing yet": (Checkpoint(), (CANCEL,)),
     "asked": (Checkpoint(request="r", phase=CheckpointPhase.ASKED), (CANCEL,)),
     "holds": (Checkpoint(request="r", phase=CheckpointPhase.ACKED), (CANCEL,)),
@@ -70,9 +68,9 @@ CONFIRMED = {
 }
 
 
-@pytest.mark.parametrize(("seen", "expected"), CONFIRMED.values(), ids=CONFIRMED)
-def test_a_cancellation_is_repeated_until_the_trainer_continues(seen, expected):
-    assert commands_for(P.ABORTED, seen=seen) == expected
+@pytest.mark.parametrize(("checkpoint", "expected"), STATES.values(), ids=STATES)
+def test_a_cancellation_is_repeated_until_the_trainer_goes_on(checkpoint, expected):
+    assert sent(P.ABORTED, checkpoint=checkpoint) == expected
 
 
 def test_a_new_request_replaces_an_old_cancellation():

@@ -1,4 +1,4 @@
-"""A heartbeat is merged into the report of its node."""
+"""Merges of heartbeats into the reports of their nodes."""
 
 import pytest
 from msgspec.structs import replace
@@ -36,27 +36,27 @@ MERGED = {
 
 
 @pytest.mark.parametrize(
-    ("known", "heartbeat", "kind", "pods", "complete"), MERGED.values(), ids=MERGED
+    ("before", "heartbeat", "kind", "pods", "complete"), MERGED.values(), ids=MERGED
 )
-def test_a_heartbeat_is_merged_by_its_kind(known, heartbeat, kind, pods, complete) -> None:
-    report = merged(known, heartbeat)
-    assert heartbeats.kind(known, heartbeat) is kind
+def test_a_heartbeat_is_merged_into_the_report(before, heartbeat, kind, pods, complete) -> None:
+    report = merged(before, heartbeat)
+    assert heartbeats.kind(before, heartbeat) is kind
     assert list(report.pods.values()) == pods
     assert report.complete is complete
     if kind is Kind.REPEATED:
-        assert report is known
+        assert report is before
     else:
         assert (report.boot, report.sequence) == (heartbeat.boot, heartbeat.sequence)
         assert report.received_at == heartbeat.received_at
 
 
-def test_values_of_the_node_itself_are_always_replaced() -> None:
+def test_values_of_the_node_are_taken_from_every_heartbeat() -> None:
     heartbeat = make_heartbeat(1, use=Use(cpu_cores=1.5), cpu_cores=8.0, dropped=3)
     report = merged(None, heartbeat)
     assert (report.use, report.cpu_cores, report.dropped) == (Use(cpu_cores=1.5), 8.0, 3)
 
 
-def test_a_report_never_holds_more_pods_than_a_full_heartbeat() -> None:
+def test_a_report_holds_at_most_the_pods_of_a_full_heartbeat() -> None:
     many = make_report(pods=[make_pod_report(str(i)) for i in range(MOST_PODS)], sequence=5)
     assert len(merged(many, make_heartbeat(6, [make_pod_report("0")])).pods) == MOST_PODS
     report = merged(many, make_heartbeat(6, [A]))
@@ -82,12 +82,12 @@ STIRS: dict[str, tuple[NodeReport | None, NodeReport, bool]] = {
 }
 
 
-@pytest.mark.parametrize(("known", "report", "want"), STIRS.values(), ids=STIRS)
-def test_loops_are_woken_by(known, report, want) -> None:
-    assert heartbeats.stirs(known, report) is want
+@pytest.mark.parametrize(("before", "report", "expected"), STIRS.values(), ids=STIRS)
+def test_decisions_are_woken_by(before, report, expected) -> None:
+    assert heartbeats.stirs(before, report) is expected
 
 
-def test_the_log_leaves_out_curves() -> None:
+def test_the_log_keeps_no_curves() -> None:
     curved = make_pod_report("a", curve=(3.0, 2.0))
     heartbeat = make_heartbeat(1, [curved, B, make_pod_report("n", None)])
     kept = heartbeats.for_the_log(heartbeat)

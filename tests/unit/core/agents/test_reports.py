@@ -1,9 +1,9 @@
-"""Agents' reports in the views of jobs and nodes."""
+"""Views of agents' reports: freshness, progress and checkpoints of jobs, agents of nodes."""
 
 import pytest
 
-from extender.core.agents import report_view
-from extender.core.agents.report_view import Freshness, Reporting
+from extender.core.agents import reports
+from extender.core.agents.reports import Freshness, Reporting
 from extender.core.cluster.job_views import view
 from extender.core.cluster.jobs import Job
 from extender.core.cluster.snapshot import Snapshot
@@ -23,7 +23,7 @@ def worker(index: int, at: str = "a", **pod):
     return make_pod(f"train-{index}", job="train", role="worker", index=index, node=at, **pod)
 
 
-def view_inputs(*pods, reports) -> tuple[Snapshot, Job]:
+def observed(*pods, reports) -> tuple[Snapshot, Job]:
     store = store_of(NODES, pods)
     for report in reports:
         store.report(report)
@@ -35,16 +35,16 @@ AGES = {
     "just now": (make_report(received_at=100.0), Reporting.FRESH),
     "long enough ago": (make_report(received_at=70.0), Reporting.FRESH),
     "too long ago": (make_report(received_at=69.9), Reporting.STALE),
-    "not whole": (make_report(received_at=100.0, complete=False), Reporting.INCOMPLETE),
-    "not whole, and too long ago": (make_report(complete=False), Reporting.STALE),
+    "incomplete": (make_report(received_at=100.0, complete=False), Reporting.INCOMPLETE),
+    "incomplete, and too long ago": (make_report(complete=False), Reporting.STALE),
     "never": (None, Reporting.SILENT),
-    "on another reading of the clock": (make_report(received_at=101.0), Reporting.FRESH),
+    "after the clock's reading": (make_report(received_at=101.0), Reporting.FRESH),
 }
 
 
-@pytest.mark.parametrize(("report", "want"), AGES.values(), ids=AGES)
-def test_a_report_counts_by_its_age(report, want: Reporting) -> None:
-    assert FRESH.reporting(report) is want
+@pytest.mark.parametrize(("report", "expected"), AGES.values(), ids=AGES)
+def test_a_report_is_fresh_stale_incomplete_or_silent(report, expected: Reporting) -> None:
+    assert FRESH.reporting(report) is expected
     if report is not None:
         assert FRESH.age_seconds(report) >= 0
 
@@ -53,7 +53,7 @@ def test_nodes_are_counted_by_the_state_of_their_reports() -> None:
     store = store_of(NODES, make_node("c"))
     store.report(make_report("a", received_at=90.0))
     store.report(make_report("b", received_at=10.0))
-    counts = report_view.nodes_by_reporting(store.snapshot(), FRESH)
+    counts = reports.nodes_by_reporting(store.snapshot(), FRESH)
     assert counts == {Reporting.FRESH: 1, Reporting.STALE: 1, Reporting.SILENT: 1}
 
 
@@ -71,9 +71,11 @@ def test_progress_of_a_job_is_that_of_its_first_member_with_a_metric() -> None:
         attempt=2,
         diverged=True,
     )
-    reports = [make_report("a", [make_pod_report(pods[0].uid), first, silent], received_at=60.0)]
-    found = report_view.progress(*view_inputs(*pods, reports=reports), FRESH)
-    assert found == api.ProgressEntry(
+    node_reports = [
+        make_report("a", [make_pod_report(pods[0].uid), first, silent], received_at=60.0)
+    ]
+    entry = reports.progress(*observed(*pods, reports=node_reports), FRESH)
+    assert entry == api.ProgressEntry(
         pod="train-1",
         metric="eval_loss",
         category=Category.WATCHING,
@@ -89,43 +91,42 @@ def test_progress_of_a_job_is_that_of_its_first_member_with_a_metric() -> None:
     )
 
 
-def test_members_that_stay_count_before_members_that_leave() -> None:
+def test_members_that_stay_count_before_those_that_leave() -> None:
     pods = [worker(0, deleting=True), worker(1, "b")]
-    reports = [
+    node_reports = [
         make_report("a", [make_pod_report(pods[0].uid, value=1.0)], received_at=100.0),
         make_report("b", [make_pod_report(pods[1].uid, value=2.0)], received_at=100.0),
     ]
-    snapshot, job = view_inputs(*pods, reports=reports)
-    assert report_view.progress(snapshot, job, FRESH).pod == "train-1"
-    snapshot, job = view_inputs(*pods, reports=reports[:1])
-    assert report_view.progress(snapshot, job, FRESH).pod == "train-0"
+    snapshot, job = observed(*pods, reports=node_reports)
+    assert reports.progress(snapshot, job, FRESH).pod == "train-1"
+    snapshot, job = observed(*pods, reports=node_reports[:1])
+    assert reports.progress(snapshot, job, FRESH).pod == "train-0"
 
 
-def test_an_agent_counts_only_for_pods_of_its_node() -> None:
+def test_a_report_on_a_pod_of_another_node_is_ignored() -> None:
     pods = [worker(0, "b")]
-    stranger = make_report("a", [make_pod_report(pods[0].uid)], received_at=100.0)
-    snapshot, job = view_inputs(*pods, reports=[stranger])
-    assert report_view.of_pod(snapshot, pods[0]) is None
-    assert report_view.progress(snapshot, job, FRESH) is None
-    agent = report_view.agent(snapshot, NodeName("a"), FRESH)
+    foreign = make_report("a", [make_pod_report(pods[0].uid)], received_at=100.0)
+    snapshot, job = observed(*pods, reports=[foreign])
+    assert reports.of_pod(snapshot, pods[0]) is None
+    assert reports.progress(snapshot, job, FRESH) is None
+    agent = reports.agent(snapshot, NodeName("a"), FRESH)
     assert agent is not None
     assert agent.progressing == 0
 
 
-def test_a_problem_with_the_metric_names_the_pod() -> None:
+def test_the_problem_with_a_metric_names_the_pod() -> None:
     pods = [worker(0), worker(1)]
     broken = make_pod_report(pods[1].uid, None, problem="no such file")
-    reports = [make_report("a", [make_pod_report(pods[0].uid, None), broken])]
+    node_reports = [make_report("a", [make_pod_report(pods[0].uid, None), broken])]
     assert (
-        report_view.progress_problem(*view_inputs(*pods, reports=reports))
-        == "train-1: no such file"
+        reports.progress_problem(*observed(*pods, reports=node_reports)) == "train-1: no such file"
     )
-    assert report_view.progress_problem(*view_inputs(*pods, reports=[])) == ""
+    assert reports.progress_problem(*observed(*pods, reports=[])) == ""
 
 
 def test_the_checkpoint_of_a_job_is_that_of_its_first_member_with_one() -> None:
     pods = [worker(0), worker(1)]
-    reports = [
+    node_reports = [
         make_report(
             "a",
             [
@@ -136,12 +137,12 @@ def test_the_checkpoint_of_a_job_is_that_of_its_first_member_with_one() -> None:
             ],
         )
     ]
-    found = report_view.checkpoint(*view_inputs(*pods, reports=reports), now=1000.0)
-    assert found == api.CheckpointEntry(pod="train-1", step=5, age_seconds=100.0)
-    only = [make_report("a", [reports[0].pods[pods[0].uid]])]
-    found = report_view.checkpoint(*view_inputs(*pods, reports=only), now=1000.0)
-    assert found == api.CheckpointEntry(pod="train-0", problem="TrainerSilent", detail="no answer")
-    assert report_view.checkpoint(*view_inputs(*pods, reports=[]), now=1000.0) is None
+    entry = reports.checkpoint(*observed(*pods, reports=node_reports), now=1000.0)
+    assert entry == api.CheckpointEntry(pod="train-1", step=5, age_seconds=100.0)
+    only = [make_report("a", [node_reports[0].pods[pods[0].uid]])]
+    entry = reports.checkpoint(*observed(*pods, reports=only), now=1000.0)
+    assert entry == api.CheckpointEntry(pod="train-0", problem="TrainerSilent", detail="no answer")
+    assert reports.checkpoint(*observed(*pods, reports=[]), now=1000.0) is None
 
 
 def test_a_node_shows_its_agent_and_its_pods_by_category() -> None:
@@ -149,9 +150,9 @@ def test_a_node_shows_its_agent_and_its_pods_by_category() -> None:
     categories = [Category.PROGRESSING, Category.CONVERGED, Category.CONVERGED, None]
     pod_reports = [make_pod_report(pod.uid, c) for pod, c in zip(pods, categories, strict=True)]
     use = Use(cpu_cores=1.5)
-    reports = [make_report("a", pod_reports, received_at=98.0, use=use, cpu_cores=4.0)]
-    snapshot, _ = view_inputs(*pods, reports=reports)
-    assert report_view.agent(snapshot, NodeName("a"), FRESH) == api.AgentEntry(
+    node_reports = [make_report("a", pod_reports, received_at=98.0, use=use, cpu_cores=4.0)]
+    snapshot, _ = observed(*pods, reports=node_reports)
+    assert reports.agent(snapshot, NodeName("a"), FRESH) == api.AgentEntry(
         age_seconds=2.0,
         stale=False,
         complete=True,
@@ -161,4 +162,4 @@ def test_a_node_shows_its_agent_and_its_pods_by_category() -> None:
         use=use,
         cpu_cores=4.0,
     )
-    assert report_view.agent(snapshot, NodeName("b"), FRESH) is None
+    assert reports.agent(snapshot, NodeName("b"), FRESH) is None
