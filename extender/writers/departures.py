@@ -98,7 +98,7 @@ class Departures:
             except ThrottledError as error:
                 return error
             except ApiError as error:  # the next pass sees the fault of the pod
-                log.warning("asking whether %s may be evicted: %s", key, error)
+                log.warning("dry run of evicting %s: %s", key, error)
                 return ThrottledError(error.status, error.reason, error.message)
         return None
 

@@ -162,7 +162,7 @@ class Executor:
         if not self.client.leads():
             return
         self.recorder.unpromise(command.uid)
-        log.info("took the reservation of %s back: %s", command.pod, command.cause)
+        log.info("withdrew the reservation of %s: %s", command.pod, command.cause)
         if command.annotated:
             body = {"metadata": {"annotations": dict.fromkeys(labels.RESERVATION)}}
             write = writes.patch_pod(
@@ -176,7 +176,7 @@ class Executor:
 
     async def _open(self, command: OpenGate) -> None:
         """Remove the gates; the next pass retries what could not be written."""
-        log.info("%s waits without the gate: the nodes could not hold it", command.job)
+        log.info("removed the gate of %s: the nodes could not hold it", command.job)
         self.events.drop(uid for _, uid in command.pods)
         async with asyncio.TaskGroup() as group:
             for pod, uid in command.pods:

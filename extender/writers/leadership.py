@@ -88,7 +88,7 @@ class Leadership:
             try:
                 await lease_holding.release(self.client, path, self.observer, self.clock)
             except ApiError as error:
-                log.warning("the Lease was not given back, and runs out: %s", error)
+                log.warning("the Lease was not released, and will expire: %s", error)
 
     async def _follow(self) -> None:
         if self._reader is not None:
@@ -103,7 +103,9 @@ class Leadership:
         read_at = self.observer.read_at
         lost = read_at is not None and self.clock.monotonic() - read_at >= TOUCH_SECONDS
         if lost and not self._lost:
-            log.warning("the Lease was not read for %.0f s: all is listed again", TOUCH_SECONDS)
+            log.warning(
+                "the Lease was not read for %.0f s: listing everything again", TOUCH_SECONDS
+            )
             self.out_of_touch()
         self._lost = lost
 

@@ -151,7 +151,7 @@ class LogWriter:
     def begin(self, content: Content, parameters_hash: str) -> None:
         """Begin a segment with the state as it is before the next record."""
         if self._lost:
-            log.info("the decision log goes on after a gap of %d records", self._lost)
+            log.info("the decision log continues after a gap of %d records", self._lost)
         self._waiting.append(Opening(content, parameters_hash, self._lost))
         self._lost, self._segment_bytes, self.state = 0, 0, State.OPEN
         self.segment += 1

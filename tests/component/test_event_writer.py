@@ -1,4 +1,4 @@
-"""The reason why a pod waits is written on it while it waits, not once it may start."""
+"""The reason why a pod waits is written only while it waits."""
 
 import asyncio
 import contextlib
@@ -36,38 +36,40 @@ def executor(client: KubeClient) -> Executor:
     return Executor(LeaderWriter(client, lambda: True), recorder, events, metrics, parallelism=4)
 
 
-def waits(found: dict[str, Any]) -> SetQueuedCondition:
-    meta = found["metadata"]
+def waits(manifest: dict[str, Any]) -> SetQueuedCondition:
+    meta = manifest["metadata"]
     key = PodKey(f"default/{meta['name']}")
     return SetQueuedCondition(key, Uid(meta["uid"]), Reason.AWAITING_ROOM, "no room")
 
 
-def goes(found: dict[str, Any]) -> ReleaseGang:
-    key, uid = PodKey(f"default/{found['metadata']['name']}"), Uid(found["metadata"]["uid"])
+def releases(manifest: dict[str, Any]) -> ReleaseGang:
+    key, uid = PodKey(f"default/{manifest['metadata']['name']}"), Uid(manifest["metadata"]["uid"])
     released = ReleasePod(key, uid, "", NodeName("a"), "plan", 1, (), None, "{}")
     return ReleaseGang("default/job/j", (released,), 0)
 
 
-def opens(found: dict[str, Any]) -> OpenGate:
-    key, uid = PodKey(f"default/{found['metadata']['name']}"), Uid(found["metadata"]["uid"])
+def opens(manifest: dict[str, Any]) -> OpenGate:
+    key, uid = PodKey(f"default/{manifest['metadata']['name']}"), Uid(manifest["metadata"]["uid"])
     return OpenGate("default/job/j", ((key, uid),))
 
 
 def pods_with_reason(fake: FakeKube) -> list[str]:
     return [
-        one["metadata"]["name"]
-        for one in fake.objects(paths.PODS)
-        if any(c["type"] == labels.QUEUED_CONDITION for c in one["status"].get("conditions", []))
+        manifest["metadata"]["name"]
+        for manifest in fake.objects(paths.PODS)
+        if any(
+            c["type"] == labels.QUEUED_CONDITION for c in manifest["status"].get("conditions", [])
+        )
     ]
 
 
-@pytest.mark.parametrize("go", [goes, opens])
+@pytest.mark.parametrize("start", [releases, opens])
 async def test_a_queued_reason_of_a_released_pod_is_not_written(
-    fake: FakeKube, executor: Executor, go: Callable[[dict[str, Any]], ReleaseGang | OpenGate]
+    fake: FakeKube, executor: Executor, start: Callable[[dict[str, Any]], ReleaseGang | OpenGate]
 ) -> None:
     going, waiting = (fake.put(paths.PODS, pod(name)) for name in ("going", "waiting"))
     await executor.carry_out([waits(going), waits(waiting)])
-    await executor.carry_out([go(going)])
+    await executor.carry_out([start(going)])
     task = asyncio.create_task(executor.events.run())
     await eventually(lambda: "waiting" in pods_with_reason(fake))
     task.cancel()
