@@ -111,10 +111,7 @@ def _viewed(
     spec = job_spec.read(first, first_above, deciding_owners)
     if (workers := worker_gang.workers(spec.workers, living)) is not None:
         size = worker_gang.size(size, workers, (first, first_above), living)
-        out_of_range = worker_gang.problem(workers, living)
-        problems = spec.problems if out_of_range is None else (*spec.problems, out_of_range)
-        spec = replace(spec, workers=workers, problems=problems)
-    spec_problem = next(iter(spec.problems), None)
+        spec = _with_workers(spec, workers, living)
     namespace, kind, name = key.split("/", 2)
     job = Job(
         key=key,
@@ -127,7 +124,7 @@ def _viewed(
         min_available=size,
         problem=_problem(pod_views, [pod_views[i] for i in staying])
         or size_problem
-        or spec_problem,
+        or next(iter(spec.problems), None),
         spec=spec,
         kept=len(kept.placeholders) if (kept := snapshot.placeholders.get(key)) else 0,
         deciding_owners=deciding_owners,
@@ -135,6 +132,15 @@ def _viewed(
         warnings=_warnings([(pods[i], over[i], pod_views[i].membership.role) for i in staying]),
     )
     return Viewed(job, {s.member.pod.uid: s for s in pod_views})
+
+
+def _with_workers(
+    spec: job_spec.JobSpec, workers: job_spec.WorkerRange, living: Sequence[worker_gang.Living]
+) -> job_spec.JobSpec:
+    """Return the specification with the range of workers, and the problem of a number outside."""
+    out_of_range = worker_gang.problem(workers, living)
+    problems = spec.problems if out_of_range is None else (*spec.problems, out_of_range)
+    return replace(spec, workers=workers, problems=problems)
 
 
 def _warnings(members: Sequence[tuple[Pod, Owners, str]]) -> tuple[str, ...]:
