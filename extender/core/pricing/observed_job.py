@@ -6,7 +6,7 @@ from typing import Final
 from extender.core.cluster import job_views
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.session import Session
-from extender.core.queue.slot_requests import _waiting_since, staying
+from extender.core.queue.slot_requests import staying, waiting_since
 from extender.core.records.slot_plan import OwnedPlan
 from shared.model import NodeName
 
@@ -58,7 +58,7 @@ def observe(session: Session, job: Job) -> ObservedJob:
         worker_nodes=_nodes(workers),
         server_nodes=_nodes([m for m in live if m.pod.uid not in worker_uids]),
         done=_done(session, live),
-        waiting_since=_waiting_since(live),
+        waiting_since=waiting_since(live),
     )
 
 

@@ -203,7 +203,8 @@ def staying(live: list[Member]) -> list[Member]:
     return [by_uid[pod.uid] for pod in reversed(leaving)]
 
 
-def _waiting_since(live: list[Member]) -> float | None:
+def waiting_since(live: list[Member]) -> float | None:
+    """Return when the oldest member was created; None if a member is placed or none is left."""
     if any(m.node is not None for m in live):
         return None
     return min((m.pod.created_at for m in live), default=None)
