@@ -1,4 +1,4 @@
-"""A converged job moves by its checkpoint, whoever owns its pods, and no step is done twice."""
+"""A converged job of any owner moves by its checkpoint, and no step is done twice."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -287,7 +287,7 @@ async def test_a_job_that_is_deleted_takes_its_migration_along(fake: FakeKube) -
         await ended(fake, P.ABORTED, "OwnerGone")
 
 
-async def test_a_pod_that_somebody_deletes_is_not_moved(fake: FakeKube) -> None:
+async def test_a_deleted_pod_is_not_moved(fake: FakeKube) -> None:
     put_bare(fake)
     async with yard(fake, checkpoint_seconds=60, cooldown_seconds=60) as (training, _):
         training.deaf.add(JOB)
@@ -322,7 +322,7 @@ async def test_while_an_old_pod_does_not_end_no_new_one_runs(
     assert training.doubled() == {}
 
 
-async def test_a_migration_that_somebody_deletes_leaves_no_job_suspended(fake: FakeKube) -> None:
+async def test_a_deleted_migration_leaves_no_job_suspended(fake: FakeKube) -> None:
     put_job(fake)
     async with yard(fake) as (training, _):
         await begun(fake, training)

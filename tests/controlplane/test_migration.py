@@ -82,7 +82,7 @@ async def agents(yard: Yard) -> AsyncIterator[PlayedAgents]:
 
 
 @pytest.mark.parametrize(("manifest", "mover", "count", "going"), OWNERS.values(), ids=OWNERS)
-async def test_a_converged_job_moves_whoever_owns_it(
+async def test_a_converged_job_moves_with_every_kind_of_owner(
     yard: Yard, agents: PlayedAgents, manifest: Manifest, mover: str, count: int, going: int
 ) -> None:
     await crowded(yard, agents, manifest, count)

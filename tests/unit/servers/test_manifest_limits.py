@@ -177,7 +177,7 @@ ENOUGH: dict[str, tuple[Mapping[str, Any], int]] = {
     ),
     "as many labels as a template may have": (labelled(MOST_LABELS - 10), 1),
     "as many shapes as may be": (shaped(MOST_SHAPES), MOST_SHAPES),
-    "a role of nobody": (kubeflow("MPIJob", "mpiReplicaSpecs", Launcher=1, Worker=0), 1),
+    "a role without pods": (kubeflow("MPIJob", "mpiReplicaSpecs", Launcher=1, Worker=0), 1),
 }
 
 
