@@ -66,7 +66,7 @@ class JsonLines:
                 place.step,
                 place.total_steps,
                 at_seconds,
-                place.unit,
+                unit=place.unit,
             )
             for name, value in numbers
             if is_metric(name)
