@@ -48,8 +48,6 @@ class InvariantError(ShuntyardError, AssertionError):
 
 
 _ALWAYS: Final = ("cpu", "memory", "pods")
-
-
 _MOST_SHOWN: Final = 5
 
 

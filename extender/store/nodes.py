@@ -24,7 +24,6 @@ from shared.model import CPU, PODS, HostPort, Node, NodeName, PodShape, Uid
 Positions = NewType("Positions", tuple[np.ndarray, ...])
 """Where rows and columns lie; good until one of those rows is dropped."""
 
-
 _FIRST_ROWS: Final = 64
 _FIRST_COLUMNS: Final = 8
 
@@ -99,7 +98,6 @@ class Amounts:
 
 ALWAYS: Final = (CPU, "memory", PODS)
 """Columns every table has; the others follow in order of name, those that some node offers."""
-
 
 _CPU_COLUMN: Final = ALWAYS.index(CPU)
 

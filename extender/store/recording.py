@@ -60,7 +60,6 @@ __all__ = [
 VERSION: Final = 4
 """Of the line format; a log of another version is refused. 4: one form for all decisions."""
 
-
 PIECE: Final = 32
 """Objects of a ``Checkpoint`` that are encoded at a time, while nothing else of Python runs: some
 40 kB of common pods, 0.1 ms."""
@@ -192,11 +191,8 @@ class Difference:
 
 
 _encoder: Final = msgspec.json.Encoder()
-
-
 _ROWS: Final = Content.__struct_fields__[2:]
 """Of ``Content``: tuples, after the name and the generation."""
-
 
 _decoder: Final = msgspec.json.Decoder(Record)
 

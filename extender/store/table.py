@@ -31,8 +31,6 @@ class Keyed(Protocol):
 
 
 E = TypeVar("E", bound=Keyed)
-
-
 K = TypeVar("K")
 
 

@@ -23,10 +23,8 @@ from shared.model import JobKey, NodeName, OwnerReference, Pod, Uid
 MOST_SHAPES: Final = 256
 """Different specs among the pods of one job; roles are a handful."""
 
-
 MOST_WEIGHT: Final = 32_768
 """Requirements of nodes and their values in all different specs of a job; one pod may have half."""
-
 
 _MOST_SIZES: Final = 4
 """Contradicting gang sizes that a message names."""

@@ -40,11 +40,7 @@ class State(StrEnum):
 
 
 PLANNED_STATES = (State.RESERVED, State.LOOSE)
-
-
 UNPLANNED_STATES = (State.GATED, State.DIRECT)
-
-
 _KNOWN_BY_DEMAND: Final = frozenset(
     {State.GATED, State.HELD, State.DIRECT, State.SUCCEEDED, State.FAILED}
 )

@@ -39,14 +39,11 @@ from shared.model import CPU, NodeSelectorTerm, Pod, PodShape, Requirement
 VOLUMES: Final = "volumes"
 """Name of claimed volumes among what is not modelled."""
 
-
 MOST_TERMS: Final = 64
 """Combinations of the terms of several volumes; a pod with more is not modelled."""
 
-
 MOST_WEIGHT: Final = 65_536
 """Requirements and values of the pod's own terms, times those combinations; likewise."""
-
 
 Terms = tuple[NodeSelectorTerm, ...]
 

@@ -42,8 +42,6 @@ class Outcome(Generic[StateT, CommandT_co]):
 
 TriggerT = TypeVar("TriggerT")
 OutcomeT = TypeVar("OutcomeT", bound=Outcome[Any, Any])
-
-
 T = TypeVar("T")
 Steps = Generator[None, None, T]
 """Yields at each pause, returns the decision."""

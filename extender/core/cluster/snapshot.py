@@ -35,8 +35,6 @@ from shared.progress import NodeReport
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
-
-
 T = TypeVar("T")
 _SLACK: Final = 256
 

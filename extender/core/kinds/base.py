@@ -126,8 +126,6 @@ class Owners(Struct, frozen=True):
 
 
 NOTHING_ABOVE = Owners()
-
-
 NO_MARKS: Final[frozenset[str]] = frozenset()
 """Of a kind that is recognized by the controller or a field of its pods."""
 

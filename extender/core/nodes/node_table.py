@@ -14,17 +14,9 @@ from numpy.typing import NDArray
 from shared.model import HostPort, Node, NodeName, PodShape
 
 FloatVector = NDArray[np.float64]
-
-
 FloatMatrix = NDArray[np.float64]
-
-
 IntMatrix = NDArray[np.int64]
-
-
 IntVector = NDArray[np.int64]
-
-
 BoolVector = NDArray[np.bool_]
 
 
