@@ -180,7 +180,7 @@ async def test_after_a_rotation_both_keys_count(fake):
 async def test_without_the_secret_the_extender_does_not_start_and_names_its_manifest(fake):
     fake.put(paths.SECRETS, {"metadata": {"name": "other", "namespace": "default"}, "data": {}})
     short = {"signing": {"wait_seconds": 1}}
-    with pytest.raises(SettingsError, match=r"signing\.secret: .* is not there \(deploy/base/our-"):
+    with pytest.raises(SettingsError, match=r"signing\.secret: .* does not exist \(deploy/base"):
         async with extender(fake, **short):
             pass
 
