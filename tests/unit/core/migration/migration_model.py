@@ -1,9 +1,9 @@
-"""A small abstract cluster around one migration of one pod: every way it can go, step by step.
+"""A model of a cluster around one migration of one pod: every way that it can go, step by step.
 
-The extender's part is the real one (``migrating.look``, ``asking``, ``reserving``) on real
-snapshots. Everything else is a word: the old pod ``runs``, is ``ending``, ``gone`` or has ``ended``
-by itself; the new one is not there (``none``), ``gated`` or ``placed``; the trainer ``trains``,
-``holds`` after its ack, or has ``refused``.
+The extender's part is real (the decision, checkpoint requests, replacements) on real snapshots.
+Everything else is a word: the old pod ``runs``, is ``ending``, ``gone`` or has ``ended`` by itself;
+the new one does not exist (``none``), is ``gated`` or ``placed``; the trainer ``trains``, ``holds``
+after its ack, or has ``refused``.
 """
 
 from collections.abc import Iterator
@@ -55,12 +55,12 @@ class World(Struct, frozen=True, kw_only=True):
     """One state of everything.
 
     Attributes:
-        lag: The extender still sees the old pod, or its Job, as it was before we made it leave.
-        departed: We made the old pod leave.
-        suspended: The Job is; always by us.
-        resumed: The agent saw the new pod pass the checkpoint.
-        heard: It has read what the new trainer says of itself.
-        unmakeable: The server refused once to make the pod again.
+        lag: Whether the extender still observes the old pod or its Job as before its eviction.
+        departed: Whether we made the old pod leave.
+        suspended: Whether the Job is suspended, always by us.
+        resumed: Whether the agent reported a step of the new pod beyond the checkpoint.
+        answered: Whether it reported the resumption of the new trainer.
+        refused: Whether the server refused once to create the pod again.
         faults: How many more things may go wrong.
     """
 
@@ -76,8 +76,8 @@ class World(Struct, frozen=True, kw_only=True):
     lag: bool = False
     departed: bool = False
     resumed: bool = False
-    heard: bool = True
-    unmakeable: bool = False
+    answered: bool = True
+    refused: bool = False
     attempt: Attempt | None = None
     faults: int = 0
 
@@ -86,20 +86,20 @@ class World(Struct, frozen=True, kw_only=True):
         return self.migration.mover
 
     def key(self) -> tuple[Any, ...]:
-        """What tells two worlds apart: of the times only what is over."""
+        """Return what distinguishes two worlds: of the times only which are over."""
         m = self.migration
         over = tuple(self.now >= at for at in (m.deadline, m.hold_until, _second_deadline(m)))
         members = tuple((x.replacement, x.acked_step, x.node) for x in m.members)
         return (
             (m.phase, m.reason, m.request, members, over),
             (self.old, self.new, self.trainer, self.owner, self.target, self.agent),
-            (self.suspended, self.lag, self.departed, self.resumed, self.unmakeable),
+            (self.suspended, self.lag, self.departed, self.resumed, self.refused),
             (self.attempt and (self.attempt.result, self.attempt.reason), self.faults),
         )
 
 
 def start(mover: Mover, faults: int) -> World:
-    """A migration that was just made."""
+    """Return the world of a new migration."""
     pod = _old_pod(mover, deleting=False, phase="Running")
     owner = make_owner("m", kind=KINDS[mover]) if KINDS[mover] else None
     job = {Mover.RECREATE: "default/pod/m", Mover.SUSPEND: "default/job/m"}
@@ -114,12 +114,12 @@ def start(mover: Mover, faults: int) -> World:
 
 
 def snapshot(world: World) -> Snapshot:
-    """What the extender sees."""
+    """Return what the extender observes."""
     return _snapshot(
         world.migration,
         "runs" if world.lag else world.old,
         world.new,
-        (world.trainer, world.resumed, world.heard),
+        (world.trainer, world.resumed, world.answered),
         world.owner,
         world.target,
         world.agent,
@@ -138,7 +138,7 @@ def _snapshot(
     agent: bool,
     suspended: bool,
 ) -> Snapshot:
-    trainer, resumed, heard = training
+    trainer, resumed, answered = training
     entities: list[Any] = [make_node("a"), one, *([make_node("b")] if target else [])]
     if one.mover is Mover.SUSPEND and owner:
         entities.append(_job(one, suspended=suspended, active=int(old in {"runs", "ending"})))
@@ -151,7 +151,7 @@ def _snapshot(
     if agent:
         here = [] if old == "gone" else [_report("old", _checkpoint(one, trainer))]
         store.report(make_report("a", here))
-        trainer_of_new = Checkpoint(resumed_step=ACKED) if heard else SILENT
+        trainer_of_new = Checkpoint(resumed_step=ACKED) if answered else SILENT
         there = [_report("new", trainer_of_new, step=_step(resumed=resumed))]
         if new == "placed":
             store.report(make_report("b" if target else "a", there))
@@ -228,7 +228,7 @@ def _second_deadline(one: Migration) -> float:
 
 
 def commands(world: World) -> tuple[Any, ...]:
-    """What a look decides now; time-outs of failed tries are over."""
+    """Return the commands of a pass now; the pauses of failed tries are over."""
     attempts = {} if world.attempt is None else {world.migration.key: world.attempt}
     reading = Reading(world.now, 1.0)
     memory = MigrationState(attempts=attempts)
@@ -236,8 +236,8 @@ def commands(world: World) -> tuple[Any, ...]:
     return MIGRATION.decide(session, memory, MigrationTrigger(choose=False)).commands
 
 
-def looks(world: World) -> Iterator[tuple[str, World]]:
-    """Every way in which a look and its writes can go."""
+def passes(world: World) -> Iterator[tuple[str, World]]:
+    """Yield every way in which a pass and its writes can go."""
     for command in commands(world):
         if isinstance(command, WriteStatus):
             written = replace(world, migration=_stored(world, command.migration))
@@ -270,7 +270,7 @@ def _acts(world: World, actions: tuple[Any, ...]) -> Iterator[tuple[str, World]]
     less = replace(world, faults=world.faults - 1)
     if world.faults:
         if isinstance(action, RecreatePod):
-            less = replace(less, unmakeable=True)
+            less = replace(less, refused=True)
         yield f"{type(action).__name__} refused", _tried(less, Result.REFUSED, _why(action))
         yield f"{type(action).__name__} lost", _tried(less, Result.UNCLEAR, R.EVICTION_REFUSED)
         if done is not None and isinstance(action, EvictPod | SuspendJob):
@@ -301,13 +301,13 @@ def _done(world: World, action: Any) -> World | None:
         case RecreatePod():
             return replace(done, new="gated") if world.new == "none" else done
         case Inspect():
-            told = Result.DONE if _has_left(world) else Result.REFUSED
-            return replace(_tried(world, told, R.EVICTION_REFUSED), lag=False)
+            result = Result.DONE if _has_left(world) else Result.REFUSED
+            return replace(_tried(world, result, R.EVICTION_REFUSED), lag=False)
     raise AssertionError(action)
 
 
 def _has_left(world: World) -> bool:
-    """Whether eviction or suspension has happened, whatever the extender sees."""
+    """Return True if the eviction or suspension has happened, observed or not."""
     return world.suspended if world.mover is Mover.SUSPEND else world.old in {"ending", "gone"}
 
 
@@ -318,11 +318,11 @@ def _made_leave(world: World) -> World:
     return replace(world, old="ending", departed=True)
 
 
-# --- everybody else's part -----------------------------------------------------------------------
+# --- the part of all others -----------------------------------------------------------------------
 
 
 def fair(world: World) -> Iterator[tuple[str, World]]:
-    """What happens sooner or later, if nothing goes wrong."""
+    """Yield what happens sooner or later if nothing goes wrong."""
     yield from _trainer(world)
     if world.lag:
         yield "watch", replace(world, lag=False)
@@ -343,9 +343,9 @@ def _trainer(world: World) -> Iterator[tuple[str, World]]:
         yield "hold ends", replace(world, trainer="released")
     if not world.agent:
         return
-    for told in requests.commands(snapshot(replace(world, lag=False)), NodeName("a")):
-        match told:
-            case Ask() if world.trainer == "trains" and world.now < told.deadline:
+    for command in requests.commands(snapshot(replace(world, lag=False)), NodeName("a")):
+        match command:
+            case Ask() if world.trainer == "trains" and world.now < command.deadline:
                 yield "ack", replace(world, trainer="holds")
             case Cancel() if world.trainer == "holds":
                 yield "cancelled", replace(world, trainer="released")
@@ -371,22 +371,22 @@ def _scheduler(world: World) -> Iterator[tuple[str, World]]:
 
 
 def unfair(world: World) -> Iterator[tuple[str, World]]:
-    """What may go wrong beside lost answers and crashes."""
+    """Yield what may go wrong beside lost answers and crashes."""
     if not world.faults:
         return
     less = replace(world, faults=world.faults - 1)
     if world.old == "runs":
-        yield "somebody deletes the pod", replace(less, old="ending")
+        yield "another client deletes the pod", replace(less, old="ending")
         yield "the pod ends by itself", replace(less, old="ended", trainer="gone")
     if world.old == "runs" and world.trainer == "trains" and world.migration.request:
         yield "the trainer cannot save", replace(less, trainer="refused")
     if world.suspended:
         left = world.old in {"ending", "gone"}  # otherwise our suspension had no effect
-        yield "somebody resumes the job", replace(less, suspended=False, departed=left)
+        yield "another client resumes the job", replace(less, suspended=False, departed=left)
     if world.target:
         yield "the target goes", replace(less, target=False)
     if world.agent:
-        yield "the agent falls silent", replace(less, agent=False)
+        yield "the agent stops reporting", replace(less, agent=False)
     if world.owner and KINDS[world.mover] == "Job":
         old = "ending" if world.old == "runs" else world.old
         new = "none" if world.new == "gated" else world.new
@@ -394,7 +394,7 @@ def unfair(world: World) -> Iterator[tuple[str, World]]:
 
 
 def later(world: World) -> World:
-    """Time goes on to the next moment that matters."""
+    """Return the world at the next deadline."""
     m = world.migration
     ahead = [at for at in (m.deadline, m.hold_until, _second_deadline(m)) if at > world.now]
     return replace(world, now=min(ahead, default=world.now) + JUST_AFTER)

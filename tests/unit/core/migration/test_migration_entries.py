@@ -1,4 +1,4 @@
-"""The ledger of migrations: phases, downtime, steps that were lost."""
+"""Migrations in the read API: phases, downtime, lost steps."""
 
 import pytest
 
@@ -56,15 +56,15 @@ def migration(*transitions, name: str = "m", members=(), **fields) -> Migration:
 
 
 def entry(one: Migration, now: float = 130.0):
-    (found,) = migration_entries.migrations_response(
+    (shown,) = migration_entries.migrations_response(
         snapshot_of(one), (), now=now, acting=True
     ).entries
-    return found
+    return shown
 
 
-def test_a_migration_is_told_with_its_reasons_and_its_figures() -> None:
+def test_an_entry_has_reasons_and_figures() -> None:
     moved = member(replacement="train-x", acked_step=50, ack_bytes=9, ack_seconds=2.0)
-    found = entry(
+    shown = entry(
         migration(
             *WAY[:4],
             members=(moved,),
@@ -76,11 +76,11 @@ def test_a_migration_is_told_with_its_reasons_and_its_figures() -> None:
             message="for the trainer",
         )
     )
-    assert (found.namespace, found.name, found.job, found.kind) == ("team", "m", "train", "job")
-    assert (found.trigger, found.mover, found.phase) == ("converged", "evict", "Checkpointed")
-    assert (found.why, found.gain_seconds, found.cost_seconds) == ("gain 60 s, cost 20 s", 60, 20)
-    assert (found.open, found.reason, found.message) == (True, "Waits", "for the trainer")
-    (move,) = found.members
+    assert (shown.namespace, shown.name, shown.job, shown.kind) == ("team", "m", "train", "job")
+    assert (shown.trigger, shown.mover, shown.phase) == ("converged", "evict", "Checkpointed")
+    assert (shown.why, shown.gain_seconds, shown.cost_seconds) == ("gain 60 s, cost 20 s", 60, 20)
+    assert (shown.open, shown.reason, shown.message) == (True, "Waits", "for the trainer")
+    (move,) = shown.members
     assert (move.pod, move.source, move.target, move.replacement) == (
         "train-0",
         "a",
@@ -92,7 +92,7 @@ def test_a_migration_is_told_with_its_reasons_and_its_figures() -> None:
 
 def test_each_phase_shows_how_long_it_took() -> None:
     done = entry(migration(*WAY, (P.COMPLETED, 126.0)))
-    assert [one.seconds for one in done.transitions] == [1, 1, 8, 1, 4, 5, 6, None]
+    assert [t.seconds for t in done.transitions] == [1, 1, 8, 1, 4, 5, 6, None]
     waits = entry(migration(*WAY[:3]), now=107.0)
     assert waits.transitions[-1] == Transition(phase="CheckpointRequested", at=102.0, seconds=5.0)
 
@@ -102,22 +102,22 @@ DOWN = {
     "aborted before": (migration(*WAY[:4], (P.ABORTED, 115.0)), None),
     "evicted, and not back yet": (migration(*WAY[:6]), 19.0),
     "back": (migration(*WAY, (P.COMPLETED, 126.0)), 15.0),
-    "never seen back": (migration(*WAY, (P.FAILED, 126.0)), None),
-    "not even begun": (migration(), None),
+    "failed": (migration(*WAY, (P.FAILED, 126.0)), None),
+    "no phase yet": (migration(), None),
 }
 
 
 @pytest.mark.parametrize(("one", "want"), DOWN.values(), ids=DOWN)
-def test_training_is_down_from_the_eviction_until_it_goes_on(one, want) -> None:
+def test_downtime_lasts_from_the_eviction_to_the_end(one, want) -> None:
     assert entry(one).downtime_seconds == want
 
 
 LOST = {
-    "not known yet": ([member()], None),
+    "unknown": ([member()], None),
     "saved, not resumed": ([member(acked_step=50)], None),
     "resumed where it was saved": ([member(acked_step=50, resumed_step=50)], 0),
-    "seen some steps later": ([member(acked_step=50, resumed_step=53)], 0),
-    "begun anew": ([member(acked_step=50, resumed_step=0)], 50),
+    "first report some steps later": ([member(acked_step=50, resumed_step=53)], 0),
+    "begun again": ([member(acked_step=50, resumed_step=0)], 50),
     "the worst of two": (
         [
             member(acked_step=50, resumed_step=50),
@@ -129,15 +129,15 @@ LOST = {
 
 
 @pytest.mark.parametrize(("members", "want"), LOST.values(), ids=LOST)
-def test_lost_are_the_saved_steps_that_are_done_again(members, want) -> None:
+def test_lost_steps_are_saved_steps_that_are_trained_again(members, want) -> None:
     assert entry(migration(*WAY, members=members)).lost_steps == want
 
 
-def test_the_ledger_is_in_order_of_age_and_names_what_was_declined() -> None:
+def test_entries_are_in_order_of_age_beside_the_declined_jobs() -> None:
     declined = (Declined(job="team/job/x", reason="NoGain", message="too short", at=1.0),)
     snapshot = snapshot_of(
         migration(name="b", created_at=2.0), migration(name="a", created_at=2.0), migration()
     )
-    found = migration_entries.migrations_response(snapshot, declined, now=5.0, acting=False)
-    assert [one.name for one in found.entries] == ["m", "a", "b"]
-    assert (found.declined, found.acting, found.generated_at) == (declined, False, 5.0)
+    shown = migration_entries.migrations_response(snapshot, declined, now=5.0, acting=False)
+    assert [e.name for e in shown.entries] == ["m", "a", "b"]
+    assert (shown.declined, shown.acting, shown.generated_at) == (declined, False, 5.0)

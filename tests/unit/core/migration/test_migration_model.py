@@ -1,4 +1,4 @@
-"""Every way in which a migration can go, with up to two things going wrong: the invariant holds."""
+"""Every path of a migration with up to two faults: the invariant holds."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -9,35 +9,35 @@ from msgspec.structs import replace
 from extender.core.records import migrations
 from shared.model import MigrationPhase as P
 from shared.model import Mover
-from tests.unit.core.migration.migration_model import World, fair, later, looks, start, unfair
+from tests.unit.core.migration.migration_model import World, fair, later, passes, start, unfair
 
 FAULTS = 2
 MOST_FAIR_STEPS = 60
 LEAST_WORLDS = 2000
-"""So that the model never becomes one in which nothing happens."""
+"""A lower bound, so that the model does not become trivial."""
 
 
 def steps(world: World) -> Iterator[tuple[str, World]]:
-    yield from looks(world)
+    yield from passes(world)
     yield from fair(world)
     yield from unfair(world)
     yield "time", later(world)
 
 
 def explored(mover: Mover, faults: int = FAULTS) -> dict[object, tuple[World, str]]:
-    """Every world that can be reached, each with how it was reached."""
+    """Return every world that can be reached, each with its path."""
     first = start(mover, faults)
-    seen: dict[object, tuple[World, str]] = {first.key(): (first, "")}
+    reached: dict[object, tuple[World, str]] = {first.key(): (first, "")}
     queue = deque([first])
     while queue:
         world = queue.popleft()
-        path = seen[world.key()][1]
+        path = reached[world.key()][1]
         for name, after in steps(world):
             check(after, f"{path} > {name}")
-            if after.key() not in seen:
-                seen[after.key()] = (after, f"{path} > {name}")
+            if after.key() not in reached:
+                reached[after.key()] = (after, f"{path} > {name}")
                 queue.append(after)
-    return seen
+    return reached
 
 
 def check(world: World, path: str) -> None:
@@ -56,9 +56,9 @@ def check(world: World, path: str) -> None:
 
 
 def settled(world: World) -> World:
-    """Let everybody do their part until nothing is left to do, and time pass where all wait."""
+    """Let all parts act until nothing is left to do, and time pass if all wait."""
     for _ in range(MOST_FAIR_STEPS):
-        moves = [after for _, after in [*looks(world), *fair(world)]]
+        moves = [after for _, after in [*passes(world), *fair(world)]]
         after = next((after for after in moves if after.key() != world.key()), None)
         if after is not None:
             world = after
@@ -70,16 +70,16 @@ def settled(world: World) -> World:
 
 
 def quiet(world: World) -> World:
-    """The same world in which nothing more goes wrong."""
+    """Return the same world without further faults."""
     return replace(world, faults=0)
 
 
 @pytest.mark.parametrize("mover", Mover)
-def test_whatever_happens_the_invariant_holds_and_every_migration_ends(mover: Mover) -> None:
-    seen = explored(mover)
-    assert len(seen) > LEAST_WORLDS
+def test_the_invariant_holds_on_every_path_and_every_migration_ends(mover: Mover) -> None:
+    reached = explored(mover)
+    assert len(reached) > LEAST_WORLDS
     ends: dict[object, World] = {}
-    for world, path in seen.values():
+    for world, path in reached.values():
         calm = quiet(world)
         if calm.key() in ends:
             continue
@@ -87,5 +87,5 @@ def test_whatever_happens_the_invariant_holds_and_every_migration_ends(mover: Mo
         assert not last.migration.open, f"{last.migration.phase} for ever: {path}"
         assert not last.suspended, f"suspended for ever: {path}"
         assert not (last.old == "runs" and last.trainer == "holds" and last.agent), path
-        if mover is Mover.RECREATE and last.departed and not last.unmakeable:
+        if mover is Mover.RECREATE and last.departed and not last.refused:
             assert last.new != "none", f"a bare pod is lost: {path}"

@@ -20,7 +20,7 @@ from tests.fakes.builders import (
     pinned_to,
     reference_to,
 )
-from tests.unit.core.migration.migrating_cluster import MONOTONIC, NOW, Train, job_owner, yard
+from tests.unit.core.migration.migrating_cluster import MONOTONIC, NOW, Train, cluster_of, job_owner
 
 ONE = {labels.CHECKPOINT: "", labels.MIN_AVAILABLE: "1"}
 
@@ -43,7 +43,7 @@ def of(owner=None, count=1, *, annotations=None, **pod):
         )
         for i in range(count)
     ]
-    return yard({"a": trains, "b": []})
+    return cluster_of({"a": trains, "b": []})
 
 
 def job(size=1, **state):
@@ -66,7 +66,7 @@ CASES = {
     "a bare pod": (of(), Mover.RECREATE),
     "a bare pod that is a group of its own": (of(job="g", annotations=ONE), Mover.RECREATE),
     "a bare pod whose name is no label": (
-        yard({"a": [Train("m" * 64)], "b": []}),
+        cluster_of({"a": [Train("m" * 64)], "b": []}),
         R.OWNER_NOT_SUPPORTED,
     ),
     "a gang of bare pods": (
@@ -124,50 +124,52 @@ CASES = {
 
 
 @pytest.mark.parametrize(("snapshot", "expected"), CASES.values(), ids=CASES)
-def test_how_it_leaves(snapshot, expected):
+def test_the_mover_of_a_pod(snapshot, expected):
     name = next(iter(snapshot.pods)).partition("/")[2]
     found = unit(snapshot, name)
     assert (found.reason if isinstance(found, MoveRefusal) else found.mover) == expected
 
 
-def test_the_shape_that_moves_is_without_our_pin_and_with_its_volumes():
+def test_the_shape_of_a_unit_has_no_pin_but_its_volumes():
     trains = [
         Train(
             "m-0",
             pod={"shape": make_shape(affinity=pinned_to("a", "b")), "claims": ["data"]},
         )
     ]
-    snapshot = yard({"a": trains, "b": []}, make_claim("data", volume="disk"), make_volume("disk"))
+    snapshot = cluster_of(
+        {"a": trains, "b": []}, make_claim("data", volume="disk"), make_volume("disk")
+    )
     assert unit(snapshot).shapes == {"default-m-0": make_shape()}
 
 
-def test_a_pod_whose_cpu_we_changed_moves_with_what_its_owner_gave():
+def test_a_pod_with_changed_cpu_moves_with_the_requests_of_its_owner():
     notes = {labels.CHECKPOINT: "", labels.CPU_GIVEN: GivenCpu("main", 1000).text}
     train = Train("m-0", annotations=notes)
     pod = replace(
         train.entity("a"), shape=make_shape(cpu="400m"), cpus=(ContainerCpu("main", 400),)
     )
-    snapshot = yard({"a": [train], "b": []}, pod)
+    snapshot = cluster_of({"a": [train], "b": []}, pod)
     assert unit(snapshot).shapes == {"default-m-0": make_shape(cpu="1")}
 
 
-def test_rank_0_is_asked_and_parameter_servers_last():
+def test_rank_0_is_asked_before_parameter_servers():
     owner = job(4)
     roles = ["ps", "worker", "worker", "master"]
     trains = [
         Train(f"m-{i}", owner=owner, pod={"index": i, "role": role, "cpu": "100m"})
         for i, role in enumerate(roles)
     ]
-    found = unit(yard({"a": trains, "b": []}))
+    found = unit(cluster_of({"a": trains, "b": []}))
     assert found.asked == {"default-m-3"}
     assert [m.pod.name for m in found.members] == ["m-3", "m-1", "m-2", "m-0"]
 
 
-def test_the_owners_annotation_opts_in_too():
+def test_an_annotation_of_the_owner_opts_in_too():
     owner = replace(job(), annotations={labels.CHECKPOINT: "saves"})
     assert unit(of(owner, annotations={"x": "y"})).mover is Mover.SUSPEND
 
 
-def test_a_silent_agent_declines():
-    found = unit(yard({"a": [Train("m-0")], "b": []}, silent=["a"]))
+def test_a_unit_without_a_report_is_refused():
+    found = unit(cluster_of({"a": [Train("m-0")], "b": []}, silent=["a"]))
     assert found.reason is R.AGENT_STALE

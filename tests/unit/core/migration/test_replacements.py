@@ -57,7 +57,7 @@ KEEPS = {
 
 
 @pytest.mark.parametrize(("phase", "cpu"), KEEPS.items())
-def test_the_targets_reservation_is_kept_from_reservation_to_arrival(phase, cpu):
+def test_the_target_is_reserved_until_the_new_pod_arrives(phase, cpu):
     store = store_of(NODES, [old(), SET], moving(phase))
     assert used(store) == {"a": 1000, "b": cpu}
     store.check_invariants()
@@ -65,7 +65,7 @@ def test_the_targets_reservation_is_kept_from_reservation_to_arrival(phase, cpu)
     assert bool(ports) == bool(cpu)
 
 
-def test_the_reservation_is_kept_once_when_the_new_pod_has_one():
+def test_a_target_is_reserved_once_if_the_new_pod_has_a_reservation():
     store = store_of(
         NODES, [SET, new(gated=False, reservation="b")], moving(P.RECREATING, named=True)
     )
@@ -73,13 +73,13 @@ def test_the_reservation_is_kept_once_when_the_new_pod_has_one():
     store.check_invariants()
 
 
-def test_a_target_that_is_gone_keeps_nothing():
+def test_a_removed_target_has_no_reservation():
     store = store_of(NODES[:1], [old(), SET], moving(P.EVICTING))
     assert used(store) == {"a": 1000}
     store.check_invariants()
 
 
-def test_what_is_kept_and_given_back_leaves_the_room_as_it_was():
+def test_reservations_that_are_removed_leave_the_table_unchanged():
     room = store_of(NODES, [old(), SET]).snapshot().node_table
     places = [("b", make_shape(host_ports=[80])), ("nowhere", make_shape())]
     back = migrations.without_reservations(migrations.with_reservations(room, places), places)
@@ -134,14 +134,14 @@ def test_a_new_pod_waits_or_goes_to_the_target_when(others, node):
     assert entry.reason == ("Migrating" if node is None else "Releasing")
 
 
-def test_why_it_waits_is_told_on_the_pod():
+def test_the_condition_of_a_waiting_pod_has_the_reason():
     old_pod = replica("r-old", node="a", deleting=True)
     found = cycle(replica("r-new", gated=True), old_pod, of_replicas(P.RECREATING))
     told = [c for c in found.commands if isinstance(c, SetQueuedCondition)]
     assert [c.reason for c in told] == ["Migrating"]
 
 
-def test_the_pin_names_the_target_first_and_spares_after_it():
+def test_the_pin_has_the_target_first_and_spares_after_it():
     found = cycle(replica("r-new", gated=True, created_at=5.0), of_replicas(P.RECREATING, "r-new"))
     (gang,) = [c for c in found.commands if isinstance(c, ReleaseGang)]
     names = [term.fields[0].values[0] for term in gang.pods[0].terms]
@@ -149,7 +149,7 @@ def test_the_pin_names_the_target_first_and_spares_after_it():
     assert '"rule":"migration"' in gang.pods[0].decision
 
 
-def test_nobody_else_takes_the_reservation_meanwhile():
+def test_no_other_job_takes_the_reserved_room():
     first_in_line = queued_job("x", 1, created_at=0.0, cpu="2")
     kept = of_replicas(P.RECREATING, "r-new")
     blocker = make_pod("blocker", node="a", cpu="2", job="blocker")
@@ -157,14 +157,14 @@ def test_nobody_else_takes_the_reservation_meanwhile():
     assert released(found) == {"default/r-new": "b"}
 
 
-def test_a_target_that_has_no_room_any_more_sends_it_through_the_usual_rules():
+def test_a_new_pod_is_placed_by_the_usual_rules_if_its_target_is_full():
     kept = of_replicas(P.RECREATING, "r-new")
     thief = make_pod("thief", node="b", cpu="2", job="thief", scheduler_name="default-scheduler")
     found = cycle(replica("r-new", gated=True, created_at=5.0), kept, thief)
     assert released(found) == {"default/r-new": "a"}
 
 
-def test_a_gang_waits_for_the_last_of_its_old_pods_and_arrives_whole():
+def test_a_gang_waits_for_its_last_old_pod_and_arrives_whole():
     owner = make_owner("j", size=2)
     olds = [make_pod(f"j-{i}-o", uid=f"o{i}", owner=owner, index=i, node="a") for i in range(2)]
     news = [

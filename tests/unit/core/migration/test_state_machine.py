@@ -74,12 +74,12 @@ BEFORE = (P.REQUESTED, P.TARGET_RESERVED, P.CHECKPOINT_REQUESTED, P.CHECKPOINTED
 
 @pytest.mark.parametrize(("changes", "reason"), ABORTS.values(), ids=ABORTS)
 @pytest.mark.parametrize("phase", BEFORE)
-def test_until_the_eviction_it_is_aborted_if(phase, changes, reason):
+def test_until_the_eviction_a_change_aborts(phase, changes, reason):
     assert outcome(at(phase, **changes)) == ("Aborted", reason)
 
 
 @pytest.mark.parametrize("phase", BEFORE)
-def test_until_the_suspension_it_is_aborted_if_the_owner_or_its_will_changes(phase):
+def test_until_the_suspension_a_change_of_the_owner_aborts(phase):
     assert outcome(at(phase, SUSPEND, owner=False)) == ("Aborted", R.OWNER_GONE)
     assert outcome(at(phase, SUSPEND, suspended=True)) == ("Aborted", R.OWNER_CHANGED)
 
@@ -185,11 +185,11 @@ CASES: dict[str, tuple[World, tuple[str, str] | list[str]]] = {
     "resuming, no step yet": (at(P.RESUMING), []),
     "resuming, a step beyond the checkpoint": (at(P.RESUMING, resumed=True), ("Completed", "")),
     "resuming, a step beyond the checkpoint of a trainer that is not heard yet": (
-        at(P.RESUMING, resumed=True, heard=False),
+        at(P.RESUMING, resumed=True, answered=False),
         [],
     ),
     "resuming, a step beyond the checkpoint of a trainer that is never heard": (
-        at(P.RESUMING, resumed=True, heard=False, late=True),
+        at(P.RESUMING, resumed=True, answered=False, late=True),
         ("Completed", ""),
     ),
     "resuming, the new pod is gone": (at(P.RESUMING, new="none"), ("Failed", R.REPLACEMENT_LOST)),
@@ -202,11 +202,11 @@ CASES: dict[str, tuple[World, tuple[str, str] | list[str]]] = {
 
 
 @pytest.mark.parametrize(("world", "expected"), CASES.values(), ids=CASES)
-def test_a_phase_goes_on_or_waits(world, expected):
+def test_a_phase_ends_or_waits(world, expected):
     assert outcome(world) == expected
 
 
-def test_the_request_stands_for_as_long_as_its_deadlines_say():
+def test_the_checkpoint_request_is_open_until_its_deadlines():
     (command,) = commands(at(P.TARGET_RESERVED))
     one = command.migration
     assert one.request == one.uid
@@ -214,7 +214,7 @@ def test_the_request_stands_for_as_long_as_its_deadlines_say():
     assert one.hold_until == one.ask_until + PARAMS.hold_seconds
 
 
-def test_nothing_is_evicted_in_the_last_part_of_the_hold():
+def test_no_pod_is_evicted_in_the_last_part_of_the_hold():
     world = at(P.CHECKPOINTED)
     (command,) = commands(world)
     margin = 0.1 * PARAMS.hold_seconds
@@ -229,24 +229,24 @@ def test_the_ack_is_kept_in_the_status():
     assert command.migration.members[0].acked_step == 100
 
 
-def test_the_new_pod_is_named_before_it_is_released():
+def test_the_new_pod_is_recorded_before_it_is_released():
     (command,) = commands(at(P.RECREATING, new="gated"))
     member = command.migration.members[0]
     assert (member.replacement, member.replacement_uid, member.node) == ("m-new", "new", "")
 
 
-def test_where_the_new_pod_came_to_is_kept():
+def test_the_node_of_the_new_pod_is_recorded():
     (command,) = commands(at(P.RECREATING, new="placed", target=False))
     assert command.migration.members[0].node == "a"
 
 
-def test_a_migration_that_fails_lets_its_job_go_on():
+def test_a_failed_migration_resumes_its_job():
     told = commands(at(P.RECREATING, SUSPEND, suspended=True, late=True, old="gone"))
     assert told[0].migration.reason == R.NOT_RECREATED
     assert [type(action).__name__ for action in told[0].actions] == ["ResumeJob"]
 
 
-def test_an_end_is_told_with_its_reason_in_words():
+def test_the_event_of_the_end_has_its_reason_in_words():
     (command,) = commands(at(P.EVICTING, attempt=REFUSED, late=True))
     assert command.migration.message == (
         "a PodDisruptionBudget forbids the eviction: no disruptions allowed"
@@ -256,10 +256,10 @@ def test_an_end_is_told_with_its_reason_in_words():
 
 
 @pytest.mark.parametrize("phase", sorted(CLOSED_PHASES))
-def test_what_has_ended_stays_as_it_is(phase):
+def test_an_ended_migration_does_not_change(phase):
     world = at(P.RESUMING)
     assert commands(replace(world, migration=replace(world.migration, phase=phase))) == ()
 
 
-def test_every_reason_has_its_words():
+def test_every_reason_has_a_text():
     assert all(reason.text for reason in R)
