@@ -35,7 +35,7 @@ MOST_NUMBERS: Final = 100
 MOST_LINES_APART: Final = 40
 """Lines between a place and the values that belong to it."""
 MOST_BARS: Final = 8
-"""Bars of different lengths that are told apart."""
+"""Bars of different lengths that are distinguished."""
 _LOST: Final = "… "
 """Where the beginning of a line was dropped (``tailing.cutting``), its place is unknown."""
 _WORTH: Final = (
