@@ -25,19 +25,8 @@ WORDS: Final[Mapping[str, re.Pattern[str]]] = {
 """Better: "no job", "another client", "all pods"; "True if"; "the caller"; "logged", "reported"."""
 
 BUDGETS: Final[Mapping[str, Mapping[str, int]]] = {
-    "bench": {"speech": 8},
-    "devcluster": {"speech": 1},
-    "docs": {"persons": 2, "speech": 10},
-    "examples": {"speech": 8},
-    "shared": {"speech": 2},
-    "simulator": {"persons": 1},
-    "tests": {"persons": 460, "say whether": 17, "he": 11, "speech": 1600},
-    "extender/app": {"persons": 4, "say whether": 1, "he": 1, "speech": 10},
-    "extender/controllers": {"persons": 13, "say whether": 3, "speech": 4},
-    "extender/core": {"persons": 200, "say whether": 92, "he": 1, "speech": 352},
-    "extender/servers": {"persons": 48, "say whether": 13, "he": 31, "speech": 85},
-    "extender/store": {"persons": 9, "say whether": 8, "speech": 9},
-    "extender/writers": {"persons": 19, "say whether": 9, "speech": 15},
+    "tests": {"persons": 15, "speech": 30},
+    "extender/core": {"persons": 4, "speech": 1},
 }
 FILE: Final = Path(__file__).name
 FOLDERS: Final = (
