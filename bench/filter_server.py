@@ -33,7 +33,7 @@ from shared.model import Pod, Upsert
 from shared.system_clock import SystemClock
 
 SEGMENT_BYTES: Final = 64 * 2**20
-RESERVED: Final = "seated"
+RESERVED: Final = "reserved"
 """The job whose only pod has a reservation, on the first node."""
 GANG: Final = "gang"
 """A job of two waiting pods without the gate."""

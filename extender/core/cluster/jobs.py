@@ -25,7 +25,7 @@ class State(StrEnum):
     HELD = "held"
     """Has a gate that is not ours, with our gate or without; or copies a pod that is not gone."""
     RESERVED = "seated"
-    """Released with a planned node, not bound."""
+    """Released with a planned node, not bound; the read API keeps its word for it."""
     LOOSE = "loose"
     """Released without a pin, not bound."""
     DIRECT = "direct"

@@ -99,7 +99,7 @@ class Log:
 def decide(snapshot, record):
     """Any pure function of the snapshot and the record."""
     return {
-        "seats": {
+        "reservations": {
             uid: reservation.node for uid, reservation in sorted(snapshot.reservations.items())
         },
         "bound": dict(sorted(snapshot.bound.items())),
