@@ -13,9 +13,9 @@ from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import core_parameters
 from shared import labels
 from shared.kube import paths
+from tests.component.cpu_weights import QUICK, Weighing, weighing_extender
 from tests.component.shell import QUICK as SHELL
 from tests.component.shell import Extender, lease
-from tests.component.weights_yard import QUICK, Weighing, weighing_extender
 from tests.fakes import kube_faults
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube

@@ -13,15 +13,15 @@ from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import core_parameters
 from shared import labels
 from shared.kube import paths
-from tests.component.crew_yard import (
+from tests.component.elastic_workers import (
     CHECKPOINT,
     JOB,
     PATIENCE_SECONDS,
     TERMINATE,
-    Crew,
+    ElasticWorkers,
+    elastic_cluster,
     put_job,
     settings,
-    yard,
 )
 from tests.component.shell import QUICK, lease, node
 from tests.fakes.eventually import eventually
@@ -35,16 +35,16 @@ async def fake() -> AsyncIterator[FakeKube]:
         yield server
 
 
-async def grown(crew: Crew, workers: int) -> None:
+async def grown(workers: ElasticWorkers, count: int) -> None:
     await eventually(
         lambda: (
-            crew.running_workers() == workers
-            and (one := crew.rescale()) is not None
+            workers.running_workers() == count
+            and (one := workers.rescale()) is not None
             and one.phase is Phase.DONE
-            and one.to == workers
+            and one.to == count
         ),
         PATIENCE_SECONDS,
-        str(crew.rescale()),
+        str(workers.rescale()),
     )
 
 
@@ -57,23 +57,23 @@ async def test_a_job_grows_into_free_room_yields_it_and_grows_again(
     fake: FakeKube, notes: dict[str, str], tmp_path: Path
 ) -> None:
     put_job(fake, 2, notes)
-    async with yard(fake, log=tmp_path) as (crew, _):
-        await grown(crew, 4)
+    async with elastic_cluster(fake, log=tmp_path) as (workers, _):
+        await grown(workers, 4)
         put_job(fake, 2, {}, name="s", span="", priority=1000)
         await eventually(
-            lambda: crew.running_workers("s") == 2, PATIENCE_SECONDS, str(crew.rescale())
+            lambda: workers.running_workers("s") == 2, PATIENCE_SECONDS, str(workers.rescale())
         )
-        await grown(crew, 2)
-        made_room = crew.rescale()
+        await grown(workers, 2)
+        made_room = workers.rescale()
         assert made_room is not None
         assert (made_room.cause, made_room.starts) == (
             Cause.MORE_IMPORTANT,
             "default/job/s",
         )
         fake.remove(paths.JOBS, "s", "default")
-        await grown(crew, 4)
-        assert crew.written == [2, 4, 2, 4]
-        assert len(crew.lost) == (0 if notes is CHECKPOINT else 2)
+        await grown(workers, 4)
+        assert workers.written == [2, 4, 2, 4]
+        assert len(workers.lost) == (0 if notes is CHECKPOINT else 2)
         await eventually(lambda: events(fake) >= {"Rescaling", "Rescaled"})
     changes: dict[str, Any] = {**QUICK, **settings({})}
     params = core_parameters(ExtenderSettings.model_validate(changes), labels.SCHEDULER_NAME)

@@ -8,15 +8,15 @@ import pytest
 
 from extender.core.records.rescale import Phase
 from shared.kube import paths
-from tests.component.crew_yard import (
+from tests.component.elastic_workers import (
     CHECKPOINT,
     JOB,
     PATIENCE_SECONDS,
     TERMINATE,
-    Crew,
+    ElasticWorkers,
+    elastic_cluster,
     life,
     put_job,
-    yard,
 )
 from tests.component.shell import lease, node
 from tests.fakes import kube_faults
@@ -52,15 +52,20 @@ CASES = {
 }
 
 
-def _is_settled(crew: Crew) -> bool:
-    one = crew.rescale()
+def _is_settled(workers: ElasticWorkers) -> bool:
+    one = workers.rescale()
     closed = one is None or not one.open
-    return closed and crew.running_workers() == crew.wanted() == crew.running_workers("s") == 2
+    return (
+        closed
+        and workers.running_workers() == workers.wanted() == workers.running_workers("s") == 2
+    )
 
 
-async def _grows_and_makes_room(fake: FakeKube, crew: Crew) -> None:
+async def _grows_and_makes_room(fake: FakeKube, workers: ElasticWorkers) -> None:
     """Let ``j`` grow, then put the job to which it yields room."""
-    await eventually(lambda: crew.running_workers() == 4 or not fake.faults.left, PATIENCE_SECONDS)
+    await eventually(
+        lambda: workers.running_workers() == 4 or not fake.faults.left, PATIENCE_SECONDS
+    )
     put_job(fake, 2, {}, name="s", span="", priority=1000)
 
 
@@ -71,27 +76,27 @@ async def test_a_change_continues_wherever_the_extender_is_killed(
     """Before a write: it never happens. After it: it happened, and its answer was lost."""
     put_job(fake, 2, notes)
     stop = kube_faults.Slow() if how == "before" else kube_faults.LostAnswer()
-    async with yard(fake, **LONG) as (crew, first):
+    async with elastic_cluster(fake, **LONG) as (workers, first):
         fake.faults.order("patch", f"*/jobs/{JOB}", *[Undisturbed()] * (count - 1), stop)
-        await _grows_and_makes_room(fake, crew)
-        await eventually(lambda: fake.faults.left == 0, PATIENCE_SECONDS, str(crew.rescale()))
+        await _grows_and_makes_room(fake, workers)
+        await eventually(lambda: fake.faults.left == 0, PATIENCE_SECONDS, str(workers.rescale()))
         await first.kill()
-        async with life(fake, crew, **LONG):
-            await eventually(lambda: _is_settled(crew), PATIENCE_SECONDS, str(crew.rescale()))
-    assert crew.written in ([2, 4, 2], [2, 2], [2])
-    assert notes is TERMINATE or crew.lost == []
+        async with life(fake, workers, **LONG):
+            await eventually(lambda: _is_settled(workers), PATIENCE_SECONDS, str(workers.rescale()))
+    assert workers.written in ([2, 4, 2], [2, 2], [2])
+    assert notes is TERMINATE or workers.lost == []
 
 
 async def test_a_write_with_an_outdated_version_is_not_made(fake: FakeKube) -> None:
     put_job(fake, 2, CHECKPOINT)
     held = kube_faults.Slow()
-    async with yard(fake, **LONG) as (crew, _):
+    async with elastic_cluster(fake, **LONG) as (workers, _):
         fake.faults.order("patch", f"*/jobs/{JOB}", held)
         await eventually(lambda: fake.faults.left == 0, PATIENCE_SECONDS)
         by_hand(fake, 3)
         held.gate.set()
-        await eventually(lambda: crew.running_workers() == 4, PATIENCE_SECONDS)
-    assert crew.written == [2, 3, 4]
+        await eventually(lambda: workers.running_workers() == 4, PATIENCE_SECONDS)
+    assert workers.written == [2, 3, 4]
 
 
 def by_hand(fake: FakeKube, number: int) -> None:
@@ -102,85 +107,88 @@ def by_hand(fake: FakeKube, number: int) -> None:
     )
 
 
-async def _asked(fake: FakeKube, crew: Crew) -> None:
-    await eventually(lambda: crew.running_workers() == 4, PATIENCE_SECONDS)
+async def _asked(fake: FakeKube, workers: ElasticWorkers) -> None:
+    await eventually(lambda: workers.running_workers() == 4, PATIENCE_SECONDS)
     put_job(fake, 2, {}, name="s", span="", priority=1000)
     await eventually(
-        lambda: (one := crew.rescale()) is not None and one.phase is Phase.ASKED, PATIENCE_SECONDS
+        lambda: (one := workers.rescale()) is not None and one.phase is Phase.ASKED,
+        PATIENCE_SECONDS,
     )
 
 
-async def _ended(crew: Crew, *why: str) -> None:
+async def _ended(workers: ElasticWorkers, *why: str) -> None:
     await eventually(
         lambda: (
-            (one := crew.rescale()) is not None and one.phase is Phase.ABORTED and one.why in why
+            (one := workers.rescale()) is not None and one.phase is Phase.ABORTED and one.why in why
         ),
         PATIENCE_SECONDS,
-        str(crew.rescale()),
+        str(workers.rescale()),
     )
 
 
 async def test_a_trainer_that_does_not_answer_keeps_its_workers(fake: FakeKube) -> None:
     put_job(fake, 2, CHECKPOINT)
-    async with yard(fake, checkpoint_seconds=1.0, cooldown_seconds=60.0) as (crew, _):
-        crew.deaf = True
-        await _asked(fake, crew)
-        await _ended(crew, "CheckpointTimeout")
-        assert crew.running_workers() == 4
-    assert (crew.written, crew.lost) == ([2, 4], [])
+    async with elastic_cluster(fake, checkpoint_seconds=1.0, cooldown_seconds=60.0) as (workers, _):
+        workers.deaf = True
+        await _asked(fake, workers)
+        await _ended(workers, "CheckpointTimeout")
+        assert workers.running_workers() == 4
+    assert (workers.written, workers.lost) == ([2, 4], [])
 
 
 async def test_a_trainer_that_cannot_save_keeps_its_workers(fake: FakeKube) -> None:
     put_job(fake, 2, CHECKPOINT)
-    async with yard(fake, cooldown_seconds=60.0) as (crew, _):
-        crew.unable = True
-        await _asked(fake, crew)
-        await _ended(crew, "CheckpointFailed")
-    assert (crew.written, crew.lost) == ([2, 4], [])
+    async with elastic_cluster(fake, cooldown_seconds=60.0) as (workers, _):
+        workers.unable = True
+        await _asked(fake, workers)
+        await _ended(workers, "CheckpointFailed")
+    assert (workers.written, workers.lost) == ([2, 4], [])
 
 
 async def test_a_silent_agent_keeps_the_workers_running(fake: FakeKube) -> None:
     put_job(fake, 2, CHECKPOINT)
-    async with yard(fake, stale_seconds=1.0, cooldown_seconds=60.0) as (crew, _):
-        crew.deaf = True
-        await _asked(fake, crew)
-        crew.silent = True
-        await _ended(crew, "AgentStale")
-    assert (crew.written, crew.lost) == ([2, 4], [])
+    async with elastic_cluster(fake, stale_seconds=1.0, cooldown_seconds=60.0) as (workers, _):
+        workers.deaf = True
+        await _asked(fake, workers)
+        workers.silent = True
+        await _ended(workers, "AgentStale")
+    assert (workers.written, workers.lost) == ([2, 4], [])
 
 
 async def test_a_number_changed_by_hand_prevails(fake: FakeKube) -> None:
     put_job(fake, 2, CHECKPOINT)
-    async with yard(fake, cooldown_seconds=60.0, **LONG) as (crew, _):
-        crew.deaf = True
-        await _asked(fake, crew)
+    async with elastic_cluster(fake, cooldown_seconds=60.0, **LONG) as (workers, _):
+        workers.deaf = True
+        await _asked(fake, workers)
         by_hand(fake, 3)
-        await _ended(crew, "OwnerChanged")
-        assert crew.wanted() == 3
+        await _ended(workers, "OwnerChanged")
+        assert workers.wanted() == 3
 
 
 async def test_a_pod_deleted_during_its_checkpoint_request_ends_the_change(fake: FakeKube) -> None:
     put_job(fake, 2, CHECKPOINT)
-    async with yard(fake, cooldown_seconds=60.0, **LONG) as (crew, _):
-        crew.deaf = True
-        await _asked(fake, crew)
+    async with elastic_cluster(fake, cooldown_seconds=60.0, **LONG) as (workers, _):
+        workers.deaf = True
+        await _asked(fake, workers)
         first = next(p for p in fake.objects(paths.PODS) if p["metadata"]["name"].startswith("j-0"))
         fake.remove(paths.PODS, first["metadata"]["name"], "default")
-        await _ended(crew, "PodGone")
-    assert crew.written == [2, 4]
+        await _ended(workers, "PodGone")
+    assert workers.written == [2, 4]
 
 
 async def test_new_workers_without_room_are_removed_again(fake: FakeKube) -> None:
     """The foreign pod comes while the growth is being written: the extender cannot see it yet."""
     put_job(fake, 2, CHECKPOINT)
     held = kube_faults.Slow()
-    async with yard(fake, grow_seconds=1.0, cooldown_seconds=60.0) as (crew, _):
+    async with elastic_cluster(fake, grow_seconds=1.0, cooldown_seconds=60.0) as (workers, _):
         fake.faults.order("patch", f"*/jobs/{JOB}", held)
         await eventually(lambda: fake.faults.left == 0, PATIENCE_SECONDS)
         put_foreign(fake, 2)
         held.gate.set()
-        await eventually(lambda: crew.written == [2, 4, 2], PATIENCE_SECONDS, str(crew.rescale()))
-        assert crew.lost == []
+        await eventually(
+            lambda: workers.written == [2, 4, 2], PATIENCE_SECONDS, str(workers.rescale())
+        )
+        assert workers.lost == []
 
 
 def put_foreign(fake: FakeKube, cpu: int) -> None:

@@ -10,7 +10,15 @@ from extender.core.elastic.decision import ELASTIC
 from extender.core.records.rescale import Cause, Phase, Proposal
 from shared.kube import paths
 from shared.model import JobKey
-from tests.component.crew_yard import CHECKPOINT, JOB, PATIENCE_SECONDS, Crew, life, put_job, yard
+from tests.component.elastic_workers import (
+    CHECKPOINT,
+    JOB,
+    PATIENCE_SECONDS,
+    ElasticWorkers,
+    elastic_cluster,
+    life,
+    put_job,
+)
 from tests.component.shell import lease, node
 from tests.fakes import kube_faults
 from tests.fakes.eventually import eventually
@@ -50,15 +58,15 @@ def plan(monkeypatch: pytest.MonkeyPatch) -> Plan:
     return made
 
 
-async def has(crew: Crew, workers: int) -> None:
+async def has(workers: ElasticWorkers, count: int) -> None:
     await eventually(
         lambda: (
-            crew.wanted() == workers == crew.running_workers()
-            and (one := crew.rescale()) is not None
-            and (one.phase, one.to) == (Phase.DONE, workers)
+            workers.wanted() == count == workers.running_workers()
+            and (one := workers.rescale()) is not None
+            and (one.phase, one.to) == (Phase.DONE, count)
         ),
         PATIENCE_SECONDS,
-        str(crew.rescale()),
+        str(workers.rescale()),
     )
 
 
@@ -71,8 +79,8 @@ async def test_a_plan_pauses_a_job_after_its_checkpoint_and_brings_it_back(
     fake: FakeKube, plan: Plan, count: int, how: str
 ) -> None:
     put_job(fake, 2, CHECKPOINT)
-    async with yard(fake, **QUIET) as (crew, first):
-        await eventually(lambda: crew.running_workers() == 2, PATIENCE_SECONDS)
+    async with elastic_cluster(fake, **QUIET) as (workers, first):
+        await eventually(lambda: workers.running_workers() == 2, PATIENCE_SECONDS)
         if count:
             stop = kube_faults.Slow() if how == "before" else kube_faults.LostAnswer()
             fake.faults.order("patch", f"*/jobs/{JOB}", *[Undisturbed()] * (count - 1), stop)
@@ -80,17 +88,17 @@ async def test_a_plan_pauses_a_job_after_its_checkpoint_and_brings_it_back(
         if count in {1, 2, 3}:
             await eventually(lambda: fake.faults.left == 0, PATIENCE_SECONDS)
             await first.kill()
-            async with life(fake, crew, **QUIET):
-                await has(crew, 0)
+            async with life(fake, workers, **QUIET):
+                await has(workers, 0)
                 plan.workers = 3
-                await has(crew, 3)
+                await has(workers, 3)
         else:
-            await has(crew, 0)
+            await has(workers, 0)
             plan.workers = 3
             if count:
                 await eventually(lambda: fake.faults.left == 0, PATIENCE_SECONDS)
                 await first.kill()
-                async with life(fake, crew, **QUIET):
-                    await has(crew, 3)
-            await has(crew, 3)
-    assert (crew.written, crew.lost) == ([2, 0, 3], [])
+                async with life(fake, workers, **QUIET):
+                    await has(workers, 3)
+            await has(workers, 3)
+    assert (workers.written, workers.lost) == ([2, 0, 3], [])

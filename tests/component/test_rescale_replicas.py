@@ -10,8 +10,8 @@ from extender.core.elastic.decision import ELASTIC
 from extender.core.records.rescale import Cause, Phase, Proposal
 from shared.kube import paths
 from shared.model import JobKey
-from tests.component.crew_yard import PATIENCE_SECONDS, settings
-from tests.component.replica_yard import NAME, Replicas
+from tests.component.elastic_deployment import NAME, Replicas
+from tests.component.elastic_workers import PATIENCE_SECONDS, settings
 from tests.component.shell import extender, lease
 from tests.fakes import kube_faults
 from tests.fakes.eventually import eventually

@@ -1,4 +1,4 @@
-"""A Deployment over the fake API server, with a controller that is as contrary as it may be.
+"""A Deployment over the fake API server, with the least helpful controller that the API allows.
 
 Like the real one it copies the Deployment's annotations to its ReplicaSet. Of replicas that are
 equal to it, it removes those that we would remove last: only their costs make it remove those that

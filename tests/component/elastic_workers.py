@@ -72,7 +72,7 @@ def put_job(
 
 
 @dataclass
-class Crew:
+class ElasticWorkers:
     """The cluster around the extender.
 
     Attributes:
@@ -97,7 +97,7 @@ class Crew:
     _sequence: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
 
     @contextlib.asynccontextmanager
-    async def running(self) -> AsyncIterator["Crew"]:
+    async def running(self) -> AsyncIterator["ElasticWorkers"]:
         async def live() -> None:
             while True:
                 self._own()
@@ -105,7 +105,7 @@ class Crew:
                 self._train()
                 await asyncio.sleep(LOOK_SECONDS)
 
-        task = asyncio.create_task(live(), name="crew")
+        task = asyncio.create_task(live(), name="workers")
         try:
             yield self
         finally:
@@ -246,21 +246,24 @@ def settings(scaling: dict[str, Any], log: Path | None = None) -> dict[str, Any]
 
 
 @contextlib.asynccontextmanager
-async def yard(
+async def elastic_cluster(
     fake: FakeKube, *, log: Path | None = None, **scaling: Any
-) -> AsyncIterator[tuple[Crew, Extender]]:
+) -> AsyncIterator[tuple[ElasticWorkers, Extender]]:
     """Run workers, agents, the Job controller, a scheduler and an extender."""
-    async with Crew(fake).running() as crew, life(fake, crew, log=log, **scaling) as running:
-        yield crew, running
+    async with (
+        ElasticWorkers(fake).running() as workers,
+        life(fake, workers, log=log, **scaling) as running,
+    ):
+        yield workers, running
 
 
 @contextlib.asynccontextmanager
 async def life(
-    fake: FakeKube, crew: Crew, *, log: Path | None = None, **scaling: Any
+    fake: FakeKube, workers: ElasticWorkers, *, log: Path | None = None, **scaling: Any
 ) -> AsyncIterator[Extender]:
     """Run an extender; its agents and kube-scheduler are there as well."""
     async with extender(fake, **settings(scaling, log)) as running:
-        crew.extender = running
+        workers.extender = running
         async with MiniScheduler(fake, running.scheduler_url).running():
             yield running
 
