@@ -99,7 +99,7 @@ class Weights(RuleBasedStateMachine):
         self.yard.memory, self.yard.outcomes, self.yard.params = CpuSharesState(), (), params
 
     @rule(works=WORKS, due=st.booleans(), step=st.integers(0, 210))
-    def a_look(self, works, due, step) -> None:
+    def run_pass(self, works, due, step) -> None:
         self.yard.turn(works, due=due, step=step)
 
     @rule(seconds=st.sampled_from([1.0, 30.0, 200.0]))

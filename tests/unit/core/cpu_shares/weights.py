@@ -1,4 +1,4 @@
-"""Pods whose CPU requests follow their work, and looks at them: an API server in one function."""
+"""Pods whose CPU requests follow their work, and passes over them with a fake API server."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -21,7 +21,7 @@ from tests.fakes.reports import make_pod_report, make_report
 
 ON = CoreParameters(cpu_weights=CpuShareParameters(enabled=True))
 OFF = CoreParameters()
-LOOK_SECONDS = 5.0
+PASS_SECONDS = 5.0
 
 
 def training(
@@ -58,12 +58,12 @@ def report(
     """What an agent says; ``work`` in core-seconds, None: it predicts nothing."""
     seconds = None if work is None or not cores else Span(work / cores, 0.0, 0.0)
     values = {"step": step, "total_steps": total_steps, "remaining_seconds": seconds}
-    one = make_pod_report(pod.uid, category, **(values if category else {}))
-    return replace(one, use=Use(cpu_cores=cores))
+    pod_report = make_pod_report(pod.uid, category, **(values if category else {}))
+    return replace(pod_report, use=Use(cpu_cores=cores))
 
 
 class Yard:
-    """A store, and looks at it; ``carry_out`` does what they want as the API server would.
+    """A store and passes over it; ``carry_out`` executes their commands as the API server would.
 
     Attributes:
         works: Core-seconds left by name of the pod; None: unknown.
@@ -98,7 +98,7 @@ class Yard:
         return {p.name for p in pods if labels.CPU_GIVEN in p.annotations}
 
     def report(self, works: Mapping[str, float | None], **fields: Any) -> None:
-        """Have every agent say what is left of its pods' training."""
+        """Have every agent report the remaining work of its pods."""
         self.works |= works
         snapshot = self.store.snapshot()
         for node in snapshot.node_table.nodes:
@@ -108,34 +108,34 @@ class Yard:
             ]
             self.store.report(make_report(node.name, reports, received_at=self.now))
 
-    def look(
+    def run_pass(
         self, works: Mapping[str, float | None] | None = None, *, due: bool = True, **fields: Any
     ) -> CpuSharesOutcome:
-        """Look once, after ``LOOK_SECONDS``; agents report unless ``works`` is None."""
-        self.now += LOOK_SECONDS
+        """Run a pass, ``PASS_SECONDS`` after the last; agents report unless ``works`` is None."""
+        self.now += PASS_SECONDS
         leaving = fields.pop("leaving", False)
         if works is not None:
             self.report(works, **fields)
         reading = Reading(self.now, self.now)
         trigger = CpuSharesTrigger(due, leaving, self.outcomes)
         session = Session(self.store.snapshot(), reading, self.params)
-        look = CPU_SHARES.decide(session, self.memory, trigger)
-        self.memory, self.outcomes = look.state, ()
-        return look
+        outcome = CPU_SHARES.decide(session, self.memory, trigger)
+        self.memory, self.outcomes = outcome.state, ()
+        return outcome
 
     def turn(
         self, works: Mapping[str, float | None] | None = None, **fields: Any
     ) -> CpuSharesOutcome:
-        """Look, and do what is wanted; the watch shows it at once."""
-        look = self.look(works, **fields)
-        self.carry_out(look.commands)
-        return look
+        """Run a pass and its commands; the watch reports the writes at once."""
+        outcome = self.run_pass(works, **fields)
+        self.carry_out(outcome.commands)
+        return outcome
 
     def carry_out(self, commands: Iterable[ResizeNode]) -> None:
         outcomes: list[ResizeResult] = []
-        for one in commands:
+        for command in commands:
             whole = True
-            for pod in one.pods:
+            for pod in command.pods:
                 if whole or not pod.raises:
                     outcomes.append(ResizeResult(pod, self._resize(pod)))
                     whole = whole and outcomes[-1].result is Resized.DONE
@@ -168,11 +168,30 @@ def changed(pod: Pod, asked: ResizePod) -> Pod:
     )
 
 
-def on(node: str, look: CpuSharesOutcome) -> list[tuple[str, int]]:
-    """Pods and requests that a look wants on a node, in order."""
-    wanted = {one.node: one.pods for one in look.commands}.get(NodeName(node), ())
-    return [(pod.pod.split("/")[1], pod.to_milli) for pod in wanted]
+def on(node: str, outcome: CpuSharesOutcome) -> list[tuple[str, int]]:
+    """Return the pods and requests that a pass sets on a node, in order."""
+    resizes = {command.node: command.pods for command in outcome.commands}
+    pods = resizes.get(NodeName(node), ())
+    return [(pod.pod.split("/")[1], pod.to_milli) for pod in pods]
 
 
 def uid(name: str) -> Uid:
     return Uid(f"default-{name}")
+
+
+THREE = {"x": 100.0, "y": 200.0, "z": 400.0}
+"""Remaining work of the worked example of the policy's page."""
+
+
+def three() -> Yard:
+    """Return the worked example of the policy's page."""
+    return Yard(*(training(name) for name in THREE))
+
+
+def settled() -> Yard:
+    """Return the same after its first resizes."""
+    yard = three()
+    yard.turn(THREE)
+    assert yard.requests() == {"x": 1714, "y": 857, "z": 429}
+    yard.writes.clear()
+    return yard
