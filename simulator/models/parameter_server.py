@@ -1,8 +1,8 @@
 """Fluid model of training with parameter servers on the nodes of a cluster.
 
-A job works at the rate that ``extender.core.elastic.speed`` gives for its workers and their nodes;
-while its workers change it pauses. Time jumps from event to event: an arrival, a completion, or the
-scheduler's tick.
+A job works at the rate that ``extender.core.elastic.speed`` gives for its workers and their
+nodes; while its workers change it pauses. Time jumps from event to event: an arrival, a completion,
+or the scheduler's tick.
 """
 
 import math

@@ -11,8 +11,8 @@ from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.session import Reading, Session
 from extender.core.elastic import proposals
 from extender.core.elastic.elastic_jobs import elastic_job
+from extender.core.elastic.measured_speeds import Sample, Samples, SpeedMemory
 from extender.core.elastic.scaling_values import freed
-from extender.core.elastic.speeds import Sample, Samples, SpeedMemory
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.elastic import RescaleParameters, ScalingParameters
 from extender.core.queue.state import QueueState

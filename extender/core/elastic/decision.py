@@ -1,9 +1,9 @@
 """One pass over all changes of workers: open ones take a step, then new ones begin.
 
-1. Every open change takes its next step (``stepping``). Its state is in the owner's annotation, not
-   in the state of this decision.
+1. Every open change takes its next step (``open_changes``). Its state is in the owner's annotation,
+   not in the state of this decision.
 2. When due, the changes begin that slot plans and DRS propose, if the job may change now
-   (``choosing``).
+   (``new_changes``).
 """
 
 from collections.abc import Callable
@@ -18,11 +18,11 @@ from extender.core.cluster import job_views
 from extender.core.cluster.commands import ChangeOwner, MarkPod
 from extender.core.cluster.session import Decision, Outcome, Session
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.elastic import beginning, choosing, speeds, stepping
+from extender.core.elastic import measured_speeds, new_changes, open_changes
+from extender.core.elastic.measured_speeds import SpeedMemory
+from extender.core.elastic.open_changes import StepInputs
 from extender.core.elastic.proposals import proposals
-from extender.core.elastic.speeds import SpeedMemory
 from extender.core.elastic.state import ElasticState, Ended, followed, measured
-from extender.core.elastic.stepping import StepInputs
 from extender.core.queue.decision import QUEUE
 from extender.core.records import elastic_workers, rescale
 from extender.core.records.rescale import OwnedRescale, Proposal, Rescale, RescaleRecords
@@ -76,15 +76,15 @@ class ElasticDecision(Decision[ElasticState, ElasticTrigger, ElasticOutcome]):
     ) -> ElasticOutcome:
         records = rescale.rescale_records(session.snapshot)
         state, ended = followed(state, records, session.now)
-        learned = speeds.learned(state.speeds, session)
+        learned = measured_speeds.learned(state.speeds, session)
         state = measured(replace(state, speeds=learned))
         steps = (_step(session, records, noted) for noted in records.open)
         commands = tuple(command for command in steps if command is not None)
         if trigger.due:
-            chosen = choosing.choose(session, records, self._propose(session, learned))
+            chosen = new_changes.choose(session, records, self._propose(session, learned))
             commands += chosen.commands
             state = replace(state, declined=chosen.declined)
-        marks = beginning.marks(session.snapshot, records)
+        marks = new_changes.marks(session.snapshot, records)
         return ElasticOutcome(commands=commands, state=state, ended=ended, marks=marks)
 
     @override
@@ -102,7 +102,7 @@ ELASTIC: Final = ElasticDecision()
 def _step(session: Session, records: RescaleRecords, noted: OwnedRescale) -> ChangeOwner | None:
     snapshot, owner, one = session.snapshot, noted.owner, noted.rescale
     job = job_views.view(snapshot, one.job) if one.job in snapshot.jobs else None
-    return stepping.step(
+    return open_changes.step(
         StepInputs(
             session=session,
             owner=owner,
@@ -121,5 +121,5 @@ def _unmarked(snapshot: Snapshot, records: RescaleRecords, one: Rescale) -> froz
     return frozenset(
         change.rescale.job
         for change in changes
-        if change and beginning.marks_of_change(snapshot, change)
+        if change and new_changes.marks_of_change(snapshot, change)
     )

@@ -8,11 +8,11 @@ from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.jobs import Job
 from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.elastic import beginning, elastic_jobs, speeds
-from extender.core.elastic.beginning import RequestedChange
+from extender.core.elastic import elastic_jobs, measured_speeds, new_changes
 from extender.core.elastic.elastic_jobs import ElasticJob, Pace
+from extender.core.elastic.measured_speeds import SpeedMemory
+from extender.core.elastic.new_changes import RequestedChange
 from extender.core.elastic.scaling_values import Candidate, Running
-from extender.core.elastic.speeds import SpeedMemory
 from extender.core.nodes.node_table import NodeTable
 from extender.core.queue import slot_gate
 from extender.core.queue.decision import QUEUE, QueueOutcome
@@ -58,7 +58,7 @@ class ElasticSession:
         """Return True if such a change could begin now."""
         records = rescale.rescale_records(self.session.snapshot)
         proposal = Proposal(key, to, cause, starts)
-        change = beginning.requested_change(self.session, records, proposal)
+        change = new_changes.requested_change(self.session, records, proposal)
         return isinstance(change, RequestedChange)
 
 
@@ -75,7 +75,7 @@ def elastic_session(session: Session, memory: SpeedMemory) -> ElasticSession | N
         cycle=cycle,
         node_table=slot_gate.others(_after(snapshot.node_table, cycle), snapshot, params),
         jobs=jobs,
-        paces={key: speeds.pace(session, one.job, memory) for key, one in jobs.items()},
+        paces={key: measured_speeds.pace(session, one.job, memory) for key, one in jobs.items()},
         weights={key: weight(one.job) for key, one in jobs.items()},
         waiting=_waiting(cycle, weight, session.now),
         fixed=elastic_jobs.most_important(snapshot, jobs.keys(), params),

@@ -30,8 +30,8 @@ from extender.core.cluster.worker_gang import worker_count
 from extender.core.elastic import elastic_jobs, scaling
 from extender.core.elastic.elastic_jobs import ElasticJob, Pace
 from extender.core.elastic.inputs import ElasticSession, elastic_session
+from extender.core.elastic.measured_speeds import SpeedMemory
 from extender.core.elastic.scaling_values import Addition, Candidate, Removal, Running, ScalingPlan
-from extender.core.elastic.speeds import SpeedMemory
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import planner
@@ -177,7 +177,7 @@ def drs_proposals(session: Session, speeds: SpeedMemory) -> tuple[Proposal, ...]
 
     Args:
         session: With the state of the queue: a queue pass from it yields the waiting jobs.
-        speeds: Speeds of jobs so far (``speeds.learned``).
+        speeds: Speeds of jobs so far (``measured_speeds.learned``).
     """
     if not session.parameters.rescaling.enabled:
         return ()

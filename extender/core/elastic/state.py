@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from extender.core.elastic.speeds import SpeedMemory
+from extender.core.elastic.measured_speeds import SpeedMemory
 from extender.core.queue import running_jobs
 from extender.core.records.rescale import Cause, Phase, Rescale, RescaleRecords
 from extender.core.records.rescale_reasons import ScalingReason

@@ -10,8 +10,8 @@ from extender.core.cluster.commands import ChangeOwner, ReleaseGang
 from extender.core.cluster.session import Reading, Session, States
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.elastic.decision import ElasticDecision, ElasticTrigger
+from extender.core.elastic.measured_speeds import SpeedMemory
 from extender.core.elastic.proposals import proposals
-from extender.core.elastic.speeds import SpeedMemory
 from extender.core.elastic.state import ElasticState
 from extender.core.parameters.combined import CoreParameters
 from extender.core.queue.decision import QUEUE, QueueOutcome

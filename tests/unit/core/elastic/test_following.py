@@ -1,6 +1,6 @@
 """The ledger: what is news, what is history, what is forgotten."""
 
-from extender.core.elastic.speeds import Samples, SpeedMemory
+from extender.core.elastic.measured_speeds import Samples, SpeedMemory
 from extender.core.elastic.state import MOST_ENDED, ElasticState, Ended, Ending, measured
 from extender.core.records.rescale import Cause, Phase
 from tests.unit.core.elastic.changing_cluster import (

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from extender.core.cluster.session import Reading, Session
 from extender.core.elastic import proposals
-from extender.core.elastic.speeds import Sample, Samples, SpeedMemory
+from extender.core.elastic.measured_speeds import Sample, Samples, SpeedMemory
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.elastic import ScalingParameters
 from extender.core.parameters.pricing import SlotTimeParameters

@@ -1,4 +1,7 @@
-"""The first write of a change of workers: trainers to ask, number to write, or why there is none.
+"""New changes of workers: the proposals to follow now, and the first write of each.
+
+The limits are a pause after each change, longer after aborted ones, and a number of changes in an
+hour. Of the changes for one start all are made or none.
 
 Before a Deployment has fewer workers, the pods to remove are marked, as its controller goes by that
 mark. Marks are written in the phase ``Asked``; the smaller number only when all marks show in the
@@ -6,21 +9,30 @@ snapshot. A mark that is left after a crash or an abort does no harm: its pod is
 removed the next time too.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Final
 
 from extender.core.cluster import job_views
 from extender.core.cluster.commands import ChangeOwner, MarkPod
 from extender.core.cluster.job_spec import Shrink, WorkerRange
 from extender.core.cluster.jobs import Job, State
+from extender.core.cluster.owners import above
 from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.cluster.worker_gang import worker_count
-from extender.core.elastic import stepping
-from extender.core.elastic.stepping import recent
+from extender.core.elastic import open_changes
+from extender.core.elastic.open_changes import recent
 from extender.core.kinds import registry
+from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.elastic import RescaleParameters
-from extender.core.records.elastic_workers import OwnerWorkers, elastic_owner, owner_workers
+from extender.core.records.elastic_workers import (
+    OwnerWorkers,
+    elastic_owner,
+    jobs_with_range,
+    owner_workers,
+)
 from extender.core.records.rescale import (
     Cause,
     OwnedRescale,
@@ -31,6 +43,7 @@ from extender.core.records.rescale import (
     is_paused,
 )
 from extender.core.records.rescale_reasons import ScalingReason as R
+from shared.ledgers import Declined
 from shared.model import JobKey, Owner, Uid
 
 
@@ -58,7 +71,7 @@ def marks(snapshot: Snapshot, records: RescaleRecords) -> tuple[MarkPod, ...]:
 def marks_of_change(snapshot: Snapshot, noted: OwnedRescale) -> tuple[MarkPod, ...]:
     """Return the marks missing for one change; none if its owner has another number by now."""
     owner, change = noted.owner, noted.rescale
-    unchanged = stepping.worker_number(owner) == change.before
+    unchanged = open_changes.worker_number(owner) == change.before
     if change.phase is not Phase.ASKED or change.to == 0 or not unchanged:
         return ()
     pods = snapshot.jobs.get(change.job, ())
@@ -119,11 +132,11 @@ def first_write(session: Session, change: RequestedChange, group: int) -> Change
     """Return the write that begins a change; ``group``: how many jobs change together."""
     now, params = session.now, session.parameters.rescaling
     last, proposal = change.last, change.proposal
-    begun = stepping.recent(last, now)
+    begun = open_changes.recent(last, now)
     ask_until = now + params.checkpoint_seconds
     workers = _range(change.job)
     rescale = Rescale(
-        id=stepping.change_name(change.owner, change.before, change.to, now),
+        id=open_changes.change_name(change.owner, change.before, change.to, now),
         phase=Phase.ASKED,
         cause=proposal.cause,
         before=change.before,
@@ -147,11 +160,11 @@ def first_write(session: Session, change: RequestedChange, group: int) -> Change
 
 def _written(change: RequestedChange, rescale: Rescale) -> ChangeOwner:
     """Write the number at once, unless trainers, marks or other changes come before it."""
-    event = stepping.begun(change.owner, rescale)
+    event = open_changes.begun(change.owner, rescale)
     if change.to < change.before and (change.asked or rescale.group > 1 or _lacks_marks(change)):
-        return stepping.note(change.owner, rescale, event)
+        return open_changes.note(change.owner, rescale, event)
     phase = Phase.GROWING if change.to > change.before else Phase.SHRINKING
-    return stepping.enter(
+    return open_changes.enter(
         change.owner, rescale, phase, now=rescale.at, workers=change.workers, event=event
     )
 
@@ -168,7 +181,7 @@ def _subject(
     owner = paused.owner if paused else _owner(snapshot, job)
     if owner is None:
         return R.OWNER_NOT_SUPPORTED
-    before = stepping.worker_number(owner)
+    before = open_changes.worker_number(owner)
     if before is None or (owner.job is not None and owner.job.managed):
         return R.OWNER_NOT_SUPPORTED
     if why := _mistake(records, owner, job):
@@ -237,7 +250,7 @@ def _with_trainers(session: Session, change: RequestedChange) -> RequestedChange
         return change
     if not job.spec.has_checkpoint:
         return R.NOT_OPTED_IN
-    asked = stepping.trainers_to_ask(session, job)
+    asked = open_changes.trainers_to_ask(session, job)
     if isinstance(asked, R):
         return asked
     return replace(change, asked=asked)
@@ -276,3 +289,85 @@ def hindrance(
         return R.COOLING_DOWN
     often = len(recent(last, now)) >= params.most_rescales_per_hour
     return R.CAP_REACHED if often else None
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The writes that begin changes, and why the other jobs do not change."""
+
+    commands: tuple[ChangeOwner, ...]
+    declined: Mapping[JobKey, Declined]
+
+
+def choose(session: Session, records: RescaleRecords, proposals: Iterable[Proposal]) -> Chosen:
+    """Begin what may begin, in the order of the proposals."""
+    snapshot, params = session.snapshot, session.parameters
+    busy = set(records.busy)
+    left = params.rescaling.most_open
+    left -= sum(noted.rescale.cause is not Cause.SLOT for noted in records.open)
+    commands: list[ChangeOwner] = []
+    declined = {**dict(_unscalable(snapshot)), **dict(_unreadable(snapshot, records))}
+    for group in _groups(p for p in proposals if _is_enabled(p, params)):
+        if any(proposal.job in busy for proposal in group):
+            continue  # a job with an open change is proposed again if need be
+        busy.update(proposal.job for proposal in group)
+        changes = [requested_change(session, records, p) for p in group]
+        changes = _within(_together(changes), left)
+        begun = [c for c in changes if isinstance(c, RequestedChange) and c.changes]
+        commands += [first_write(session, c, len(begun)) for c in begun]
+        left -= sum(map(_counts, begun))
+        declined |= {p.job: c for p, c in zip(group, changes, strict=True) if isinstance(c, R)}
+    declined_now = {job: _declined(job, why, session.now) for job, why in sorted(declined.items())}
+    return Chosen(tuple(commands), declined_now)
+
+
+def _groups(proposals: Iterable[Proposal]) -> Iterable[list[Proposal]]:
+    """Group the proposals that make room for the same start; all others are alone."""
+    alone = count()
+    groups: dict[JobKey | int, list[Proposal]] = {}
+    for proposal in proposals:
+        group = next(alone) if proposal.starts is None else proposal.starts
+        groups.setdefault(group, []).append(proposal)
+    return groups.values()
+
+
+def _together(changes: list[RequestedChange | R]) -> list[RequestedChange | R]:
+    """Decline all changes for a start if one of them is declined: the start would not happen."""
+    if not any(isinstance(change, R) for change in changes):
+        return changes
+    return [change if isinstance(change, R) else R.OTHERS_STAY for change in changes]
+
+
+def _within(changes: list[RequestedChange | R], left: int) -> list[RequestedChange | R]:
+    counted = sum(_counts(change) for change in changes if isinstance(change, RequestedChange))
+    return changes if counted <= left else [R.TOO_MANY_OPEN for _ in changes]
+
+
+def _counts(change: RequestedChange) -> bool:
+    """True if a change counts towards ``most_open``; a slot plan's changes do not."""
+    return change.changes and change.proposal.cause is not Cause.SLOT
+
+
+def _is_enabled(proposal: Proposal, params: CoreParameters) -> bool:
+    return params.rescaling.enabled or proposal.cause is Cause.SLOT
+
+
+def _unreadable(snapshot: Snapshot, records: RescaleRecords) -> Iterable[tuple[JobKey, R]]:
+    """Yield the jobs of owners whose annotation is not ours: their workers are never changed."""
+    if not records.unreadable:
+        return
+    for job, pods in snapshot.jobs.items():
+        if any(owner.uid in records.unreadable for owner in above(snapshot, pods[0]).owners):
+            yield job, R.RESCALE_UNREADABLE
+
+
+def _unscalable(snapshot: Snapshot) -> Iterable[tuple[JobKey, R]]:
+    """Yield the jobs that run and state a range, but whose owner is of no supported kind."""
+    for key in jobs_with_range(snapshot):
+        job = job_views.view(snapshot, key)
+        if job.placed and not job.problem and elastic_owner(snapshot, job) is None:
+            yield key, R.OWNER_NOT_SUPPORTED
+
+
+def _declined(job: JobKey, why: R, now: float) -> Declined:
+    return Declined(job=job, reason=why.value, message=why.text, at=now)

@@ -5,8 +5,14 @@ from msgspec.structs import replace
 
 from extender.core.cluster import job_views
 from extender.core.cluster.session import Reading, Session
-from extender.core.elastic import speeds
-from extender.core.elastic.speeds import MOST_INTERVALS, MOST_NAMES, Sample, Samples, SpeedMemory
+from extender.core.elastic import measured_speeds
+from extender.core.elastic.measured_speeds import (
+    MOST_INTERVALS,
+    MOST_NAMES,
+    Sample,
+    Samples,
+    SpeedMemory,
+)
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.elastic import SpeedParameters
 from extender.core.records.rescale import Phase
@@ -35,7 +41,7 @@ class Trained:
         pod_report = make_pod_report(f"default-{self.name}-0", step=step, updated_at=at, **report)
         store.report(make_report("a", [pod_report], received_at=at - stale))
         self.session = Session(store.snapshot(), Reading(at, at), CoreParameters())
-        self.memory = speeds.learned(self.memory, self.session)
+        self.memory = measured_speeds.learned(self.memory, self.session)
         return self
 
     @property
@@ -48,7 +54,7 @@ class Trained:
 
     def pace(self):
         job = job_views.view(self.session.snapshot, key_of(self.name))
-        return speeds.pace(self.session, job, self.memory)
+        return measured_speeds.pace(self.session, job, self.memory)
 
 
 def test_an_interval_of_steps_is_measured() -> None:
@@ -127,14 +133,14 @@ def steps(**by_workers):
 
 def test_three_numbers_of_workers_make_a_speed() -> None:
     params = SpeedParameters()
-    assert speeds.fitted(steps(w1=5.0, w2=3.0), params) is None
-    fitted = speeds.fitted(steps(w1=5.0, w2=3.0, w4=2.0), params)
+    assert measured_speeds.fitted(steps(w1=5.0, w2=3.0), params) is None
+    fitted = measured_speeds.fitted(steps(w1=5.0, w2=3.0, w4=2.0), params)
     assert fitted.rate(8, 0) == pytest.approx(1 / 1.5)
 
 
 def test_a_number_that_was_measured_once_does_not_count() -> None:
     once = Samples((*steps(w1=5.0, w2=3.0).numbers, Sample(4, 0, (2.0,))))
-    assert speeds.fitted(once, SpeedParameters()) is None
+    assert measured_speeds.fitted(once, SpeedParameters()) is None
 
 
 def test_an_evaluation_in_an_interval_does_not_count() -> None:
@@ -158,5 +164,5 @@ def test_a_pause_that_was_never_seen_is_a_guess_and_a_checkpoint() -> None:
 def test_learning_does_not_touch_what_it_was_given() -> None:
     one = Trained().see(100.0, 10).see(110.0, 15)
     before = replace(one.memory)
-    speeds.learned(one.memory, one.session)
+    measured_speeds.learned(one.memory, one.session)
     assert one.memory == before

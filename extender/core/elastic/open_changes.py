@@ -9,7 +9,7 @@ repeats nothing.
 phase      what it does, and what ends it
 =========  =======================================================================================
 Asked      Answers to heartbeats carry the request (``agents.requests``); leaving pods are marked
-           where their kind needs it (``beginning``). When all trainers hold and all pods are
+           where their kind needs it (``new_changes``). When all trainers hold and all pods are
            marked, those of other changes for the same start included: the smaller number is
            written, Shrinking. A refusal, the deadline or a lost pod: Aborted.
 Shrinking  The owner removes workers. Only those that stay are left: Done.
@@ -63,7 +63,7 @@ class StepInputs:
         job: The job; None while it has no pods.
         workers: Its workers.
         beside: All changes that make room for the same start, this one included.
-        unmarked: Jobs among them whose leaving pods lack a mark (``beginning``).
+        unmarked: Jobs among them whose leaving pods lack a mark (``new_changes``).
         migrating: A pod of the job is on its way to another node.
     """
 
