@@ -10,6 +10,7 @@ from typing import Any
 
 from shared import labels
 from shared.kube import paths
+from shared.model import MigrationPhase
 from shared.progress import Category
 from tests.component.shell import Extender, MiniScheduler, extender, node, pod
 from tests.component.training import REPLICA_SETS, Training
@@ -160,3 +161,23 @@ def phases(fake: FakeKube) -> list[str]:
 def places(training: Training, job: str = JOB) -> list[str]:
     """Nodes of the job's pods."""
     return sorted(p["spec"].get("nodeName", "") for p in training.pods(job))
+
+
+async def ended(fake: FakeKube, phase: MigrationPhase, reason: str = "") -> None:
+    """Wait until a migration has ended in the phase."""
+    await eventually(lambda: (phase, reason) in ends(fake), PATIENCE_SECONDS, str(ends(fake)))
+
+
+async def goes_on(training: Training) -> None:
+    """Wait until the trainer takes steps again on its node."""
+    trainer = await eventually(lambda: training.trainer_of(JOB), PATIENCE_SECONDS)
+    step = trainer.step
+    await eventually(lambda: trainer.step > step + 5, PATIENCE_SECONDS)
+
+
+def budget(*, allowed: int) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "budget", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": {"directory": JOB}}},
+        "status": {"disruptionsAllowed": allowed},
+    }

@@ -10,7 +10,6 @@ import pytest
 from extender.app import replay
 from extender.controllers.migration import MigrationController
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.records import migrations as records_migrations
 from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import core_parameters
 from extender.writers.decision_log.recorder import Recorder
@@ -23,22 +22,20 @@ from tests.component.moving_yard import (
     OWNERS,
     PATIENCE_SECONDS,
     begun,
-    crowded,
-    ends,
+    budget,
+    ended,
+    goes_on,
     migrations,
-    phases,
     places,
     put_bare,
     put_indexed_job,
     put_job,
-    put_replica_set,
     put_stateful_set,
     settings,
     yard,
 )
 from tests.component.shell import QUICK as SHELL
 from tests.component.shell import Extender, lease, node
-from tests.component.training import Training, mark_deleted
 from tests.fakes import kube_faults
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
@@ -49,10 +46,6 @@ async def fake() -> AsyncIterator[FakeKube]:
     async with FakeKube.running() as server, lease(server):
         server.put(paths.NODES, node("a"))
         yield server
-
-
-async def ended(fake: FakeKube, phase: P, reason: str = "") -> None:
-    await eventually(lambda: (phase, reason) in ends(fake), PATIENCE_SECONDS, str(ends(fake)))
 
 
 @pytest.mark.parametrize("put", OWNERS.values(), ids=OWNERS)
@@ -124,7 +117,7 @@ async def test_a_job_that_is_not_opted_in_stays(fake: FakeKube) -> None:
         assert migrations(fake) == []
 
 
-async def test_a_job_moves_once_in_its_life(fake: FakeKube) -> None:
+async def test_a_job_moves_once(fake: FakeKube) -> None:
     put_stateful_set(fake)
     async with yard(fake) as (training, running):
         await begun(fake, training)
@@ -136,22 +129,22 @@ async def test_a_job_moves_once_in_its_life(fake: FakeKube) -> None:
         assert len(migrations(fake)) == 1
 
 
-async def test_without_the_resource_nothing_moves_and_jobs_run_on(fake: FakeKube) -> None:
+async def test_without_the_resource_no_job_moves_and_all_run_on(fake: FakeKube) -> None:
     fake.absent.add(paths.MIGRATIONS)
     put_bare(fake)
     async with yard(fake) as (training, running):
         await begun(fake, training)
         declined = await eventually(lambda: _declined(running, "default/pod/m"))
         assert declined == "CRDMissing"
-        fake.absent.clear()  # installed while it runs: seen at the next try
+        fake.absent.clear()  # installed while it runs: observed at the next try
         await ended(fake, P.COMPLETED)
 
 
-async def test_a_budget_that_forbids_too_long_ends_in_abort_and_the_trainer_goes_on(
+async def test_a_budget_that_forbids_the_eviction_too_long_aborts_and_the_trainer_goes_on(
     fake: FakeKube,
 ) -> None:
     put_stateful_set(fake)
-    fake.put(paths.DISRUPTION_BUDGETS, _budget(allowed=0))
+    fake.put(paths.DISRUPTION_BUDGETS, budget(allowed=0))
     async with yard(fake, evict_seconds=1.0, hold_seconds=2.0, cooldown_seconds=60) as (
         training,
         _,
@@ -163,19 +156,19 @@ async def test_a_budget_that_forbids_too_long_ends_in_abort_and_the_trainer_goes
     assert training.doubled() == {}
 
 
-async def test_a_budget_that_allows_again_lets_it_go(fake: FakeKube) -> None:
+async def test_a_budget_that_allows_the_eviction_later_completes(fake: FakeKube) -> None:
     put_stateful_set(fake)
-    fake.put(paths.DISRUPTION_BUDGETS, _budget(allowed=0))
+    fake.put(paths.DISRUPTION_BUDGETS, budget(allowed=0))
     async with yard(fake) as (training, _):
         await begun(fake, training)
         await eventually(lambda: fake.verbs("pods/eviction"), PATIENCE_SECONDS)
-        fake.put(paths.DISRUPTION_BUDGETS, _budget(allowed=1))
+        fake.put(paths.DISRUPTION_BUDGETS, budget(allowed=1))
         await ended(fake, P.COMPLETED)
 
 
-async def test_a_budget_of_one_forbids_to_move_a_gang_of_two(fake: FakeKube) -> None:
+async def test_a_budget_of_one_forbids_the_move_of_a_gang_of_two(fake: FakeKube) -> None:
     put_job(fake, size=2)
-    fake.put(paths.DISRUPTION_BUDGETS, _budget(allowed=1))
+    fake.put(paths.DISRUPTION_BUDGETS, budget(allowed=1))
     async with yard(fake, evict_seconds=1.0, hold_seconds=2.0, cooldown_seconds=60) as (
         training,
         _,
@@ -192,7 +185,7 @@ LOST = {
 
 
 @pytest.mark.parametrize(("put", "write", "read"), LOST.values(), ids=LOST)
-async def test_neither_an_answer_nor_the_question_after_it_need_come(
+async def test_a_lost_answer_and_a_failed_inquiry_delay_a_move_only(
     fake: FakeKube, put: Callable[[FakeKube], None], write: tuple[str, str], read: str
 ) -> None:
     put(fake)
@@ -205,7 +198,7 @@ async def test_neither_an_answer_nor_the_question_after_it_need_come(
     assert training.doubled() == {}
 
 
-async def test_who_does_not_act_moves_nothing_until_it_does() -> None:
+async def test_a_standby_moves_no_job_until_it_leads() -> None:
     async with FakeKube.running() as fake:
         for name in ("a", "b"):
             fake.put(paths.NODES, node(name))
@@ -221,145 +214,22 @@ async def test_who_does_not_act_moves_nothing_until_it_does() -> None:
                 await ended(fake, P.COMPLETED)
 
 
-async def test_a_trainer_that_does_not_answer_is_left_alone(fake: FakeKube) -> None:
-    put_bare(fake)
-    async with yard(fake, checkpoint_seconds=1.0, cooldown_seconds=60) as (training, _):
-        training.deaf.add(JOB)
-        await begun(fake, training)
-        await ended(fake, P.ABORTED, "CheckpointTimeout")
-        assert "create" not in fake.verbs("pods/eviction")
-        await goes_on(training)
-
-
-async def test_a_trainer_that_cannot_save_is_left_alone(fake: FakeKube) -> None:
-    put_bare(fake)
-    async with yard(fake, cooldown_seconds=60) as (training, _):
-        training.unable.add(JOB)
-        await begun(fake, training)
-        await ended(fake, P.ABORTED, "CheckpointFailed")
-        await goes_on(training)
-
-
-async def test_a_target_that_is_lost_before_the_eviction_ends_in_abort(fake: FakeKube) -> None:
-    put_stateful_set(fake)
-    fake.put(paths.DISRUPTION_BUDGETS, _budget(allowed=0))
-    async with yard(fake, cooldown_seconds=60) as (training, _):
-        await begun(fake, training)
-        await eventually(lambda: fake.verbs("pods/eviction"), PATIENCE_SECONDS)
-        fake.remove(paths.NODES, "b")
-        await ended(fake, P.ABORTED, "TargetLost")
-        assert places(training) == ["a"]
-        await goes_on(training)
-
-
-async def test_a_target_that_is_lost_after_the_eviction_sends_the_pod_elsewhere(
-    fake: FakeKube,
-) -> None:
-    put_stateful_set(fake)
-    async with yard(fake) as (training, _):
-        await begun(fake, training)
-        training.stuck.add("a")
-        await eventually(lambda: P.RECREATING in phases(fake), PATIENCE_SECONDS)
-        fake.remove(paths.NODES, "b")
-        training.stuck.clear()
-        await ended(fake, P.COMPLETED)
-        assert migrations(fake)[0]["status"]["members"][0]["node"] == "a"
-    assert training.doubled() == {}
-
-
-async def test_an_agent_that_falls_silent_before_the_ack_ends_in_abort(fake: FakeKube) -> None:
-    put_bare(fake)
-    async with yard(fake, stale_seconds=1.0, cooldown_seconds=60) as (training, _):
-        training.deaf.add(JOB)
-        await begun(fake, training)
-        await eventually(lambda: P.CHECKPOINT_REQUESTED in phases(fake), PATIENCE_SECONDS)
-        training.silent.add("a")
-        await ended(fake, P.ABORTED, "AgentStale")
-
-
-async def test_a_job_that_is_deleted_takes_its_migration_along(fake: FakeKube) -> None:
-    put_job(fake)
-    async with yard(fake, checkpoint_seconds=60) as (training, _):
-        training.deaf.add(JOB)
-        await begun(fake, training)
-        await eventually(lambda: P.CHECKPOINT_REQUESTED in phases(fake), PATIENCE_SECONDS)
-        fake.remove(paths.JOBS, JOB, "default")
-        await ended(fake, P.ABORTED, "OwnerGone")
-
-
-async def test_a_deleted_pod_is_not_moved(fake: FakeKube) -> None:
-    put_bare(fake)
-    async with yard(fake, checkpoint_seconds=60, cooldown_seconds=60) as (training, _):
-        training.deaf.add(JOB)
-        await begun(fake, training)
-        await eventually(lambda: P.CHECKPOINT_REQUESTED in phases(fake), PATIENCE_SECONDS)
-        mark_deleted(fake, training.pods(JOB)[0])
-        await ended(fake, P.ABORTED, "PodGone")
-        await eventually(lambda: training.pods(JOB) == [], PATIENCE_SECONDS)
-
-
-STUCK = {"bare-pod": put_bare, "job": put_job, "replica-set": put_replica_set}
-
-
-@pytest.mark.parametrize("put", STUCK.values(), ids=STUCK)
-async def test_while_an_old_pod_does_not_end_no_new_one_runs(
-    fake: FakeKube, put: Callable[[FakeKube], None]
-) -> None:
-    put(fake)
-    async with yard(fake, recreate_seconds=1.0) as (training, running):
-        await begun(fake, training)
-        training.stuck.add("a")
-        await ended(fake, P.FAILED, "OldPodStays")
-        await eventually(lambda: _kept(running) == 0)
-        await eventually(lambda: _suspended(fake) is False, PATIENCE_SECONDS)
-        if put is not put_job:
-            await eventually(lambda: len(training.pods(JOB)) == 2, PATIENCE_SECONDS)
-        assert [p for p in places(training) if p] == ["a"]
-        training.stuck.clear()
-        await eventually(lambda: [p for p in places(training) if p], PATIENCE_SECONDS)
-        await eventually(lambda: training.trainer_of(JOB), PATIENCE_SECONDS)
-    assert training.copies[JOB] == 1
-    assert training.doubled() == {}
-
-
-async def test_a_deleted_migration_leaves_no_job_suspended(fake: FakeKube) -> None:
-    put_job(fake)
-    async with yard(fake) as (training, _):
-        await begun(fake, training)
-        training.stuck.add("a")
-        await eventually(lambda: P.RECREATING in phases(fake), PATIENCE_SECONDS)
-        fake.remove(paths.MIGRATIONS, migrations(fake)[0]["metadata"]["name"], "default")
-        await eventually(lambda: _suspended(fake) is False, PATIENCE_SECONDS)
-        training.stuck.clear()
-        await eventually(lambda: [p for p in places(training) if p], PATIENCE_SECONDS)
-
-
-async def test_a_bare_pod_that_cannot_be_made_again_keeps_its_template(fake: FakeKube) -> None:
-    put_bare(fake)
-    async with yard(fake, recreate_seconds=1.0) as (training, _):
-        await crowded(fake, training)
-        no = kube_faults.Answer(403, "Forbidden")
-        fake.faults.order("create", "*/namespaces/default/pods", *[no] * 20)
-        training.categories[JOB] = Category.CONVERGED
-        await ended(fake, P.FAILED, "NotRecreated")
-        (member,) = migrations(fake)[0]["spec"]["members"]
-        assert member["template"]["spec"]["containers"]
-
-
-async def test_every_look_replays(
+async def test_every_pass_replays(
     fake: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Also what was refused in between, and a job that was not moved."""
+    """Include a refused eviction, and a job that is not moved."""
     put_stateful_set(fake)
-    fake.put(paths.DISRUPTION_BUDGETS, _budget(allowed=0))
+    fake.put(paths.DISRUPTION_BUDGETS, budget(allowed=0))
     async with yard(fake, log=tmp_path, cooldown_seconds=60) as (training, running):
         await begun(fake, training)
         await eventually(lambda: fake.verbs("pods/eviction"), PATIENCE_SECONDS)
-        fake.put(paths.DISRUPTION_BUDGETS, _budget(allowed=1))
+        fake.put(paths.DISRUPTION_BUDGETS, budget(allowed=1))
         await ended(fake, P.COMPLETED)
         await eventually(lambda: _declined(running, "default/statefulset/m"))
-    given = ExtenderSettings.model_validate({**SHELL, **settings({"cooldown_seconds": 60})})
-    params = core_parameters(given, labels.SCHEDULER_NAME)
+    extender_settings = ExtenderSettings.model_validate(
+        {**SHELL, **settings({"cooldown_seconds": 60})}
+    )
+    params = core_parameters(extender_settings, labels.SCHEDULER_NAME)
     code = await asyncio.to_thread(replay.run, tmp_path, params)
     output = capsys.readouterr().out
     assert code == 0, output
@@ -369,38 +239,14 @@ async def test_every_look_replays(
     assert '"DisruptionBudget"' in lines
 
 
-async def goes_on(training: Training) -> None:
-    """The trainer takes steps again where it was."""
-    trainer = await eventually(lambda: training.trainer_of(JOB), PATIENCE_SECONDS)
-    step = trainer.step
-    await eventually(lambda: trainer.step > step + 5, PATIENCE_SECONDS)
-
-
-def _budget(*, allowed: int) -> dict[str, Any]:
-    return {
-        "metadata": {"name": "budget", "namespace": "default"},
-        "spec": {"selector": {"matchLabels": {"directory": JOB}}},
-        "status": {"disruptionsAllowed": allowed},
-    }
-
-
-def _suspended(fake: FakeKube) -> bool:
-    job = fake.object(paths.JOBS, JOB, "default")
-    return bool(job and job["spec"].get("suspend"))
-
-
 def _events(fake: FakeKube, reason: str) -> list[dict[str, Any]]:
     return [e for e in fake.objects(paths.EVENTS) if e["reason"] == reason]
 
 
 def _declined(running: Extender, job: str) -> str:
-    loop = next(one for one in running.parts.loops if isinstance(one, MigrationController))
-    return next((one.reason for one in loop.declined() if one.job == job), "")
-
-
-def _kept(running: Extender) -> int:
-    known = _snapshot(running).migrations.values()
-    return sum(len(records_migrations.reservations(one, ())) for one in known)
+    loops = running.parts.loops
+    controller = next(loop for loop in loops if isinstance(loop, MigrationController))
+    return next((d.reason for d in controller.declined() if d.job == job), "")
 
 
 def _reports(running: Extender) -> Mapping[str, object]:
@@ -408,5 +254,5 @@ def _reports(running: Extender) -> Mapping[str, object]:
 
 
 def _snapshot(running: Extender) -> Snapshot:
-    recorder = next(one for one in running.parts.loops if isinstance(one, Recorder))
+    recorder = next(loop for loop in running.parts.loops if isinstance(loop, Recorder))
     return recorder.store.snapshot()
