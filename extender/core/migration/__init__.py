@@ -1,1 +1,1 @@
-"""Moving jobs by checkpoint: who moves and where to, and each migration's way (pure)."""
+"""Migrations by checkpoint: which jobs move to which nodes, and the phases of each move (pure)."""

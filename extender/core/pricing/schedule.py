@@ -31,7 +31,7 @@ class Steps:
         target: Steps in all.
         workers: Workers that train 0, 1, 2, … steps in one slot; the first is 0.
         servers: Parameter servers those need.
-        unit: Worker-slots a step stands for; 1: no coarsening.
+        unit: Worker-slots of one step; 1: no coarsening.
     """
 
     target: int

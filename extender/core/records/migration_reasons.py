@@ -98,5 +98,5 @@ class MigrationReason(StrEnum):
 
     @classmethod
     def of_checkpoint(cls, problem: str) -> "MigrationReason":
-        """Return the reason that stands for a problem that an agent reports of a checkpoint."""
+        """Return the reason of a checkpoint problem that an agent reports."""
         return cls.named(problem) or cls.MISCONFIGURED

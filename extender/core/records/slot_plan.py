@@ -214,7 +214,7 @@ def read(owner: Owner) -> SlotPlan | None:
 
 
 def _check(plan: SlotPlan) -> None:
-    """Check the values of a plan, which any user who may patch the owner can write.
+    """Check the values of a plan: any client that may patch the owner can write one.
 
     Raises:
         InputError: A value is out of its range.

@@ -1,4 +1,4 @@
-"""Who begins to move, who stays and why; what is swept up."""
+"""Which jobs begin to move, why others stay, and which old objects are deleted."""
 
 from dataclasses import replace as with_fields
 

@@ -88,7 +88,7 @@ CASES = {
         of(job(2, **WORKERS, fails_with_pod=True), 2, annotations=ONE),
         R.BACKOFF_TRAP,
     ),
-    "a job that somebody else drives": (of(job(managed=True)), R.OWNER_NOT_SUPPORTED),
+    "a job that another controller manages": (of(job(managed=True)), R.OWNER_NOT_SUPPORTED),
     "a suspended job": (of(job(suspended=True)), R.JOB_NOT_RUNNING),
     "a job of a cron job": (of(of_job("CronJob")), Mover.SUSPEND),
     "the only pod of a job of a job set": (of(of_job("JobSet")), Mover.EVICT),
@@ -119,7 +119,7 @@ CASES = {
         of(shape=make_shape(unmodelled=["podAffinity"])),
         R.NOT_MODELLED,
     ),
-    "a pod with a volume that nobody knows": (of(claims=["data"]), R.VOLUME_BOUND),
+    "a pod with an unknown volume": (of(claims=["data"]), R.VOLUME_BOUND),
 }
 
 

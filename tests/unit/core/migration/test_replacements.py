@@ -137,8 +137,8 @@ def test_a_new_pod_waits_or_goes_to_the_target_when(others, node):
 def test_the_condition_of_a_waiting_pod_has_the_reason():
     old_pod = replica("r-old", node="a", deleting=True)
     found = cycle(replica("r-new", gated=True), old_pod, of_replicas(P.RECREATING))
-    told = [c for c in found.commands if isinstance(c, SetQueuedCondition)]
-    assert [c.reason for c in told] == ["Migrating"]
+    conditions = [c for c in found.commands if isinstance(c, SetQueuedCondition)]
+    assert [c.reason for c in conditions] == ["Migrating"]
 
 
 def test_the_pin_has_the_target_first_and_spares_after_it():

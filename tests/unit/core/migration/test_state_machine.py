@@ -55,10 +55,10 @@ def at(phase: P, mover: Mover = EVICT, *, late: bool = False, **changes: Any) ->
 
 def outcome(world: World) -> tuple[str, str] | list[str]:
     """Phase and reason that are written, or else the actions that are carried out."""
-    told = commands(world)
-    written = [one for one in told if isinstance(one, WriteStatus)]
+    decided = commands(world)
+    written = [c for c in decided if isinstance(c, WriteStatus)]
     if not written:
-        return [type(one).__name__ for one in told]
+        return [type(c).__name__ for c in decided]
     one = written[0].migration
     return one.phase.value, one.reason
 
@@ -106,7 +106,7 @@ CASES: dict[str, tuple[World, tuple[str, str] | list[str]]] = {
         at(P.CHECKPOINT_REQUESTED, late=True),
         ("Aborted", R.CHECKPOINT_TIMEOUT),
     ),
-    "asked, nobody to hear the answer": (
+    "asked, no report of the answer": (
         at(P.CHECKPOINT_REQUESTED, late=True, agent=False),
         ("Aborted", R.AGENT_STALE),
     ),
@@ -184,17 +184,17 @@ CASES: dict[str, tuple[World, tuple[str, str] | list[str]]] = {
     "recreating, no new pod comes": (at(P.RECREATING, late=True), ("Failed", R.NOT_RECREATED)),
     "resuming, no step yet": (at(P.RESUMING), []),
     "resuming, a step beyond the checkpoint": (at(P.RESUMING, resumed=True), ("Completed", "")),
-    "resuming, a step beyond the checkpoint of a trainer that is not heard yet": (
+    "resuming, a step beyond the checkpoint of a trainer that has not reported yet": (
         at(P.RESUMING, resumed=True, answered=False),
         [],
     ),
-    "resuming, a step beyond the checkpoint of a trainer that is never heard": (
+    "resuming, a step beyond the checkpoint of a trainer that never reports": (
         at(P.RESUMING, resumed=True, answered=False, late=True),
         ("Completed", ""),
     ),
     "resuming, the new pod is gone": (at(P.RESUMING, new="none"), ("Failed", R.REPLACEMENT_LOST)),
     "resuming, no step in time": (at(P.RESUMING, late=True), ("Failed", R.RESUME_TIMEOUT)),
-    "resuming, nobody says anything": (
+    "resuming, no report": (
         at(P.RESUMING, late=True, agent=False),
         ("Failed", R.AGENT_STALE),
     ),
@@ -241,9 +241,9 @@ def test_the_node_of_the_new_pod_is_recorded():
 
 
 def test_a_failed_migration_resumes_its_job():
-    told = commands(at(P.RECREATING, SUSPEND, suspended=True, late=True, old="gone"))
-    assert told[0].migration.reason == R.NOT_RECREATED
-    assert [type(action).__name__ for action in told[0].actions] == ["ResumeJob"]
+    decided = commands(at(P.RECREATING, SUSPEND, suspended=True, late=True, old="gone"))
+    assert decided[0].migration.reason == R.NOT_RECREATED
+    assert [type(action).__name__ for action in decided[0].actions] == ["ResumeJob"]
 
 
 def test_the_event_of_the_end_has_its_reason_in_words():

@@ -1,4 +1,4 @@
-"""Jobs of which nobody knows how long their steps take: let in, timed, and then priced."""
+"""Jobs with an unknown step time: they run, are timed, and are then priced."""
 
 import pytest
 from msgspec.structs import replace
