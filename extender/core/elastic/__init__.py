@@ -1,1 +1,1 @@
-"""Elastic jobs: who gives up workers, who gets more, and how that is done step by step."""
+"""Elastic jobs: which of them lose or get workers, and the steps of each change."""

@@ -51,8 +51,8 @@ _PLACED = (State.BOUND, State.RESERVED, State.LOOSE)
 def slot_plan_proposals(session: Session) -> tuple[Proposal, ...]:
     """Return what is to change in the present slot, in order of the jobs' names.
 
-    A job whose plan is over, or empty, is left as it is: it is never stopped for being late. One
-    that waits for its slot with its pods gated is left alone too: it takes nothing.
+    A job whose plan is over or empty stays as it is: a late job is never stopped. A job that waits
+    for its slot with its pods gated stays as it is too: it takes no room.
     """
     snapshot, params = session.snapshot, session.parameters.slot_time
     if not params.enabled:

@@ -145,8 +145,8 @@ def fit(measured: Sequence[Measured], mode: Mode, params: SpeedParameters) -> Fi
 
     Args:
         measured: Step times, several for one configuration if there are; order does not matter.
-        mode: ``SYNC``: all five columns; otherwise A stands for A + b, as no measurement tells them
-            apart; ``LINEAR``: that one alone.
+        mode: ``SYNC``: all five columns; otherwise A stands for A + b, as no measurement
+            distinguishes them; ``LINEAR``: that one alone.
         params: How many counts of workers there must be.
 
     Raises:
