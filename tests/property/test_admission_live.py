@@ -3,7 +3,7 @@
 from collections import Counter
 from fractions import Fraction
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -112,7 +112,25 @@ def disturb(world, event, number):
             world.remove(idle[0])
 
 
+def job_row(workers, work, arrives=0, **changes):
+    row = {"workers": workers, "extra": 0, "elastic": False, "work": work, "arrives": arrives}
+    row |= {"utility": "sigmoid:100,0,2h", "checkpoint": False, "ps": 0, "cpu": "1"}
+    return row | changes
+
+
+MORE_WORKERS_THAN_WORK = [
+    *(job_row(1, 1), job_row(1, 1), job_row(1, 1, 2)),
+    *(job_row(1, 5, extra=1, elastic=True, utility="sigmoid:50,1,30m"), job_row(2, 1, 1)),
+]
+"""The last job has two workers and one worker-slot of work: its plan holds more than its work."""
+PAUSES = [job_row(1, 1), job_row(1, 1), job_row(2, 7, checkpoint=True)]
+"""The last job pauses when its node shrinks, and comes back on two nodes."""
+STEADY = ["as planned"] * 6
+
+
 @settings(max_examples=60)
+@example([1, 1], MORE_WORKERS_THAN_WORK, 1.0, Replanning.ADMITTED_FIRST, STEADY)
+@example([4, 2], PAUSES, 0.5, Replanning.NEVER, [*STEADY[:4], "node shrinks", "as planned"])
 @given(
     cpus, job_lists, shares, st.sampled_from([Replanning.NEVER, Replanning.ADMITTED_FIRST]), events
 )
@@ -137,6 +155,7 @@ def test_no_node_is_promised_twice_and_no_admitted_job_is_dropped(
         disturb(world, event, slot)
         world.run_pass()
         check_room(world, share)
+        world.follow_plans()  # a job that must leave its nodes pauses in this slot
         for name in admitted.keys() - world.over:
             plan = world.plans()[name]
             for span in plan.spans:

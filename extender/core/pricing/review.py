@@ -245,7 +245,7 @@ def _replan(reviewed: PlanReview, revision: Revision, session: PricingSession) -
         utility=schedule.utility,
         bill=schedule.bill,
         spans=plan_schedule.spans_of(schedule, session.machines, session.first),
-        done=reviewed.request.job.done,
+        done=_share_done(reviewed.request),
         since=session.first,
     )
     same = plan.spans == tuple(s for s in reviewed.owned.plan.spans if s.last >= session.first)
@@ -272,8 +272,17 @@ def _empty(reviewed: PlanReview, session: PricingSession) -> SlotPlan:
     plan = reviewed.owned.plan
     if not plan.spans:
         return changed(plan, completion=after)
-    done = plan.done if reviewed.request is None else reviewed.request.job.done
+    done = plan.done if reviewed.request is None else _share_done(reviewed.request)
     return changed(plan, spans=(), completion=after, utility=0.0, bill=0.0, done=done)
+
+
+def _share_done(request: ScheduleRequest) -> float:
+    """Return the share that is done as a plan states it, from 0 to 1.
+
+    The job's own is below 0 where more work is left than the training has: a slot of all its
+    workers may hold more than the rest.
+    """
+    return max(0.0, request.job.done)
 
 
 def _with_utility(plan: SlotPlan, reviewed: PlanReview, session: PricingSession) -> SlotPlan:
