@@ -14,7 +14,7 @@ PIECES = [
     *("*", "+", "?", "*?", "++", "{2}", "{1,3}", "{,2}", "{2,}", "{,}", "{}", "{", "}", "{e<=1}"),
     *("{e}", "{i}", "[ab]", "[^a]", "[]a]", "[a[b]", "[a-c]", "[^]]", "[a&&b]"),
     *("(", ")", "(?:", "|", "^", "$", "(?=", "(?!", "(?<=a)", r"\Z", r"\A", "(?i:", "(?>"),
-    *("(?P<step>", "(?P=step)", r"\1", r"\N{COLON}", r"\x61", r"\n", "#", "&", "-"),
+    *("(?P<step>", "(?P<total>", "(?P=step)", r"\1", r"\N{COLON}", r"\x61", r"\n", "#", "&", "-"),
 ]
 LINES = [
     "a",
@@ -54,5 +54,6 @@ def test_a_pattern_finds_what_re_finds(before: str, after: str, lines: list[str]
             return
     for line in lines:
         mine, theirs = ours.search(line), wanted.search(line)
-        found = theirs and (theirs["value"] or "", theirs.groupdict().get("step") or "")
+        groups = theirs and theirs.groupdict(default="")
+        found = groups and tuple(groups.get(name, "") for name in ("value", "step", "total"))
         assert mine == found, (pattern, line)

@@ -36,7 +36,7 @@ def situations(draw):
 
     return {
         "shape": shape,
-        "room": room,
+        "table": room,
         "members_on_node": column(st.integers(0, 5), np.int64),
         "bucket_score": draw(st.none() | st.just(column(st.integers(-300, 400), float))),
         "candidates": column(st.booleans(), bool) & room.feasible(shape),
