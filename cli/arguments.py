@@ -14,9 +14,9 @@ from cli import service
 from shared import signing_secret
 
 _COMMANDS: Final = {
+    "jobs": "all jobs, waiting, running and done: state, reason, start or end, nodes",
     "queue": "waiting jobs in the order in which they will be placed, and why each waits",
     "nodes": "nodes: free and used resources, prices, and what their agents report",
-    "jobs": "all jobs with their pods by state, and how far their training is",
     "migrations": "which jobs were moved, why and at what cost, and which were not moved",
     "rescales": "which jobs changed their number of workers, why and for which job",
     "prices": "prices of resources now, and in the time slots to come",
@@ -56,6 +56,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         declared.check_what_if(parser, options)
     if options.command == "prices":
         declared.check_prices(parser, options)
+    declared.check_output(parser, options)
     if options.command in _ONCE and (options.url or options.watch):
         parser.error(f"--url and --watch cannot be combined with {options.command}")
     _choose_way(parser, options)
@@ -160,6 +161,8 @@ def _add(commands: Any, name: str) -> None:
     if name == "migrations":
         details = "show all details of one migration: NAME or NAMESPACE/NAME"
         command.add_argument("migration", metavar="NAME", nargs="?", help=details)
+    if name == "jobs":
+        declared.add_jobs(command)
     if name == "what-if":
         declared.add_what_if(command)
     if name == "prices":

@@ -3,22 +3,21 @@
 import sys
 import time
 from argparse import Namespace
-from datetime import UTC, datetime
 from typing import Final, NamedTuple, TextIO, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from cli import arguments, client, manifest, sanitize
+from cli import arguments, client, manifest, output
 from cli.errors import UnansweredError
 from cli.views import explain, heatmap, jobs, ledger, nodes, queue, terminal, what_if
+from cli.views.terminal import Terminal
 from shared import api
+from shared.answer import JobState
 from shared.ledgers import RescalesResponse
 from shared.pricing import PricesResponse, SlotPrices
-from shared.system_clock import SystemClock
 from shared.tenancy import NamespacesResponse
 
-_HOME_AND_CLEAR: Final = "\x1b[H\x1b[2J"
 _KINDS: Final[dict[str, type[api.Response]]] = {
     "queue": api.QueueResponse,
     "nodes": api.NodesResponse,
@@ -59,7 +58,7 @@ def run(options: Namespace, out: TextIO) -> int:
     """
     way = client.way(options)
     text, code = _show(options, way, out)
-    print(text, file=out, flush=True)
+    print(output.first(options, text, out), file=out, flush=True)
     while options.watch:
         time.sleep(options.watch)
         try:
@@ -67,12 +66,13 @@ def run(options: Namespace, out: TextIO) -> int:
         except UnansweredError as error:
             print(error, file=sys.stderr, flush=True)
             continue
-        print(_separator(options, out) + text, file=out, flush=True)
+        print(output.again(options, text, out), file=out, flush=True)
     return code
 
 
-def lines(answer: api.Response, *, wide: bool, blocks: bool) -> list[str]:
-    """Return an answer as lines; ``blocks``: the terminal can show block characters."""
+def lines(answer: api.Response, options: Namespace, screen: Terminal) -> list[str]:
+    """Return an answer as lines for a screen."""
+    wide = options.output == "wide"
     match answer:
         case api.QueueResponse():
             return queue.queue(answer, wide=wide)
@@ -83,7 +83,8 @@ def lines(answer: api.Response, *, wide: bool, blocks: bool) -> list[str]:
         case PricesResponse():
             return nodes.prices(answer, wide=wide)
         case api.JobsResponse():
-            return jobs.jobs(answer, wide=wide, blocks=blocks)
+            choice = jobs.Choice(options.columns, options.sort, options.reverse, wide)
+            return jobs.jobs(answer, choice, screen)
         case _:
             return _of_changes(answer, wide=wide)
 
@@ -111,9 +112,13 @@ def _show(options: Namespace, way: client.Way, out: TextIO) -> _Shown:
     query = _query(options, namespace)
     body, whole = client.fetch_all(way, f"/v1/{path}", _KINDS[path], query)
     answer = _narrowed(options, whole)
-    if options.output == "json":
+    if options.output == "name":
+        return _Shown(output.names(answer))
+    if options.output in output.DOCUMENTS:
         is_unchanged = answer is whole and body
-        return _Shown(_json(options, body if is_unchanged else msgspec.json.encode(answer)))
+        return _Shown(
+            output.document(options, body if is_unchanged else msgspec.json.encode(answer))
+        )
     if isinstance(answer, api.MigrationsResponse) and options.migration:
         return _Shown("\n\n".join("\n".join(ledger.details(entry)) for entry in answer.entries))
     if isinstance(answer, PricesResponse) and query:
@@ -137,19 +142,13 @@ def _what_if(options: Namespace, way: client.Way, namespace: str, out: TextIO) -
     body = way.fetch("/v1/what-if", question=trial.body, namespace=namespace)
     answer = client.parse(body, api.WhatIfResponse)
     code = UNCHECKED if trial.is_unchecked else 0
-    if options.output == "json":
-        return _Shown(_json(options, trial.add_to_json(body)), code)
+    if options.output in output.DOCUMENTS:
+        return _Shown(output.document(options, trial.add_to_json(body)), code)
     return _Shown(_text(options, trial.add_to(answer), out), code)
 
 
-def _json(options: Namespace, body: bytes) -> str:
-    indent = 0 if options.watch else 2
-    return msgspec.json.format(sanitize.raw_json(body), indent=indent).decode()
-
-
 def _text(options: Namespace, answer: api.Response, out: TextIO) -> str:
-    blocks = terminal.of_stream(out).blocks
-    return "\n".join(lines(answer, wide=options.output == "wide", blocks=blocks))
+    return "\n".join(lines(answer, options, terminal.of_stream(out)))
 
 
 def _slots(options: Namespace, answer: PricesResponse, out: TextIO) -> str:
@@ -169,6 +168,10 @@ def _narrowed(options: Namespace, answer: api.Response) -> api.Response:
         answer = _to_namespace(answer, options.namespace)
     if isinstance(answer, api.MigrationsResponse) and options.migration:
         answer = _to_migration(answer, options.migration)
+    if isinstance(answer, api.JobsResponse) and options.state:
+        states = {JobState(state) for state in options.state}
+        kept = tuple(entry for entry in answer.entries if entry.state in states)
+        answer = replace(answer, entries=kept)
     return answer
 
 
@@ -193,13 +196,3 @@ def _to_migration(answer: api.MigrationsResponse, name: str) -> api.MigrationsRe
     if not entries:
         raise UnansweredError(f"migration {name} not found")
     return replace(answer, entries=entries, declined=())
-
-
-def _separator(options: Namespace, out: TextIO) -> str:
-    """Return what goes before a repeated output: a terminal is redrawn, a file gets time stamps."""
-    if options.output == "json":
-        return ""
-    if out.isatty():
-        return _HOME_AND_CLEAR
-    at = datetime.fromtimestamp(SystemClock().now(), UTC)
-    return f"\n{at:%Y-%m-%dT%H:%M:%SZ}\n"

@@ -8,6 +8,20 @@ from typing import Any, Final
 from cli import service
 
 DEFAULT_WATCH_SECONDS: Final = 2.0
+JOB_STATES: Final = (
+    *("waiting", "blocked", "starting", "running", "paused", "ending", "done", "failed"),
+)
+"""Values of ``shared.answer.JobState``; that module is slow to load."""
+JOB_COLUMNS: Final = (
+    *("name", "namespace", "kind", "state", "requests", "pods", "since", "start/end"),
+    *("metric", "curve", "step", "workers", "payoff", "promise", "worth", "bill"),
+    *("nodes/reason", "nodes", "reason", "reason-code", "estimate", "gang", "gated", "held"),
+    *("direct", "in-tree", "planned", "bound", "succeeded", "failed", "leaving", "age"),
+    *("category", "eta", "attempt", "done", "ends", "checkpoint", "problem"),
+)
+"""Columns of ``shuntyard jobs`` (``cli.views.jobs``)."""
+NAMED: Final = frozenset({"queue", "jobs", "nodes", "migrations", "rescales"})
+"""Commands whose entries have names for ``-o name``."""
 _FILE: Final = "-f/--file"
 _NAMESPACES: Final = frozenset({"--namespace", "--all-namespaces"})
 _PAST_API_SERVER: Final = frozenset({"--url", "--ca", "--token-file", "--server-name", "--watch"})
@@ -45,9 +59,9 @@ def add_common(parser: argparse.ArgumentParser, command: str = "") -> None:
     )
     option(
         *("-o", "--output"),
-        choices=("table", "wide", "json"),
+        choices=("table", "wide", "json", "yaml", "name"),
         default="table",
-        help="output format (default: table)",
+        help="output format (default: table); name: a line for each entry, for scripts",
     )
     option(
         *("-w", "--watch"),
@@ -57,6 +71,32 @@ def add_common(parser: argparse.ArgumentParser, command: str = "") -> None:
         metavar="SECONDS",
         help=f"repeat every SECONDS (default: {DEFAULT_WATCH_SECONDS:g})",
     )
+
+
+def add_jobs(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``jobs``: which jobs and columns, in which order."""
+    parser.add_argument(
+        "--state",
+        type=partial(_words, known=JOB_STATES),
+        default=(),
+        metavar="STATE[,STATE]",
+        help=f"only jobs in these states: {', '.join(JOB_STATES)}",
+    )
+    parser.add_argument(
+        "--columns",
+        type=partial(_words, known=JOB_COLUMNS),
+        default=(),
+        metavar="COLUMN[,COLUMN]",
+        help=f"these columns, in this order: {', '.join(JOB_COLUMNS)}",
+    )
+    parser.add_argument(
+        "--sort",
+        choices=JOB_COLUMNS,
+        default="",
+        metavar="COLUMN",
+        help="sort by a column (default: by state, then by position, end or age)",
+    )
+    parser.add_argument("--reverse", action="store_true", help="list in reverse order")
 
 
 def add_what_if(parser: argparse.ArgumentParser) -> None:
@@ -116,10 +156,19 @@ def add_prices(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def check_output(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """End the process with 2 if the command has no output of this form."""
+    command, output = options.command, options.output
+    if output == "name" and command not in NAMED:
+        parser.error(f"-o name is for lists: {', '.join(sorted(NAMED))}")
+    if output == "yaml" and command == "doctor":
+        parser.error("-o yaml cannot be combined with doctor: use -o json")
+
+
 def check_prices(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     """End the process with 2 if options cannot be combined."""
-    if options.svg and options.output == "json":
-        parser.error("--svg cannot be combined with -o json")
+    if options.svg and options.output in {"json", "yaml"}:
+        parser.error(f"--svg cannot be combined with -o {options.output}")
     if options.resource and not options.slots and not options.svg:
         parser.error("--resource needs --slots or --svg")
 
@@ -167,3 +216,12 @@ def _count(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 1")
     return int(text)
+
+
+def _words(text: str, known: tuple[str, ...]) -> tuple[str, ...]:
+    """Return words that are separated by commas."""
+    words = tuple(text.lower().split(","))
+    unknown = [word for word in words if word not in known]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(known)}")
+    return words

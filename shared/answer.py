@@ -1,5 +1,7 @@
 """Common fields, headers and entries of the read API."""
 
+from collections.abc import Mapping
+from enum import StrEnum
 from typing import Final
 
 import msgspec
@@ -68,3 +70,46 @@ class EndEntry(Struct, frozen=True, kw_only=True):
     written_at: float | None = None
     stale: bool = False
     problem: str = ""
+
+
+class JobState(StrEnum):
+    """How far a job is, in one word."""
+
+    WAITING = "waiting"
+    """In the queue, or held by a gate of others."""
+    BLOCKED = "blocked"
+    """In the queue, but it cannot start without a change to it or to the cluster."""
+    STARTING = "starting"
+    """Nodes are planned or its pods are bound, but none of them runs yet, or not the whole gang."""
+    RUNNING = "running"
+    PAUSED = "paused"
+    """Its slot plan gives it no pods now."""
+    ENDING = "ending"
+    """All its pods are being deleted."""
+    DONE = "done"
+    FAILED = "failed"
+
+
+class JobProgress(Struct, frozen=True, kw_only=True):
+    """How far a job is on its way, and what it waits for.
+
+    Attributes:
+        state: See there.
+        since: Since when it is in this state, seconds since the epoch; None if unknown.
+        requests: Amount by resource of all its pods that count, base units.
+        position: Place in the queue, 1 is first; None if it is not in it, or cannot start without a
+            change.
+        reason: Why it, or the rest of its pods, waits, a token; empty if nothing waits.
+        message: The same in words.
+        estimated_start: When it is expected to start, seconds since the epoch; None if unknown.
+        estimate: What the estimate rests on, or why there is none.
+    """
+
+    state: JobState = JobState.WAITING
+    since: float | None = None
+    requests: Mapping[str, int] = {}
+    position: int | None = None
+    reason: str = ""
+    message: str = ""
+    estimated_start: float | None = None
+    estimate: str = ""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from shared.answer import API_VERSION as API_VERSION  # noqa: PLC0414 - found here by all
-from shared.answer import EndEntry
+from shared.answer import EndEntry, JobProgress
 from shared.answer import Listed as Listed  # noqa: PLC0414 - as above
 from shared.answer import Response as Response  # noqa: PLC0414 - as above
 from shared.explanation import Ahead, Bill, Change, Checked, Place, Shift, Tried
@@ -236,8 +236,8 @@ class CheckpointEntry(Struct, frozen=True, kw_only=True):
     detail: str = ""
 
 
-class JobEntry(Struct, frozen=True, kw_only=True):
-    """A job of ours, waiting or not.
+class JobEntry(JobProgress, frozen=True, kw_only=True):
+    """A job of ours, waiting or not; also what is in ``JobProgress``.
 
     Attributes:
         created_at: Seconds since the epoch.

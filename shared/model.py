@@ -41,8 +41,9 @@ PODS = "pods"
 class Pod(Struct, frozen=True, kw_only=True, tag=True, omit_defaults=True):
     """A pod. ``controller`` is its controlling owner; ``queued_reason`` our own condition's reason.
 
-    ``scheduled_at`` is the transition time of PodScheduled=True (0.0 while unbound). ``claims`` are
-    the PersistentVolumeClaims that its volumes name, sorted.
+    ``scheduled_at`` is the transition time of PodScheduled=True (0.0 while unbound),
+    ``finished_at`` when its last container ended (0.0 before, and where that is not stated).
+    ``claims`` are the PersistentVolumeClaims that its volumes name, sorted.
 
     ``shape`` has what the owner asked for, also while we have changed the CPU request in place;
     ``borrowed_milli`` is by how much more CPU the pod counts on its node now, or, below 0, less.
@@ -77,6 +78,7 @@ class Pod(Struct, frozen=True, kw_only=True, tag=True, omit_defaults=True):
     priority: int = 0
     priority_class: str = ""
     scheduled_at: float = 0.0
+    finished_at: float = 0.0
     queued_reason: str = ""
     phase_reason: str = ""
     claims: tuple[str, ...] = ()

@@ -19,10 +19,10 @@ Entry = api.QueueEntry | api.JobEntry
 
 def columns_for(entries: Sequence[Entry], now: float) -> list[Column[Entry]]:
     """Return the columns that at least one of the jobs needs; none without such jobs."""
-    elastic: list[Column[Entry]] = [Column("WORKERS", lambda job: workers(job.workers))]
+    elastic: list[Column[Entry]] = [Column("WORKERS", lambda job: workers(job.workers), rank=4)]
     priced: list[Column[Entry]] = [
-        Column("PAYOFF", _figure(lambda admission: admission.payoff), right=True),
-        Column("PROMISE", lambda job: _promise_cell(job.admission, now)),
+        Column("PAYOFF", _figure(lambda admission: admission.payoff), right=True, rank=5),
+        Column("PROMISE", lambda job: _promise_cell(job.admission, now), rank=5),
         Column("WORTH", _figure(lambda admission: admission.utility), right=True, wide=True),
         Column("BILL", _figure(lambda admission: admission.bill), right=True, wide=True),
     ]

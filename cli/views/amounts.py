@@ -1,5 +1,6 @@
 """Amounts and times in human-readable form."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -21,6 +22,12 @@ def duration(seconds: float) -> str:
     if whole < _DAY_SECONDS:
         return f"{whole // _HOUR_SECONDS}h{whole % _HOUR_SECONDS // _MINUTE_SECONDS:02}m"
     return f"{whole // _DAY_SECONDS}d{whole % _DAY_SECONDS // _HOUR_SECONDS:02}h"
+
+
+def rough(seconds: float) -> str:
+    """Return a duration without its seconds: ``45s``, ``12m``, ``2h05m``, ``3d04h``."""
+    is_minutes = _MINUTE_SECONDS <= seconds < _HOUR_SECONDS
+    return f"{int(seconds // _MINUTE_SECONDS)}m" if is_minutes else duration(seconds)
 
 
 def span(seconds: float) -> str:
@@ -66,3 +73,23 @@ def binary(count: int) -> str:
     while abs(scaled) >= _STEP and power + 1 < len(_BINARY):
         scaled, power = scaled / _STEP, power + 1
     return f"{number(round(scaled, 1))}{_BINARY[power]}"
+
+
+def requests(amounts: Mapping[str, int]) -> str:
+    """Return what a job requests in short: its GPUs, else other devices, else its CPUs.
+
+    A resource is a GPU if its name says so: ``nvidia.com/gpu``, ``gpu.intel.com/i915``,
+    ``nvidia.com/mig-1g.5gb``.
+    """
+    gpus = sum(amount for name, amount in amounts.items() if _is_gpu(name))
+    if gpus:
+        return f"{gpus} GPU"
+    others = [name for name in sorted(amounts) if "/" in name and amounts[name]]
+    if others:
+        return f"{amounts[others[0]]} {others[0].rpartition('/')[2]}"
+    return f"{amount('cpu', amounts['cpu'])} CPU" if amounts.get("cpu") else ""
+
+
+def _is_gpu(resource: str) -> bool:
+    domain, slash, name = resource.partition("/")
+    return bool(slash) and ("gpu" in name or "gpu" in domain.split(".") or name.startswith("mig-"))

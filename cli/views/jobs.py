@@ -1,131 +1,259 @@
-"""What ``shuntyard jobs`` shows: all jobs, their pods by state, and their training."""
+"""What ``shuntyard jobs`` shows: waiting, running and done jobs in one list."""
 
-from typing import Final
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, NamedTuple
 
-from cli.views import admission
-from cli.views.amounts import duration
+from cli.errors import UnansweredError
+from cli.views import admission, training
+from cli.views.amounts import coming, duration, requests, rough
 from cli.views.table import NOTHING, Column, table
+from cli.views.terminal import Colour, Terminal
 from shared import api
-from shared.answer import EndEntry
-from shared.terminal import sparkline
+from shared.answer import JobState
 
-CURVE_WIDTH: Final = 16
+ROOMY: Final = 130
+"""Characters of a terminal that shows nodes and reason in columns of their own."""
+_TIGHT: Final = 100
+"""Below this width a reason is cut before a column is left out."""
+_BLOCKED: Final = "blocked: cannot start without a change; `shuntyard explain NAME` shows which"
+_COLOURS: Final = {
+    JobState.WAITING: Colour.YELLOW,
+    JobState.BLOCKED: Colour.RED,
+    JobState.STARTING: Colour.CYAN,
+    JobState.RUNNING: Colour.GREEN,
+    JobState.PAUSED: Colour.MAGENTA,
+    JobState.ENDING: Colour.DIM,
+    JobState.DONE: Colour.DIM,
+    JobState.FAILED: Colour.RED,
+}
+_ORDER: Final = {state: place for place, state in enumerate(JobState)}
+_ENDED: Final = frozenset({JobState.DONE, JobState.FAILED})
+_LAST: Final = float("inf")
+_BESIDE: Final = "nodes/reason"
+_GPUS: Final = re.compile(r"\b[\w.-]+\.[\w-]+/gpu\b")
+_SEPARATE: Final = frozenset({"nodes", "reason"})
 
 
-def jobs(answer: api.JobsResponse, *, wide: bool, blocks: bool) -> list[str]:
-    """Return a line for each job; ``blocks``: the terminal can show block characters."""
+class Choice(NamedTuple):
+    """What is shown of the list, as the options say.
+
+    Attributes:
+        columns: Names of the columns; empty: those that fit.
+        sort: Name of the column to sort by; empty: by state, then by start or end.
+        reverse: The other way round.
+        wide: All columns, as long as they are.
+    """
+
+    columns: Sequence[str] = ()
+    sort: str = ""
+    reverse: bool = False
+    wide: bool = False
+
+
+def jobs(answer: api.JobsResponse, choice: Choice, screen: Terminal) -> list[str]:
+    """Return a line for each job."""
     if not answer.entries:
         return ["no jobs"]
-    now = answer.generated_at
-    columns: list[Column[api.JobEntry]] = [
-        Column("JOB", lambda job: job.job),
-        Column("NAMESPACE", lambda job: job.namespace),
-        Column("KIND", lambda job: job.kind),
-        Column("GANG", lambda job: gang_size(job.min_available), right=True),
-        Column("WAITING", lambda job: str(_waiting(job.counts)), right=True),
-        Column("RELEASED", lambda job: str(job.counts.seated + job.counts.loose), right=True),
-        Column("BOUND", lambda job: str(job.counts.bound), right=True),
-        Column("SUCCEEDED", lambda job: str(job.counts.succeeded), right=True),
-        Column("FAILED", lambda job: str(job.counts.failed), right=True),
-        Column("AGE", lambda job: duration(now - job.created_at), right=True),
+    columns = {column.title.lower(): column for column in _columns(answer, choice, screen)}
+    entries = _sorted(answer, columns, choice)
+    if choice.columns:
+        chosen = [columns[name] for name in choice.columns if name in columns]
+        chosen = [replace(column, wide=False, rank=0) for column in chosen]
+        return table(chosen, entries, screen=screen)
+    hidden = _SEPARATE if _is_narrow(screen) else {_BESIDE}
+    hidden = {_BESIDE} if choice.wide else hidden
+    if len({job.namespace for job in entries}) == 1 and not choice.wide:
+        hidden |= {"namespace"}
+    shown = [column for name, column in columns.items() if name not in hidden]
+    is_blocked = any(job.state is JobState.BLOCKED for job in entries)
+    lines = table(shown, entries, wide=choice.wide, screen=screen)
+    return [*lines, "", _BLOCKED] if is_blocked else lines
+
+
+def in_order(answer: api.JobsResponse) -> list[api.JobEntry]:
+    """Return the jobs by state, then by position, expected end, or since when they are in it."""
+
+    def key(job: api.JobEntry) -> tuple[Any, ...]:
+        ended, since = job.state in _ENDED, job.since or 0.0
+        return (
+            _ORDER[JobState.DONE if ended else job.state],
+            job.position or _LAST,
+            (job.end.at if job.end else None) or _LAST,
+            -since if ended else since,
+            job.namespace,
+            job.job,
+        )
+
+    return sorted(answer.entries, key=key)
+
+
+def _sorted(
+    answer: api.JobsResponse, columns: dict[str, Column[api.JobEntry]], choice: Choice
+) -> list[api.JobEntry]:
+    entries = in_order(answer)
+    if choice.sort:
+        column = columns.get(choice.sort)
+        if column is None:  # a column of elastic or priced jobs, and there are none
+            raise UnansweredError(f"--sort {choice.sort}: no job has this column; leave it out")
+        entries.sort(key=column.order or column.cell)
+    return entries[::-1] if choice.reverse else entries
+
+
+def _columns(
+    answer: api.JobsResponse, choice: Choice, screen: Terminal
+) -> list[Column[api.JobEntry]]:
+    now, wide, narrow = answer.generated_at, choice.wide, _is_narrow(screen)
+    return [
+        Column("NAME", lambda job: job.job, least=14),
+        Column("NAMESPACE", lambda job: job.namespace, least=9, rank=2),
+        Column("KIND", lambda job: job.kind, wide=True),
+        Column(
+            *("STATE", lambda job: job.state.value),
+            colour=lambda job: _COLOURS[job.state],
+            order=lambda job: _ORDER[job.state],
+        ),
+        Column("REQUESTS", lambda job: requests(job.requests) or NOTHING, order=_size),
+        Column("PODS", _pods, right=True, rank=6, order=lambda job: job.members),
+        Column("SINCE", partial(_since, now=now), right=True, rank=3, order=_began),
+        Column(
+            "START/END", partial(start_or_end, now=now, band=not narrow), rank=1, order=_expected
+        ),
+        *_training(answer.entries, screen),
         *admission.columns_for(answer.entries, now),
-        Column("CATEGORY", lambda job: category(job.progress)),
-        Column("METRIC", lambda job: metric(job.progress)),
-        Column("CURVE", lambda job: curve(job.progress, blocks=blocks)),
-        Column("STEP", lambda job: step(job.progress), right=True),
-        Column("ETA", lambda job: eta(job.progress)),
-        Column("HELD", lambda job: str(job.counts.held), right=True, wide=True),
-        Column("LOOSE", lambda job: str(job.counts.loose), right=True, wide=True),
-        Column("DIRECT", lambda job: str(job.counts.direct), right=True, wide=True),
-        Column("IN-TREE", lambda job: str(job.counts.in_tree), right=True, wide=True),
-        Column("LEAVING", lambda job: str(job.counts.leaving), right=True, wide=True),
-        Column("ATTEMPT", lambda job: _attempt(job.progress), right=True, wide=True),
-        Column("DONE", lambda job: _done(job.end), right=True, wide=True),
-        Column("ENDS", lambda job: _ends(job.end, now), wide=True),
-        Column("CHECKPOINT", lambda job: checkpoint(job.checkpoint), wide=True),
-        Column("NODES", lambda job: ",".join(job.nodes) or NOTHING, wide=True),
-        Column("PROBLEM", _problem, wide=True),
+        Column("NODES/REASON", _nodes_or_reason, least=18 if screen.width < _TIGHT else 36),
+        Column("NODES", partial(_nodes, wide=wide), least=12),
+        Column("REASON", lambda job: reason(job, wide=wide) or NOTHING, least=24),
+        *_wide(now),
     ]
-    return table(columns, answer.entries, wide=wide)
 
 
-def gang_size(min_available: int | None) -> str:
-    """Return the size of a gang; ``?`` if it is not known."""
-    return "?" if min_available is None else str(min_available)
+def _training(entries: Sequence[api.JobEntry], screen: Terminal) -> list[Column[api.JobEntry]]:
+    """Return the columns of training progress; without any they are for ``-o wide``."""
+    rare = all(job.progress is None for job in entries)
+    return [
+        Column("METRIC", lambda job: training.metric(job.progress), rank=8, wide=rare),
+        Column(
+            *("CURVE", lambda job: training.curve(job.progress, blocks=screen.blocks)),
+            rank=9,
+            wide=rare,
+        ),
+        Column("STEP", lambda job: training.step(job.progress), right=True, rank=7, wide=rare),
+    ]
 
 
-def category(entry: api.ProgressEntry | None) -> str:
-    """Return SpeCon's category of the job."""
-    if entry is None:
+def _wide(now: float) -> list[Column[api.JobEntry]]:
+    """Return the columns that only ``-o wide`` shows, or ``--columns`` by name."""
+
+    def count(title: str, read: Callable[[api.MemberCounts], int]) -> Column[api.JobEntry]:
+        cell, order = lambda job: str(read(job.counts)), lambda job: read(job.counts)
+        return Column(title, cell, right=True, wide=True, order=order)
+
+    def plain(title: str, cell: Callable[[api.JobEntry], str]) -> Column[api.JobEntry]:
+        return Column(title, cell, wide=True)
+
+    return [
+        plain("REASON-CODE", lambda job: job.reason or NOTHING),
+        plain("ESTIMATE", lambda job: job.estimate or NOTHING),
+        plain("GANG", lambda job: training.gang_size(job.min_available)),
+        count("GATED", lambda pods: pods.gated),
+        count("HELD", lambda pods: pods.held),
+        count("DIRECT", lambda pods: pods.direct),
+        count("IN-TREE", lambda pods: pods.in_tree),
+        count("PLANNED", lambda pods: pods.seated + pods.loose),
+        count("BOUND", lambda pods: pods.bound),
+        count("SUCCEEDED", lambda pods: pods.succeeded),
+        count("FAILED", lambda pods: pods.failed),
+        count("LEAVING", lambda pods: pods.leaving),
+        plain("AGE", lambda job: duration(now - job.created_at)),
+        plain("CATEGORY", lambda job: training.category(job.progress)),
+        plain("ETA", lambda job: training.eta(job.progress)),
+        plain("ATTEMPT", lambda job: training.attempt(job.progress)),
+        plain("DONE", lambda job: training.done(job.end)),
+        plain("ENDS", lambda job: training.ends(job.end, now)),
+        plain("CHECKPOINT", lambda job: training.checkpoint(job.checkpoint)),
+        plain("PROBLEM", training.problem),
+    ]
+
+
+def start_or_end(job: api.JobEntry, now: float, *, band: bool = True) -> str:
+    """Return when a job starts, ends or ended; ``band``: with the band of a prediction."""
+    match job.state:
+        case JobState.DONE | JobState.FAILED:
+            return NOTHING if job.since is None else f"ended {rough(now - job.since)} ago"
+        case JobState.RUNNING:
+            return _end(job, now, band=band)
+        case _ if job.estimated_start is not None:
+            return f"start {coming(job.estimated_start, now)}"
+        case _:
+            return NOTHING
+
+
+def reason(job: api.JobEntry, *, wide: bool = False) -> str:
+    """Return in words why a job waits, or what is wrong with it; empty if nothing is.
+
+    A message that goes into details begins with a general sentence and a colon; without ``wide``
+    only the details are shown, and GPUs are called so.
+    """
+    text = job.message or job.reason or job.problem
+    return text if wide else _GPUS.sub("GPU", text.partition(": ")[2] or text)
+
+
+def _is_narrow(screen: Terminal) -> bool:
+    return screen.fits and screen.width < ROOMY
+
+
+def _end(job: api.JobEntry, now: float, *, band: bool) -> str:
+    """Return when a job ends: as its training predicts, else as it was stated."""
+    by_training = job.end is None or job.end.at is None or job.end.why == "progress"
+    progress = job.progress
+    if by_training and progress is not None and progress.remaining is not None:
+        left, late = progress.remaining, now - progress.updated_at
+        low, high = (rough(max(0.0, seconds - late)) for seconds in (left.low, left.high))
+        between = f" ({low} to {high})" if band and low != high else ""
+        return f"end {coming(progress.updated_at + left.value, now)}{between}"
+    if job.end is None or job.end.at is None:
+        return "end overdue" if job.end and job.end.why == "overrun" else NOTHING
+    return f"end {coming(job.end.at, now)}"
+
+
+def _expected(job: api.JobEntry) -> float:
+    """Return the time that START/END shows, for sorting."""
+    end = job.end.at if job.end else None
+    return job.estimated_start or end or job.since or _LAST
+
+
+def _since(job: api.JobEntry, now: float) -> str:
+    return NOTHING if job.since is None else duration(now - job.since)
+
+
+def _began(job: api.JobEntry) -> float:
+    return job.since or 0.0
+
+
+def _size(job: api.JobEntry) -> tuple[bool, int, int]:
+    """Return how much a job requests: devices before CPUs."""
+    devices = sum(amount for name, amount in job.requests.items() if "/" in name)
+    return devices > 0, devices, job.requests.get("cpu", 0)
+
+
+def _pods(job: api.JobEntry) -> str:
+    """Return how many pods are on nodes or done, and how many must start together."""
+    placed = job.counts.bound + job.counts.succeeded
+    return f"{placed}/{max(job.members, job.min_available or 0)}"
+
+
+def _nodes(job: api.JobEntry, *, wide: bool = False) -> str:
+    if not job.nodes:
         return NOTHING
-    return f"{entry.category.value},stale" if entry.stale else entry.category.value
+    if wide:
+        return ",".join(job.nodes)
+    others = f" +{len(job.nodes) - 1}" if len(job.nodes) > 1 else ""
+    return f"{job.nodes[0]}{others}"
 
 
-def metric(entry: api.ProgressEntry | None) -> str:
-    """Return the name of the metric with its last value."""
-    if entry is None:
-        return NOTHING
-    if entry.diverged:
-        return f"{entry.metric}=nan"
-    return entry.metric if entry.value is None else f"{entry.metric}={entry.value:.4g}"
-
-
-def curve(entry: api.ProgressEntry | None, *, blocks: bool) -> str:
-    """Return the metric as a sparkline."""
-    values = () if entry is None else entry.curve
-    return sparkline(values, width=CURVE_WIDTH, blocks=blocks) or NOTHING
-
-
-def step(entry: api.ProgressEntry | None) -> str:
-    """Return the last step, and the total if it is known."""
-    if entry is None or entry.step is None:
-        return NOTHING
-    return str(entry.step) if entry.total_steps is None else f"{entry.step}/{entry.total_steps}"
-
-
-def eta(entry: api.ProgressEntry | None) -> str:
-    """Return the predicted time to the end, with its band."""
-    left = None if entry is None else entry.remaining
-    if left is None:
-        return NOTHING
-    return f"{duration(left.value)} ({duration(left.low)} to {duration(left.high)})"
-
-
-def checkpoint(entry: api.CheckpointEntry | None) -> str:
-    """Return the last checkpoint, or why none can be requested."""
-    if entry is None:
-        return NOTHING
-    if entry.step is None:
-        return entry.problem or "none yet"
-    age = "" if entry.age_seconds is None else f" {duration(entry.age_seconds)} ago"
-    problem = f" ({entry.problem})" if entry.problem else ""
-    return f"{entry.step}{age}{problem}"
-
-
-def _waiting(counts: api.MemberCounts) -> int:
-    return counts.gated + counts.held + counts.direct + counts.in_tree
-
-
-def _attempt(entry: api.ProgressEntry | None) -> str:
-    return NOTHING if entry is None else str(entry.attempt)
-
-
-def _done(entry: EndEntry | None) -> str:
-    """Return how much is done by the job's own status."""
-    if entry is None:
-        return NOTHING
-    done = NOTHING if entry.done_percent is None else f"{entry.done_percent:.0f}%"
-    return f"{done},stale" if entry.stale else done
-
-
-def _ends(entry: EndEntry | None, now: float) -> str:
-    """Return when the job ends and where that is from, or why it is not known."""
-    if entry is None:
-        return NOTHING
-    return entry.why if entry.at is None else f"{duration(entry.at - now)} ({entry.why})"
-
-
-def _problem(job: api.JobEntry) -> str:
-    """Return what is wrong with a job's labels, or with its metrics."""
-    of_status = job.end.problem if job.end else ""
-    return job.problem or job.progress_problem or of_status or NOTHING
+def _nodes_or_reason(job: api.JobEntry) -> str:
+    has_nodes = job.nodes and job.state not in {JobState.WAITING, JobState.BLOCKED}
+    return _nodes(job) if has_nodes else reason(job) or NOTHING

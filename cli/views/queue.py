@@ -5,8 +5,8 @@ from typing import Final
 
 from cli.views import admission
 from cli.views.amounts import amount, coming, duration, number
-from cli.views.jobs import gang_size
 from cli.views.table import NOTHING, Column, table
+from cli.views.training import gang_size
 from shared import api
 from shared.tenancy import NamespaceEntry, NamespacesResponse
 

@@ -1,11 +1,26 @@
-"""Abilities of an output stream."""
+"""Abilities of an output stream, and colours."""
 
 import os
 import shutil
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import NamedTuple, TextIO
 
 from shared.terminal import BLOCKS
+
+
+class Colour(StrEnum):
+    """A colour or weight of a text, as a parameter of the escape sequence SGR (ECMA-48)."""
+
+    NONE = ""
+    BOLD = "1"
+    DIM = "2"
+    RED = "31"
+    GREEN = "32"
+    YELLOW = "33"
+    BLUE = "34"
+    MAGENTA = "35"
+    CYAN = "36"
 
 
 class Terminal(NamedTuple):
@@ -15,11 +30,19 @@ class Terminal(NamedTuple):
         width: In characters.
         blocks: Its encoding has block characters.
         colours: It is a terminal with colours, and the user has not turned them off.
+        height: In lines; None if it is not a terminal.
+        fits: Lines must fit into the width: it is a terminal, or ``COLUMNS`` is set.
     """
 
     width: int
     blocks: bool
     colours: bool
+    height: int | None = None
+    fits: bool = False
+
+
+UNLIMITED = Terminal(width=100, blocks=True, colours=False)
+"""A file: lines may be as long as they are."""
 
 
 def of_stream(out: TextIO, environment: Mapping[str, str] = os.environ) -> Terminal:
@@ -29,10 +52,13 @@ def of_stream(out: TextIO, environment: Mapping[str, str] = os.environ) -> Termi
         https://no-color.org: any text in NO_COLOR that is not empty.
     """
     wanted = not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"
+    size, is_terminal = shutil.get_terminal_size((100, 24)), out.isatty()
     return Terminal(
-        shutil.get_terminal_size((100, 24)).columns,
+        size.columns,
         can_show_blocks(out.encoding),
-        out.isatty() and wanted,
+        is_terminal and wanted,
+        size.lines if is_terminal else None,
+        is_terminal or environment.get("COLUMNS", "").isdecimal(),
     )
 
 
@@ -43,3 +69,8 @@ def can_show_blocks(encoding: str | None) -> bool:
     except (UnicodeEncodeError, LookupError):
         return False
     return True
+
+
+def coloured(text: str, colour: Colour) -> str:
+    """Return a text with the escape sequences of a colour around it."""
+    return f"\x1b[{colour.value}m{text}\x1b[0m" if colour and text.strip() else text

@@ -118,6 +118,7 @@ def decode_pod(data: Data) -> model.Pod:
         priority=spec.priority or 0,
         priority_class=spec.priority_class_name or "",
         scheduled_at=scheduled_at,
+        finished_at=_finished_at(status),
         queued_reason=queued_reason,
         phase_reason=status.reason or "",
         claims=claims(spec),
@@ -355,3 +356,12 @@ def _conditions(status: wire.PodStatus) -> tuple[float, str, str]:
         elif condition.type == "PodResizePending" and condition.status == "True":
             resize_pending = condition.reason or ""
     return scheduled_at, queued_reason, resize_pending
+
+
+def _finished_at(status: wire.PodStatus) -> float:
+    """Return when the last container of a pod that has ended did; 0.0 if that is unknown."""
+    if status.phase not in model.TERMINAL_PHASES:
+        return 0.0
+    states = (container.state or {} for container in status.container_statuses or ())
+    ends = (state.get("terminated") for state in states)
+    return max((stamps.parse(end.finished_at) for end in ends if end), default=0.0)

@@ -213,10 +213,17 @@ class Condition(Struct, rename="camel"):
     last_transition_time: str | None = None
 
 
+class Moment(Struct, rename="camel"):
+    """What ``state`` of a container says of a state."""
+
+    finished_at: str | None = None
+
+
 class ContainerStatus(Struct, rename="camel"):
-    """``status.containerStatuses[]``: what the kubelet has granted (in-place resize)."""
+    """``status.containerStatuses[]``: end, and what the kubelet has granted (in-place resize)."""
 
     name: str = ""
+    state: dict[str, Moment | None] | None = None
     resources: Resources | None = None
     allocated_resources: ResourceList | None = None
 

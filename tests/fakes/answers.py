@@ -3,6 +3,7 @@
 import msgspec
 
 from shared import api
+from shared.answer import JobState
 from shared.explanation import Bill, Place, Shift
 from shared.ledgers import (
     Declined,
@@ -84,6 +85,9 @@ JOBS = api.JobsResponse(
             namespace="team-a",
             kind="Job",
             created_at=0.0,
+            state=JobState.RUNNING,
+            since=400.0,
+            requests={"cpu": 6000, "nvidia.com/gpu": 3},
             min_available=3,
             members=3,
             counts=api.MemberCounts(bound=2, succeeded=1),

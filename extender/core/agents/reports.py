@@ -66,6 +66,11 @@ class Freshness:
         return Reporting.FRESH if report.complete else Reporting.INCOMPLETE
 
 
+def freshness(session: Session) -> Freshness:
+    """Return the clock and the limit of a session."""
+    return Freshness(session.monotonic, session.stale_seconds)
+
+
 def last_progress(session: Session, job: Job) -> tuple[Uid, Progress] | None:
     """Return how far the job is: the first of its pods that reports a step counts for all."""
     for member in sorted(job.having(State.BOUND), key=rank):

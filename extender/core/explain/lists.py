@@ -1,4 +1,4 @@
-"""Lists of the read API: the waiting queue, the nodes, the jobs and the namespaces.
+"""Lists of the read API: the waiting queue, the nodes and the namespaces; pages of lists.
 
 **Positions.** Waiting jobs that can start have the positions 1, 2, …; jobs that need a change first
 have none. A misconfigured job, or one larger than any node, stays at the front of the order until
@@ -11,34 +11,27 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from heapq import nsmallest
-from itertools import chain, islice
+from itertools import islice
 from types import MappingProxyType
 from typing import Final
 
 import numpy as np
 
 from extender.core.agents import reports
-from extender.core.agents.reports import Freshness
-from extender.core.cluster import job_views, owner_progress
-from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.explain.job_details import JobDetails, admission_entry, job_details
+from extender.core.explain.job_details import JobDetails, job_details
 from extender.core.nodes.node_table import FloatVector, IntVector, NodeTable
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import scoring
 from extender.core.pricing.outcome import JobStatus
-from extender.core.queue import fair_share, namespace_shares, running_jobs
+from extender.core.queue import fair_share, namespace_shares
 from extender.core.queue.decision import QueueOutcome
 from extender.core.queue.forecast import UNKNOWN, Estimate
 from extender.core.queue.notices import QueueEntry
-from extender.core.queue.state import QueueState
 from extender.core.queue.weighting import Weight
-from extender.core.records.slot_plan import plans_by_job
 from shared import api
-from shared.answer import EndEntry
-from shared.ledgers import WorkersEntry
 from shared.model import JobKey, Node, PodShape
 from shared.tenancy import NamespaceEntry, NamespacesResponse
 
@@ -130,7 +123,7 @@ def queue(
 def nodes(session: Session, page: Page = WHOLE) -> api.NodesResponse:
     """Return the nodes with their capacity, use and price, and the state of their agents."""
     snapshot, params = session.snapshot, session.parameters
-    table, freshness = snapshot.node_table, _freshness(session)
+    table, freshness = snapshot.node_table, reports.freshness(session)
     reserved = Counter(reservation.node for reservation in snapshot.reservations.values())
     logs = _log_prices(table, params)
     matching = ((i, node) for i, node in enumerate(table.nodes) if node.name > page.after)
@@ -152,44 +145,6 @@ def nodes(session: Session, page: Page = WHOLE) -> api.NodesResponse:
     )
     more = shown[-1][1].name if len(rows) > len(shown) else ""
     return api.NodesResponse(generated_at=session.now, entries=entries, more=more)
-
-
-def all_jobs(
-    session: Session,
-    cycle: QueueOutcome | None = None,
-    *,
-    standings: Mapping[JobKey, JobStatus] = MappingProxyType({}),
-    page: Page = WHOLE,
-) -> api.JobsResponse:
-    """Return our jobs by key, each with its progress; only the jobs of the page are viewed.
-
-    Args:
-        session: The cluster and the time.
-        cycle: The last pass of the queue; None before the first.
-        standings: Of jobs with a utility; a paused one has no pods and is listed too.
-        page: Its ``after`` is the key of the last job of the page before.
-    """
-    snapshot = session.snapshot
-    state = cycle.state if cycle else QueueState()
-    paused = (key for key in standings if key not in snapshot.jobs)
-    keys = ((key.split("/", 2), key) for key in chain(snapshot.jobs, paused))
-    after = page.after.split("/", 2)
-    rows = nsmallest(
-        page.limit + 1,
-        ((parts, key) for parts, key in keys if parts > after and page.shows(parts[0])),
-    )
-    shown = [key for _, key in rows[: page.limit]]
-    entries = (
-        _job(session, job_views.view(snapshot, key), standings, state)
-        if key in snapshot.jobs
-        else _paused(session, key, standings[key])
-        for key in shown
-    )
-    return api.JobsResponse(
-        generated_at=session.now,
-        entries=tuple(entry for entry in entries if entry is not None),
-        more=shown[-1] if len(rows) > len(shown) else "",
-    )
 
 
 def namespaces(session: Session, cycle: QueueOutcome | None, *, acting: bool) -> NamespacesResponse:
@@ -273,72 +228,6 @@ def _weight(weight: Weight | None) -> api.Weight | None:
     )
 
 
-def _job(
-    session: Session, job: Job, standings: Mapping[JobKey, JobStatus], state: QueueState
-) -> api.JobEntry:
-    snapshot = session.snapshot
-    counts = Counter(member.state.value for member in job.members)
-    details = job_details(session, job, standings)
-    return api.JobEntry(
-        job=job.name,
-        namespace=job.namespace,
-        kind=job.kind,
-        created_at=job.created_at,
-        min_available=job.min_available,
-        members=len(job.members),
-        counts=api.MemberCounts(**counts),
-        problem=job.problem.message if job.problem else "",
-        warnings=job.warnings,
-        nodes=tuple(sorted({m.node for m in job.members if m.node is not None})),
-        progress=reports.progress(snapshot, job, _freshness(session)),
-        progress_problem=reports.progress_problem(snapshot, job),
-        checkpoint=reports.checkpoint(snapshot, job, now=session.now),
-        workers=details.workers,
-        admission=details.admission,
-        end=_end(session, job, state),
-    )
-
-
-def _end(session: Session, job: Job, state: QueueState) -> EndEntry | None:
-    """Return the end of a running job as the queue expects it; None if none of its pods runs."""
-    if not job.having(State.BOUND):
-        return None
-    pods, now = session.snapshot.jobs[job.key], session.now
-    since = running_jobs.started_at(pods, now)
-    end = running_jobs.expected_end(session, pods, job.key, since, state)
-    progress = owner_progress.read(session.snapshot, pods, since, now)
-    if progress is None:
-        return EndEntry(at=end.at, why=end.why.value)
-    return EndEntry(
-        at=end.at,
-        why=end.why.value,
-        done_percent=progress.stated.percent,
-        written_at=None if progress.stated.problem else progress.stated.written_at,
-        stale=not progress.fresh and not progress.problem,
-        problem=progress.problem,
-    )
-
-
-def _paused(session: Session, key: JobKey, standing: JobStatus) -> api.JobEntry | None:
-    """Return the entry of a job without pods if its slot plan pauses it; None otherwise."""
-    if standing.plan is None:
-        return None
-    namespace, kind, name = key.split("/", 2)
-    record = plans_by_job(session.snapshot).get(key)
-    request = standing.plan.request
-    return api.JobEntry(
-        job=name,
-        namespace=namespace,
-        kind=kind,
-        created_at=record.owner.created_at if record else session.now,
-        min_available=request.least + request.servers,
-        members=0,
-        counts=api.MemberCounts(),
-        workers=WorkersEntry(now=0, least=request.least, most=request.most, stated=0),
-        admission=admission_entry(standing, now=session.now),
-    )
-
-
 def _namespace(
     name: str, snapshot: Snapshot, shapes: list[PodShape], *, waiting: int, running: int
 ) -> NamespaceEntry:
@@ -356,10 +245,6 @@ def _namespace(
         limit=None if math.isinf(entitled.limit) else round(entitled.limit, 6),
         problem=problem,
     )
-
-
-def _freshness(session: Session) -> Freshness:
-    return Freshness(session.monotonic, session.stale_seconds)
 
 
 def _is_ready(node: Node) -> bool:

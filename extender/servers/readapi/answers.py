@@ -20,6 +20,7 @@ from extender.core.explain import Page
 from extender.core.parameters.combined import CoreParameters
 from extender.core.pricing.outcome import JobStatus
 from extender.core.queue.decision import QueueOutcome
+from extender.core.queue.forecast import Estimate
 from extender.core.records import migration_entries
 from extender.servers.readapi import manifests, paging
 from extender.servers.readapi.sources import ListCache, NoPricing, PricingState, StartEstimates
@@ -113,7 +114,7 @@ class ReadAnswers:
         """Return the queue of the last cycle, with start estimates that may be a little older."""
         paging.offset(page)  # refuses what is no position
         cycle = self.last_cycle()
-        estimates = {} if self.estimates is None else await self.estimates.of(cycle)
+        estimates = await self._estimates(cycle)
         session, standings, acting = self._session(), self.pricing.standings(), self.acting()
         return await self.lists.run(
             lambda: core_explain.queue(
@@ -132,11 +133,14 @@ class ReadAnswers:
         return await self.lists.run(lambda: core_explain.nodes(session, page))
 
     async def jobs(self, page: Page) -> api.JobsResponse:
-        """Return our jobs with their members by state."""
-        session, cycle, standings = self._session(), self.last_cycle(), self.pricing.standings()
+        """Return our jobs with their state; start estimates may be a little older."""
+        cycle = self.last_cycle()
+        estimates = await self._estimates(cycle)
+        forecasts = core_explain.Forecasts(estimates, self.pricing.standings())
+        session = self._session()
         return await self.lists.run(
             lambda: core_explain.all_jobs(
-                self._with_cache(session), cycle, standings=standings, page=page
+                self._with_cache(session), cycle, forecasts=forecasts, page=page
             )
         )
 
@@ -249,6 +253,9 @@ class ReadAnswers:
             return core_explain.with_ledgers(explain(session), session, ledgers(session.snapshot))
 
         return await self.long.run_cancellable(answer)
+
+    async def _estimates(self, cycle: QueueOutcome | None) -> Mapping[JobKey, Estimate]:
+        return {} if self.estimates is None else await self.estimates.of(cycle)
 
     def _ledgers(self) -> Callable[[Snapshot], core_explain.Ledgers]:
         book, (past, declined) = self.pricing.book(), self.rescale_history()

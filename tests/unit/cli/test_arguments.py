@@ -21,6 +21,21 @@ WRONG: dict[str, tuple[list[str], str, str]] = {
         "usage: shuntyard queue [OPTION ...]",
         "unknown option --sort v: see `shuntyard queue --help`",
     ),
+    "a state that does not exist": (
+        ["jobs", "--state", "waiting,hungry"],
+        "usage: shuntyard jobs",
+        "'hungry' is none of waiting, blocked, starting",
+    ),
+    "a column that does not exist": (
+        ["jobs", "--columns", "name,moon"],
+        "usage: shuntyard jobs",
+        "'moon' is none of name, namespace",
+    ),
+    "names of what has none": (
+        ["explain", "x", "-o", "name"],
+        "usage: shuntyard explain",
+        "-o name is for lists: jobs, migrations, nodes, queue, rescales",
+    ),
     "an option of another command": (
         ["nodes", "--slots"],
         "usage: shuntyard nodes",

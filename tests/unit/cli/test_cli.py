@@ -20,10 +20,10 @@ NODE    STATE           CPU-FREE  CPU-USED  MEM-FREE  MEM-USED   PODS  RESERVED 
 node-a  Ready,Cordoned       5.5       2.5    31.5Gi     512Mi  3/110         2  0.312     3s  2/0/1
 """
 JOBS_TABLE = (
-    "JOB     NAMESPACE  KIND  GANG  WAITING  RELEASED  BOUND  SUCCEEDED  FAILED     AGE"
-    "  CATEGORY  METRIC            CURVE                  STEP  ETA\n"
-    "resnet  team-a     Job      3        0         0      2          1       0  16m40s"
-    "  watching  eval_loss=0.1235  ██▇▇▆▆▅▅▄▄▃▃▂▂▁▁  1200/5000  12m30s (10m00s to 15m00s)\n"
+    "NAME    STATE    REQUESTS  PODS   SINCE  START/END               METRIC"
+    "            CURVE                  STEP  NODES      REASON\n"
+    "resnet  running  3 GPU      3/3  10m00s  end in 12m (9m to 14m)  eval_loss=0.1235"
+    "  ██▇▇▆▆▅▅▄▄▃▃▂▂▁▁  1200/5000  node-a +1  -\n"
 )
 MIGRATIONS_TABLE = (
     "MIGRATION          NAMESPACE  JOB     WHY        FROM           TO        AGE  SAVED  RESUMED"
@@ -80,7 +80,7 @@ def test_one_namespace_is_requested_from_the_extender(command: str, read_api: Re
     [
         ("queue", ["order: cps, jobs: 2", "KIND", "8/8", "1/?", "0.250", "not enough room"]),
         ("nodes", ["LOG-PRICE", "1.439", "nvidia.com/gpu=3", "CPU-NOW", "2.25", "3Gi"]),
-        ("jobs", ["LEAVING", "node-a,node-b", "ATTEMPT", "1000 3m10s ago"]),
+        ("jobs", ["LEAVING", "node-a,node-b", "ATTEMPT", "1000 3m10s ago", "team-a"]),
         ("migrations", ["GAIN", "2m00s", "gain 120 s against 20 s"]),
     ],
 )
@@ -199,7 +199,7 @@ def test_an_unusable_url_is_an_error_with_exit_code_1(
     [
         [],
         ["queues"],
-        ["queue", "-o", "yaml"],
+        ["queue", "-o", "xml"],
         ["explain"],
         ["queue", "--watch", "0"],
         ["queue", "--service", "shuntyard-extender:api"],

@@ -1,85 +1,224 @@
-"""Training progress in cells of a table."""
+"""``shuntyard jobs``: one list of waiting, running and done jobs, as wide as the terminal."""
 
-import math
+import io
+import json
+import time
+from collections.abc import Iterator
 
+import msgspec
 import pytest
+import yaml
 from msgspec.structs import replace
 
-from cli.views import jobs, nodes, terminal
-from shared import api
-from shared.progress import Category, Span, Use
+from cli import options
+from cli.__main__ import main
+from cli.views import jobs
+from cli.views.terminal import UNLIMITED, Terminal
+from shared.answer import EndEntry, JobState
+from shared.pricing import AdmissionEntry
+from tests.fakes import job_list
+from tests.fakes.job_list import GPT, HUGE, LIST, NOW, RESNET
+from tests.unit.cli.conftest import ReadApi
+from tests.unit.cli.test_cli import Stop
 
-ENCODINGS = {
-    "utf-8": True,
-    "UTF-16": True,
-    "ascii": False,
-    "latin-1": False,
-    "x": False,
-    None: False,
-}
+AT_80 = """\
+NAME            NAMESPACE  STATE     REQUESTS  START/END      NODES/REASON
+resnet          vision     waiting   32 GPU    start in 19m   32 GPU needed, 12…
+tiny            vision     waiting   0.5 CPU   -              there is room, bu…
+vit-h14         vision     blocked   16 GPU    -              1 pod requests 16…
+bert            language   starting  2 GPU     -              gpu-node-0009
+gpt-pretrain-…  language   running   64 GPU    end 11:29      gpu-node-0000 +7
+sweep-18        language   failed    2 CPU     ended 5m ago   cpu-node-0001
+sweep-17        language   done      2 CPU     ended 10m ago  cpu-node-0001
+
+blocked: cannot start without a change; `shuntyard explain NAME` shows which
+"""
 
 
-@pytest.mark.parametrize(("encoding", "want"), ENCODINGS.items())
-def test_blocks_are_used_where_they_can_be_shown(encoding: str | None, want: bool) -> None:
-    assert terminal.can_show_blocks(encoding) is want
+@pytest.fixture(autouse=True)
+def in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "UTC")
+        time.tzset()
+        yield
+    time.tzset()
 
 
-ENTRY = api.ProgressEntry(
-    pod="p", metric="loss", category=Category.CONVERGED, value=0.000123456, updated_at=1.0
-)
-CELLS = {
-    "little is known": (ENTRY, ["converged", "loss=0.0001235", "-", "-", "-"]),
-    "nothing is known": (None, ["-", "-", "-", "-", "-"]),
-    "no value yet": (replace(ENTRY, value=None), ["converged", "loss", "-", "-", "-"]),
-    "no number": (replace(ENTRY, diverged=True), ["converged", "loss=nan", "-", "-", "-"]),
-    "stale": (replace(ENTRY, stale=True), ["converged,stale", "loss=0.0001235", "-", "-", "-"]),
-    "without an end": (replace(ENTRY, step=7), ["converged", "loss=0.0001235", "-", "7", "-"]),
-    "with an end": (
-        replace(ENTRY, step=7, total_steps=9, remaining=Span(100.0, 59.0, 4000.0)),
-        ["converged", "loss=0.0001235", "-", "7/9", "1m40s (59s to 1h06m)"],
+@pytest.fixture(autouse=True)
+def listing(read_api: ReadApi) -> ReadApi:
+    read_api.answers["/v1/jobs"] = (200, msgspec.json.encode(LIST))
+    return read_api
+
+
+def shown(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    assert main(["jobs", *argv]) == 0
+    return capsys.readouterr().out
+
+
+def column(text: str, number: int = 0) -> list[str]:
+    """The cells of a column below its heading."""
+    return [line.split()[number] for line in text.partition("\n\n")[0].splitlines()[1:]]
+
+
+def test_80_columns_have_state_request_start_or_end_and_reason(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert shown(capsys) == AT_80
+
+
+def test_200_columns_have_the_curve_the_band_and_the_reason_in_full(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    lines = shown(capsys).splitlines()
+    assert max(map(len, lines)) <= 200
+    assert lines[0].split()[-6:] == ["START/END", "METRIC", "CURVE", "STEP", "NODES", "REASON"]
+    assert "end 11:29 (1h19m to 1h44m)  loss=0.9123  █▆▅▄▃▂▂▂▁▁▁▁  67000/120000" in lines[5]
+
+
+@pytest.mark.parametrize("width", [60, 72, 80, 90, 100, 120, 129, 130, 160, 240])
+def test_no_line_is_longer_than_the_terminal(width: int) -> None:
+    screen = Terminal(width, blocks=True, colours=False, fits=True)
+    lines = jobs.jobs(LIST, jobs.Choice(), screen)
+    assert max(map(len, lines[:-1])) <= width
+    assert [line.split()[0][:6] for line in lines[1:4]] == ["resnet", "tiny", "vit-h1"]
+
+
+def test_a_file_gets_every_word_and_no_colour(capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys)
+    assert "32 GPU needed, 12 GPU free on the nodes that may be used" in text
+    assert "\x1b" not in text
+
+
+class Tty(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("no_color", "colours"), [("", True), ("1", False)])
+def test_a_terminal_gets_colours_unless_turned_off(
+    monkeypatch: pytest.MonkeyPatch, no_color: str, colours: bool
+) -> None:
+    monkeypatch.setenv("NO_COLOR", no_color)
+    monkeypatch.setenv("TERM", "xterm")
+    out = Tty()
+    monkeypatch.setattr("sys.stdout", out)
+    assert main(["jobs"]) == 0
+    assert ("\x1b[31mblocked" in out.getvalue()) is colours
+
+
+def test_watch_keeps_the_head_of_a_list_that_is_longer_than_the_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("LINES", "6")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr("cli.commands.time.sleep", Stop(1))
+    out = Tty()
+    monkeypatch.setattr("sys.stdout", out)
+    assert main(["jobs", "-w"]) == 0
+    screens = out.getvalue().split("\x1b[H\x1b[2J")[1:]
+    assert [len(screen.splitlines()) for screen in screens] == [5, 5]
+    for screen in screens:
+        lines = screen.splitlines()
+        assert lines[0].startswith("NAME ")
+        assert lines[-1] == "… 6 more lines: make the window larger"
+
+
+def test_one_namespace_needs_no_column(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "NAMESPACE" in shown(capsys)
+    assert "NAMESPACE" not in shown(capsys, "-n", "vision")
+
+
+SORTED: dict[str, tuple[list[str], list[str]]] = {
+    "by default by state, the next to start, to end and the last to end first": (
+        [],
+        ["resnet", "tiny", "vit-h14", "bert", "gpt-pretrain-32b", "sweep-18", "sweep-17"],
     ),
-}
-
-
-@pytest.mark.parametrize(("entry", "want"), CELLS.values(), ids=CELLS)
-def test_progress_is_shown_as_far_as_it_is_known(entry, want: list[str]) -> None:
-    cells = [jobs.category(entry), jobs.metric(entry), jobs.curve(entry, blocks=False)]
-    assert [*cells, jobs.step(entry), jobs.eta(entry)] == want
-
-
-SAVED = {
-    "no directory": (None, "-"),
-    "nothing saved": (api.CheckpointEntry(pod="p"), "none yet"),
-    "cannot be requested": (api.CheckpointEntry(pod="p", problem="TrainerSilent"), "TrainerSilent"),
-    "saved": (api.CheckpointEntry(pod="p", step=5, age_seconds=61), "5 1m01s ago"),
-    "saved, time unknown": (api.CheckpointEntry(pod="p", step=5), "5"),
-    "saved, cannot be requested": (
-        api.CheckpointEntry(pod="p", step=5, problem="ExitsZeroOnTerm"),
-        "5 (ExitsZeroOnTerm)",
+    "by requests, devices before CPUs": (
+        ["--sort", "requests", "--reverse"],
+        ["gpt-pretrain-32b", "resnet", "vit-h14", "bert", "sweep-17", "sweep-18", "tiny"],
     ),
+    "by the time in the state": (
+        ["--sort", "since"],
+        ["vit-h14", "gpt-pretrain-32b", "resnet", "sweep-17", "sweep-18", "tiny", "bert"],
+    ),
+    "some states": (["--state", "done,blocked"], ["vit-h14", "sweep-17"]),
+    "a namespace and a state": (["-n", "vision", "--state", "waiting"], ["resnet", "tiny"]),
 }
 
 
-@pytest.mark.parametrize(("entry", "want"), SAVED.values(), ids=SAVED)
-def test_a_checkpoint_is_shown_with_its_age_and_its_problem(entry, want: str) -> None:
-    assert jobs.checkpoint(entry) == want
+@pytest.mark.parametrize(("argv", "want"), SORTED.values(), ids=SORTED)
+def test_jobs_are_sorted_and_chosen(
+    argv: list[str], want: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert column(shown(capsys, *argv)) == want
 
 
-AGENT = api.AgentEntry(age_seconds=75.0, stale=False, complete=True, watching=2)
-AGENTS = {
-    "well": (AGENT, ["1m15s", "0/2/0"]),
-    "stale": (replace(AGENT, stale=True, complete=False), ["1m15s,stale", "0/2/0"]),
-    "not whole": (replace(AGENT, complete=False), ["1m15s,partial", "0/2/0"]),
-    "none": (None, ["-", "-"]),
+def test_columns_are_chosen_by_name_in_any_order(capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys, "--columns", "state,name,reason-code", "--state", "blocked")
+    assert text.splitlines() == [
+        "STATE    NAME     REASON-CODE",
+        "blocked  vit-h14  NoSuchNode",
+    ]
+
+
+def test_a_column_that_no_job_has_cannot_be_sorted_by(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["jobs", "--sort", "payoff"]) == 1
+    assert "--sort payoff: no job has this column" in capsys.readouterr().err
+
+
+def test_names_and_columns_of_the_options_are_those_of_the_list() -> None:
+    assert list(options.JOB_STATES) == [state.value for state in JobState]
+    priced = replace(GPT, admission=AdmissionEntry(admitted=False, payoff=1.0), workers=None)
+    rows = replace(LIST, entries=(priced, RESNET))
+    heads = jobs.jobs(rows, jobs.Choice(wide=True), UNLIMITED)[0].lower().split()
+    known = set(options.JOB_COLUMNS) - {"workers", "nodes/reason"}
+    assert set(heads) == known
+
+
+def test_yaml_has_what_json_has(capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["--state", "blocked", "-o"]
+    found = yaml.safe_load(shown(capsys, *argv, "yaml"))
+    assert found == json.loads(shown(capsys, *argv, "json"))
+    assert [entry["job"] for entry in found["entries"]] == ["vit-h14"]
+
+
+def test_names_are_those_that_explain_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert shown(capsys, "-o", "name", "-n", "vision").splitlines() == [
+        "vision/job/resnet",
+        "vision/job/tiny",
+        "vision/job/vit-h14",
+    ]
+
+
+ENDS = {
+    "a prediction": (GPT, "end 11:29 (1h19m to 1h44m)"),
+    "a stated duration": (
+        replace(GPT, end=EndEntry(at=NOW + 600, why="annotation")),
+        "end in 10m",
+    ),
+    "a duration that is over": (
+        replace(GPT, progress=None, end=EndEntry(why="overrun")),
+        "end overdue",
+    ),
+    "nothing known": (replace(GPT, progress=None, end=EndEntry(why="unstated")), "-"),
+    "an expected start": (RESNET, "start in 19m"),
+    "no expected start": (HUGE, "-"),
+    "an end that was not observed": (replace(job_list.SWEEP, since=None), "-"),
 }
 
 
-@pytest.mark.parametrize(("entry", "want"), AGENTS.values(), ids=AGENTS)
-def test_an_agent_is_shown_with_its_age_and_its_pods_by_category(entry, want) -> None:
-    assert [nodes.agent_age(entry), nodes.pods_by_category(entry)] == want
+@pytest.mark.parametrize(("job", "want"), ENDS.values(), ids=ENDS)
+def test_start_or_end_of_a_job_is_shown_as_far_as_it_is_known(job, want: str) -> None:
+    assert jobs.start_or_end(job, NOW) == want
 
 
-def test_what_a_node_uses_is_shown_as_far_as_it_is_measured() -> None:
-    measured = replace(AGENT, use=Use(cpu_cores=math.pi))
-    cells = [(nodes.cpu_now(agent), nodes.memory_now(agent)) for agent in (None, AGENT, measured)]
-    assert cells == [("-", "-"), ("-", "-"), ("3.14", "-")]
+def test_the_list_says_that_there_is_none(
+    listing: ReadApi, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listing.answers["/v1/jobs"] = (200, msgspec.json.encode(replace(LIST, entries=())))
+    assert shown(capsys) == "no jobs\n"

@@ -38,6 +38,11 @@ def test_all_fields_of_a_pod_are_read() -> None:
                 {"type": labels.QUEUED_CONDITION, "status": "True", "reason": "NoRoom"},
                 {"type": "PodResizePending", "status": "True", "reason": "Deferred"},
             ],
+            "containerStatuses": [
+                {"name": "main", "state": {"terminated": {"finishedAt": "2026-11-21T12:00:09Z"}}},
+                {"name": "side", "state": {"terminated": {"finishedAt": None}}},
+                {"name": "late", "state": {"running": {"startedAt": "2026-11-21T12:00:02Z"}}},
+            ],
             "qosClass": "Burstable",
         },
     )
@@ -59,6 +64,7 @@ def test_all_fields_of_a_pod_are_read() -> None:
         priority=7,
         priority_class="high",
         scheduled_at=NOON + 1,
+        finished_at=NOON + 9,
         queued_reason="NoRoom",
         phase_reason="OutOfcpu",
         qos="Burstable",

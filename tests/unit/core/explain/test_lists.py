@@ -5,6 +5,7 @@ import pytest
 from extender.core import explain
 from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
+from extender.core.explain import Forecasts
 from extender.core.parameters.combined import CoreParameters
 from extender.core.pricing.outcome import JobStatus
 from extender.core.queue.state import QueueState
@@ -75,7 +76,7 @@ def test_the_queue_and_the_jobs_show_the_same_details_of_a_job() -> None:
     (key,) = session.snapshot.jobs
     standings = {key: JobStatus(key, payoff=1.0)}
     (waiting,) = explain.queue(session, cycle, acting=True, standings=standings).entries
-    (listed,) = explain.all_jobs(session, standings=standings).entries
+    (listed,) = explain.all_jobs(session, forecasts=Forecasts(standings=standings)).entries
     assert waiting.workers == listed.workers
     assert waiting.workers is not None
     assert (waiting.workers.least, waiting.workers.most, waiting.workers.now) == (1, 4, 3)
@@ -92,7 +93,9 @@ def test_a_job_with_a_fixed_number_of_workers_has_no_details() -> None:
 def test_a_job_that_its_plan_pauses_has_no_pods_and_is_listed() -> None:
     owner = make_owner(name="big", annotations={labels.SLOT_PLAN: slot_plan.text(PLAN)})
     session = session_at(45.0, snapshot_of(NODES[:1], queued_job("zeta", 1), owner))
-    entries = explain.all_jobs(session, standings={PLANNED_JOB: PLANNED}).entries
+    entries = explain.all_jobs(
+        session, forecasts=Forecasts(standings={PLANNED_JOB: PLANNED})
+    ).entries
     assert [entry.job for entry in entries] == ["big", "zeta"]
     paused = entries[0]
     assert (paused.members, paused.min_available, paused.created_at) == (0, 3, owner.created_at)
