@@ -202,7 +202,7 @@ def reason(job: api.JobEntry, *, wide: bool = False) -> str:
 
 
 def _is_narrow(screen: Terminal) -> bool:
-    return screen.fits and screen.width < ROOMY
+    return screen.height is not None and screen.width < ROOMY
 
 
 def _end(job: api.JobEntry, now: float, *, band: bool) -> str:

@@ -54,7 +54,7 @@ def table(
     shown, rows = [column for column in columns if wide or not column.wide], list(rows)
     cells = {id(column): [column.title, *map(column.cell, rows)] for column in shown}
     widths = {key: max(map(len, texts)) for key, texts in cells.items()}
-    if screen.fits and not wide:
+    if screen.height is not None and not wide:
         shown, widths = _fitted(shown, widths, screen.width)
     styles = _styles(shown, rows) if screen.colours else None
     return [

@@ -30,15 +30,13 @@ class Terminal(NamedTuple):
         width: In characters.
         blocks: Its encoding has block characters.
         colours: It is a terminal with colours, and the user has not turned them off.
-        height: In lines; None if it is not a terminal.
-        fits: Lines must fit into the width: it is a terminal, or ``COLUMNS`` is set.
+        height: In lines; None if it is not a terminal, where lines may be as long as they are.
     """
 
     width: int
     blocks: bool
     colours: bool
     height: int | None = None
-    fits: bool = False
 
 
 UNLIMITED = Terminal(width=100, blocks=True, colours=False)
@@ -58,7 +56,6 @@ def of_stream(out: TextIO, environment: Mapping[str, str] = os.environ) -> Termi
         can_show_blocks(out.encoding),
         is_terminal and wanted,
         size.lines if is_terminal else None,
-        is_terminal or environment.get("COLUMNS", "").isdecimal(),
     )
 
 

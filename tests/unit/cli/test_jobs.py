@@ -60,18 +60,33 @@ def column(text: str, number: int = 0) -> list[str]:
     return [line.split()[number] for line in text.partition("\n\n")[0].splitlines()[1:]]
 
 
+class Tty(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+def on_terminal(monkeypatch: pytest.MonkeyPatch, *argv: str, **environment: str) -> str:
+    """What a terminal shows; without colours unless ``NO_COLOR`` is empty."""
+    for name, text in {"NO_COLOR": "1", "TERM": "xterm", **environment}.items():
+        monkeypatch.setenv(name, text)
+    out = Tty()
+    monkeypatch.setattr("sys.stdout", out)
+    assert main(["jobs", *argv]) == 0
+    return out.getvalue()
+
+
 def test_80_columns_have_state_request_start_or_end_and_reason(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    assert shown(capsys) == AT_80
+    assert on_terminal(monkeypatch, COLUMNS="80") == AT_80
 
 
 def test_200_columns_have_the_curve_the_band_and_the_reason_in_full(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-    lines = shown(capsys).splitlines()
+    lines = on_terminal(monkeypatch, COLUMNS="200").splitlines()
     assert max(map(len, lines)) <= 200
     assert lines[0].split()[-6:] == ["START/END", "METRIC", "CURVE", "STEP", "NODES", "REASON"]
     assert "end 11:29 (1h19m to 1h44m)  loss=0.9123  █▆▅▄▃▂▂▂▁▁▁▁  67000/120000" in lines[5]
@@ -79,7 +94,7 @@ def test_200_columns_have_the_curve_the_band_and_the_reason_in_full(
 
 @pytest.mark.parametrize("width", [60, 72, 80, 90, 100, 120, 129, 130, 160, 240])
 def test_no_line_is_longer_than_the_terminal(width: int) -> None:
-    screen = Terminal(width, blocks=True, colours=False, fits=True)
+    screen = Terminal(width, blocks=True, colours=False, height=30)
     lines = jobs.jobs(LIST, jobs.Choice(), screen)
     assert max(map(len, lines[:-1])) <= width
     assert [line.split()[0][:6] for line in lines[1:4]] == ["resnet", "tiny", "vit-h1"]
@@ -91,36 +106,20 @@ def test_a_file_gets_every_word_and_no_colour(capsys: pytest.CaptureFixture[str]
     assert "\x1b" not in text
 
 
-class Tty(io.StringIO):
-    encoding = "utf-8"
-
-    def isatty(self) -> bool:
-        return True
-
-
 @pytest.mark.parametrize(("no_color", "colours"), [("", True), ("1", False)])
 def test_a_terminal_gets_colours_unless_turned_off(
     monkeypatch: pytest.MonkeyPatch, no_color: str, colours: bool
 ) -> None:
-    monkeypatch.setenv("NO_COLOR", no_color)
-    monkeypatch.setenv("TERM", "xterm")
-    out = Tty()
-    monkeypatch.setattr("sys.stdout", out)
-    assert main(["jobs"]) == 0
-    assert ("\x1b[31mblocked" in out.getvalue()) is colours
+    text = on_terminal(monkeypatch, NO_COLOR=no_color)
+    assert ("\x1b[31mblocked" in text) is colours
 
 
 def test_watch_keeps_the_head_of_a_list_that_is_longer_than_the_terminal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("LINES", "6")
-    monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr("cli.commands.time.sleep", Stop(1))
-    out = Tty()
-    monkeypatch.setattr("sys.stdout", out)
-    assert main(["jobs", "-w"]) == 0
-    screens = out.getvalue().split("\x1b[H\x1b[2J")[1:]
+    text = on_terminal(monkeypatch, "-w", COLUMNS="80", LINES="6")
+    screens = text.split("\x1b[H\x1b[2J")[1:]
     assert [len(screen.splitlines()) for screen in screens] == [5, 5]
     for screen in screens:
         lines = screen.splitlines()
