@@ -50,6 +50,24 @@ class Listed(Response, frozen=True, kw_only=True):
     more: str = msgspec.field(name="continue", default="")
 
 
+class FaultEntry(Struct, frozen=True, kw_only=True):
+    """What is wrong with the training of a job (docs/policies/fault_detection.md).
+
+    Attributes:
+        kind: ``Hung``, ``Straggler`` or ``Diverged``.
+        pod: The member that shows it.
+        node: Where that runs.
+        since: When it was found, seconds since the epoch.
+        message: The figures behind it, in words, with pod and node.
+    """
+
+    kind: str
+    pod: str
+    node: str
+    since: float
+    message: str
+
+
 class EndEntry(Struct, frozen=True, kw_only=True):
     """The expected end of a job.
 

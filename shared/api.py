@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from shared.answer import API_VERSION as API_VERSION  # noqa: PLC0414 - found here by all
-from shared.answer import EndEntry, JobProgress
+from shared.answer import EndEntry, FaultEntry, JobProgress
 from shared.answer import Listed as Listed  # noqa: PLC0414 - as above
 from shared.answer import Response as Response  # noqa: PLC0414 - as above
 from shared.explanation import Ahead, Bill, Change, Checked, Place, Shift, Tried
@@ -252,6 +252,7 @@ class JobEntry(JobProgress, frozen=True, kw_only=True):
         workers: How many workers it has and may have; None if their number does not change.
         admission: What it is worth and what was promised; None unless it is admitted by price.
         end: When it ends, and the source of that; None if none of its pods runs.
+        faults: What is wrong with its training; empty if nothing is known to be.
     """
 
     job: str
@@ -270,6 +271,7 @@ class JobEntry(JobProgress, frozen=True, kw_only=True):
     workers: WorkersEntry | None = None
     admission: AdmissionEntry | None = None
     end: EndEntry | None = None
+    faults: tuple[FaultEntry, ...] = ()
 
 
 class JobsResponse(Listed, frozen=True, kw_only=True):
@@ -320,6 +322,7 @@ class ExplainResponse(Response, frozen=True, kw_only=True):
         declined: Why they are not changed now; None if not examined, or they are.
         admission: What it is worth and what was promised; None unless it is admitted by price.
         price: What its price is made of, the dearest first; of a job that is not admitted.
+        faults: What is wrong with its training; empty if nothing is known to be.
     """
 
     namespace: str
@@ -346,6 +349,7 @@ class ExplainResponse(Response, frozen=True, kw_only=True):
     declined: Declined | None = None
     admission: AdmissionEntry | None = None
     price: tuple[PricePart, ...] = ()
+    faults: tuple[FaultEntry, ...] = ()
 
 
 class MigrationsResponse(Listed, frozen=True, kw_only=True):

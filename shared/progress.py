@@ -50,6 +50,22 @@ class Span(Struct, frozen=True):
     high: float
 
 
+class Pace(Struct, frozen=True, kw_only=True):
+    """How regularly values of a pod come, by when its agent reads them.
+
+    Attributes:
+        moved_at: When the last new value came.
+        gaps: Pauses between values that were measured, the last 256 at most.
+        usual_seconds: Their median over the last 32; 0 before the first.
+        longest_seconds: The longest of them; 0 before the first.
+    """
+
+    moved_at: float
+    gaps: int = 0
+    usual_seconds: float = 0.0
+    longest_seconds: float = 0.0
+
+
 class Progress(Struct, frozen=True, kw_only=True):
     """How far a training run is.
 
@@ -70,6 +86,9 @@ class Progress(Struct, frozen=True, kw_only=True):
         converged_at: When it became converged; None if it is not.
         attempt: 1, one more after each restart (the step went back).
         diverged: The last value was NaN or infinite.
+        bad_values: How many values in a row were, up to the last one.
+        bad_since_step: Step of the first of them; None if unknown or there are none.
+        pace: How regularly values come; None if no value was read yet.
         curve: At most 32 values, oldest first, evenly spread over the run: for a sparkline.
         remaining_seconds: Predicted time to the end (``total_steps``); None if not predictable.
         remaining_loss: Predicted further improvement of the metric until the end.
@@ -90,6 +109,9 @@ class Progress(Struct, frozen=True, kw_only=True):
     converged_at: float | None = None
     attempt: int = 1
     diverged: bool = False
+    bad_values: int = 0
+    bad_since_step: int | None = None
+    pace: Pace | None = None
     curve: tuple[float, ...] = ()
     remaining_seconds: Span | None = None
     remaining_loss: Span | None = None
@@ -138,6 +160,8 @@ class Use(Struct, frozen=True, kw_only=True):
         cpu_pressure_ratio: PSI ``some avg10`` of CPU, 0 to 1.
         gpu_ratio: Mean utilisation of its GPUs, 0 to 1.
         gpu_memory_bytes: Of its GPUs.
+        idle_seconds: How long its processes have idled after they had worked (``agent.sampling``);
+            0 if they do not idle; None if that is not known.
     """
 
     cpu_cores: float | None = None
@@ -146,6 +170,7 @@ class Use(Struct, frozen=True, kw_only=True):
     cpu_pressure_ratio: float | None = None
     gpu_ratio: float | None = None
     gpu_memory_bytes: int | None = None
+    idle_seconds: float | None = None
 
 
 class PodReport(Struct, frozen=True, kw_only=True):

@@ -39,6 +39,15 @@ class SpanBody(WireModel):
     high: Finite
 
 
+class PaceBody(WireModel):
+    """See ``progress.Pace``."""
+
+    moved_at: Amount
+    gaps: Whole = 0
+    usual_seconds: Amount = 0.0
+    longest_seconds: Amount = 0.0
+
+
 class ProgressBody(WireModel):
     """See ``progress.Progress``."""
 
@@ -57,6 +66,9 @@ class ProgressBody(WireModel):
     converged_at: Amount | None = None
     attempt: Annotated[int, Field(ge=1, le=2**63 - 1)] = 1
     diverged: bool = False
+    bad_values: Whole = 0
+    bad_since_step: Whole | None = None
+    pace: PaceBody | None = None
     curve: Annotated[tuple[Finite, ...], Field(max_length=MOST_CURVE_POINTS)] = ()
     remaining_seconds: SpanBody | None = None
     remaining_loss: SpanBody | None = None
@@ -88,6 +100,7 @@ class UseBody(WireModel):
     cpu_pressure_ratio: Ratio | None = None
     gpu_ratio: Ratio | None = None
     gpu_memory_bytes: Whole | None = None
+    idle_seconds: Amount | None = None
 
 
 class PodBody(WireModel):

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from msgspec.structs import replace
 
 from agent.sampling.gpu import Gpu, GpuReader, mean_ratio
+from agent.sampling.idleness import Idleness
 from agent.sampling.readings import PodSource, Rates, Reading
 from shared.model import Uid
 from shared.progress import Use
@@ -22,6 +23,7 @@ class PodSampler:
         self._sources = tuple(sources)
         self._gpus = gpus
         self._rates: dict[Uid, Rates] = {}
+        self._idleness: dict[Uid, Idleness] = {}
 
     @property
     def description(self) -> str:
@@ -45,7 +47,11 @@ class PodSampler:
         if any(gpu.processes for gpu in gpus):
             for uid, (source, _) in readings.items():
                 uses[uid] = _with_gpus(uses[uid], gpus, set(source.pids(uid)))
-        return uses
+        self._idleness = {uid: self._idleness.get(uid) or Idleness() for uid in uses}
+        return {
+            uid: replace(use, idle_seconds=self._idleness[uid].take(use, now))
+            for uid, use in uses.items()
+        }
 
     def _read(self, uids: Collection[Uid], now: float) -> Mapping[Uid, tuple[PodSource, Reading]]:
         readings: dict[Uid, tuple[PodSource, Reading]] = {}

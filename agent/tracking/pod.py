@@ -10,7 +10,8 @@ from agent.checkpoint.files import CheckpointFiles
 from agent.checkpoint.rules import Outcome, Problem, unusable
 from agent.tracking.allowance import Allowance
 from agent.tracking.choice import Choice, choose, why_no_choice
-from agent.tracking.source import Counts, SourceEvent, SourceRead
+from agent.tracking.pace import PaceMeter
+from agent.tracking.source import LARGEST_STEP, Counts, SourceEvent, SourceRead
 from agent.tracking.sources import NodeContext, Sources, path_variables
 from shared import places
 from shared.errors import InputError
@@ -64,6 +65,7 @@ class TrackedPod:
         self._metrics, self._problem = _metrics_place(place)
         self._sources = Sources(place, self._metrics, context)
         self._choice: Choice | None = None
+        self._pace = PaceMeter()
         self._checkpoint, self._files = _checkpoint(place, context)
         self.held_bytes = POD_BYTES
         self._find_at = self._read_at = self._check_at = float("-inf")
@@ -151,6 +153,7 @@ class TrackedPod:
             self._find_at = monotonic + rare * self._context.find_seconds
         reads = tuple(source.read(now, monotonic, self.allowance) for source in self._sources.all)
         self._choice = choose(self._sources.all, self._metrics.metric)
+        self._pace.take(self._sources.all, now)
         if any(read.more for read in reads):  # ticks up to now need the values up to now
             self._read_at = monotonic
         else:
@@ -193,7 +196,7 @@ class TrackedPod:
             source=source.stream.format,
             updated_at=track.last_at,
             goal=track.goal,
-            step=None if source.step is None else int(source.step),
+            step=_whole(source.step),
             total_steps=self._total_steps(choice),
             value=track.value,
             first_value=track.first_value,
@@ -204,6 +207,9 @@ class TrackedPod:
             converged_at=track.state.converged_at,
             attempt=choice.attempt,
             diverged=track.diverged,
+            bad_values=track.bad_values,
+            bad_since_step=_whole(track.bad_since_step),
+            pace=self._pace.pace,
             curve=track.curve.values(),
             remaining_seconds=track.remaining_seconds,
             remaining_loss=track.remaining_loss,
@@ -216,6 +222,10 @@ def _next(monotonic: float, seconds: float) -> float:
     Reading all pods at once costs less than one now and then: caches are warm.
     """
     return (monotonic // seconds + 1) * seconds
+
+
+def _whole(step: float | None) -> int | None:
+    return int(step) if step is not None and 0 <= step <= LARGEST_STEP else None
 
 
 def _metrics_place(place: PodPlace) -> tuple[MetricsPlace, str]:

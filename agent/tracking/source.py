@@ -77,6 +77,7 @@ class Source:
         last_at: When its last value was made.
         problem: Why it cannot be read.
         lines: Lines read so far.
+        taken: New values so far.
     """
 
     def __init__(
@@ -98,6 +99,7 @@ class Source:
         self.last_at = 0.0
         self.problem = ""
         self.lines = 0
+        self.taken = 0
         self._place = place
         self._params = params
         self._written_at = written_at
@@ -184,6 +186,7 @@ class Source:
         taken = self._series.take(reading.point)
         if not taken.is_new:
             return
+        self.taken += 1
         point, before = reading.point, self.step
         at = self._moment(reading, now, begun_at)
         self._count(point, restarted=taken.restarted)

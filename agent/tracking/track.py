@@ -42,7 +42,8 @@ class Track:
         self.best_value: float | None = None
         self.first_at: float | None = None
         self.last_at = 0.0
-        self.diverged = False
+        self.bad_values = 0
+        self.bad_since_step: float | None = None
         self._params = params
         self._step: float | None = None
         self._fresh: float | None = None
@@ -55,6 +56,11 @@ class Track:
         """SpeCon's category now."""
         return self.state.category
 
+    @property
+    def diverged(self) -> bool:
+        """True if the last value was NaN or infinite."""
+        return self.bad_values > 0
+
     def take(self, value: float, step: float | None, at: float) -> None:
         """Add the next value; ``at`` in seconds since the epoch."""
         if at >= self._due_at:
@@ -63,9 +69,11 @@ class Track:
         self.last_at = at
         if self.first_at is None:
             self.first_at = at
-        self.diverged = not isfinite(value)
-        if self.diverged:
+        if not isfinite(value):
+            self.bad_since_step = self.bad_since_step if self.diverged else step
+            self.bad_values += 1
             return
+        self.bad_values, self.bad_since_step = 0, None
         self._fresh = self.value = value
         if self.first_value is None or self.best_value is None:
             self.first_value = self.best_value = value
@@ -79,6 +87,7 @@ class Track:
         """Note that the run restarted at ``step``."""
         self.state = ConvergenceState()
         self.curve.cut(step)
+        self.bad_values, self.bad_since_step = 0, None
         self._fresh, self._due_at = None, float("-inf")
         self._forecast, self._forecast_at = Forecast(), float("-inf")
 

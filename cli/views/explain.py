@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from cli.views import admission
-from cli.views.amounts import amount, coming, number
+from cli.views.amounts import amount, coming, duration, number
 from cli.views.table import NOTHING, Column, more, table
 from shared import api
+from shared.answer import FaultEntry
 from shared.explanation import Change, NodeGroup, Tried
 
 MOST_NODES: Final = 10
@@ -47,8 +48,7 @@ def _facts(answer: api.ExplainResponse) -> Mapping[str, str]:
         facts["Node"] = answer.node or NOTHING
     message = answer.message or NOTHING
     facts["Reason"] = f"{answer.reason}: {answer.message}" if answer.reason else message
-    if answer.warnings:
-        facts["Warning"] = "; ".join(answer.warnings)
+    facts |= _notices(answer)
     if answer.pod:
         facts["Decision"] = answer.decision or NOTHING
     if answer.position is not None:
@@ -58,6 +58,17 @@ def _facts(answer: api.ExplainResponse) -> Mapping[str, str]:
     if answer.cause:
         facts["Cause"] = answer.cause
     return facts | dict(admission.facts(answer))
+
+
+def _notices(answer: api.ExplainResponse) -> Mapping[str, str]:
+    """Return what is wrong with its training, and which of its keys have no effect."""
+    faults = [_fault(fault, answer.generated_at) for fault in answer.faults]
+    notices = {"Training": "; ".join(faults), "Warning": "; ".join(answer.warnings)}
+    return {name: text for name, text in notices.items() if text}
+
+
+def _fault(fault: FaultEntry, now: float) -> str:
+    return f"{fault.kind}, found {duration(now - fault.since)} ago: {fault.message}"
 
 
 def _queue(answer: api.ExplainResponse) -> str:

@@ -19,6 +19,7 @@ from extender.controllers.migration import MigrationController
 from extender.controllers.observe.observer import Observer
 from extender.controllers.pricing import PricingController
 from extender.controllers.queue import QueueController
+from extender.controllers.training_faults import TrainingFaultsController
 from extender.core.decisionlog.replay import parameters_hash
 from extender.core.parameters.combined import CoreParameters
 from extender.metrics.listeners import ListenerName
@@ -260,6 +261,16 @@ class Composition:
         )
 
     @cached_property
+    def training_faults(self) -> TrainingFaultsController:
+        """Finds training that hangs or has diverged."""
+        return TrainingFaultsController(
+            context=self.decisions,
+            heartbeat=self._context.beat("training-faults"),
+            events=self.events,
+            interval_seconds=self._settings.training_faults.interval_seconds,
+        )
+
+    @cached_property
     def barrier(self) -> BindBarrier:
         """Binds a gang when all its members have arrived."""
         context, gang = self._context, self._settings.gang
@@ -289,6 +300,7 @@ class Composition:
             rescale_history=self.elastic.ledger,
             pricing=self.pricing,
             estimates=StartEstimates(store, self.parameters, clock),
+            states=self.decisions.states,
         )
 
     def _loops(self) -> tuple[Loop, ...]:
@@ -303,7 +315,7 @@ class Composition:
         )
         shell = (self.observer, self.leadership, self.recorder, self.barrier, self.events)
         decisions = (self.queue, self.migration, self.cpu_shares, self.elastic, self.pricing)
-        return (*shell, *decisions, measure)
+        return (*shell, *decisions, self.training_faults, measure)
 
     def _agents_loop(self) -> tuple[Loop, ...]:
         if ListenerName.AGENTS not in self._certificates:

@@ -85,6 +85,10 @@ class DecisionContext:
         """Return the latest state of a decision; its first state if it was never made."""
         return States(self._states).of(decision)
 
+    def states(self) -> States:
+        """Return the latest states of all decisions; later passes do not change them."""
+        return States(dict(self._states))
+
     def keep(self, decision: HasState[Any], state: object) -> None:
         """Keep the state that a pass left."""
         self._states[decision.name] = state

@@ -25,7 +25,7 @@ from extender.metrics.admission import AdmissionMetrics
 from extender.metrics.cluster import ClusterMetrics
 from extender.metrics.listeners import CertificateMetrics, ConnectionMetrics
 from extender.metrics.queue import QueueMetrics
-from extender.metrics.running_jobs import MigrationMetrics, ScalingMetrics
+from extender.metrics.running_jobs import MigrationMetrics, ScalingMetrics, TrainingFaultMetrics
 from extender.metrics.series import Series
 
 # It would add a second series to each, which has no use here.
@@ -213,6 +213,7 @@ class ExtenderMetrics:
         self.queue = QueueMetrics(self.series)
         self.moves = MigrationMetrics(self.series)
         self.scaling = ScalingMetrics(self.series)
+        self.training_faults = TrainingFaultMetrics(self.series)
         self.cluster = ClusterMetrics(self.series)
         self.admission = AdmissionMetrics(self.series)
         self.certificates = CertificateMetrics(self.series)

@@ -1,15 +1,18 @@
-"""Metrics of changes to running jobs: migrations, and changes of the number of workers.
+"""Metrics of running jobs: migrations, changes of the number of workers, training faults.
 
 How many are open, what caused them, how they ended; for migrations also how long each phase took
 and what they cost.
 """
 
+from collections import Counter
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final
 
 from extender.core.elastic.state import Ended, Ending
 from extender.core.records.migration_entries import downtime_seconds, lost_steps
 from extender.core.records.rescale import Cause
+from extender.core.training_faults.fault_detection import FaultKind
 from extender.metrics.series import Series
 from shared.model import CLOSED_PHASES, Migration, MigrationPhase, Trigger
 
@@ -118,3 +121,25 @@ class ScalingMetrics:
         if ended.outcome is not Ending.ABORTED:
             moved = self._added if rescale.to > rescale.before else self._removed
             moved.labels(cause=rescale.cause.value).inc(abs(rescale.to - rescale.before))
+
+
+class TrainingFaultMetrics:
+    """Metrics of training that hangs, has diverged, or is slowed down by a member."""
+
+    def __init__(self, series: Series) -> None:
+        self._jobs = series.gauge(
+            "shuntyard_training_fault_jobs",
+            "Jobs whose training hangs, has diverged, or has a member that straggles.",
+            kind=FaultKind,
+        )
+        self._begun = series.counter(
+            "shuntyard_training_faults", "Training faults that were found, by kind.", kind=FaultKind
+        )
+
+    def observe(self, begun: Iterable[FaultKind], present: Iterable[FaultKind]) -> None:
+        """Count the faults that began in a pass, and set how many are ``present``."""
+        for kind in begun:
+            self._begun.labels(kind=kind.value).inc()
+        counts = Counter(present)
+        for kind in FaultKind:
+            self._jobs.labels(kind=kind.value).set(counts[kind])

@@ -39,6 +39,7 @@ from extender.core.parameters.queue import (
     PriorityParameters,
     WeightingParameters,
 )
+from extender.core.parameters.training_faults import DetectionParameters
 from extender.core.queue import order
 from shared.settings import Part, Section, fill, takes
 
@@ -265,6 +266,15 @@ class PriceBoundsSection(Section):
     """
 
 
+@takes(Part(DetectionParameters))
+class TrainingFaultsSection(Section):
+    """When training hangs, diverges or is slowed down (docs/policies/fault_detection.md)."""
+
+    interval_seconds: float = Field(
+        default=10.0, ge=0.05, le=30, description="Time between two looks at all jobs."
+    )
+
+
 class PolicySettings(Section):
     """Everything in the settings file that changes a decision."""
 
@@ -284,6 +294,7 @@ class PolicySettings(Section):
     scaling: ScalingSection = ScalingSection()
     admission: AdmissionSection = AdmissionSection()
     price_bounds: PriceBoundsSection = PriceBoundsSection()
+    training_faults: TrainingFaultsSection = TrainingFaultsSection()
 
 
 def core_parameters(settings: PolicySettings, scheduler_name: str) -> CoreParameters:

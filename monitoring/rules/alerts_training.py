@@ -1,4 +1,4 @@
-"""Alerts about agents and migrations."""
+"""Alerts about agents, training and migrations."""
 
 from typing import Final
 
@@ -40,6 +40,15 @@ TRAINING: Final = (
         "",
         "The agent at {{ $labels.instance }} dropped events.",
         "No replica accepted the agent's heartbeats for so long that it had to drop events.",
+    ),
+    Alert(
+        "ShuntyardTrainingHangs",
+        Severity.WARNING,
+        'max by (job) (shuntyard_training_fault_jobs{kind="Hung"}) > 0',
+        "5m",
+        "Jobs whose training hangs: {{ $value }}.",
+        "Pods of a job run, but its training makes no progress and a pod idles. An Event on the "
+        "job names the pod and its node.",
     ),
     Alert(
         "ShuntyardMigrationsFail",

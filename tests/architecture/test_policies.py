@@ -29,6 +29,7 @@ POLICIES = {
     "pricing.admission": "pricing.AdmissionParameters",
     "elastic.speed": "elastic.SpeedParameters",
     "elastic.scaling": "elastic.ScalingParameters",
+    "training_faults.fault_detection": "training_faults.DetectionParameters",
 }
 """Room and policy → its frozen parameters; ``buckets`` has what a job declares instead."""
 

@@ -38,6 +38,8 @@ NUMBERS_WITHOUT_UNIT = {
     ("api", "most_connections"),
     ("agents", "most_connections"),
     ("gang", "spares"),
+    ("training_faults", "least_gaps"),
+    ("training_faults", "bad_values"),
     ("gang", "bind_parallelism"),
     ("priority", "high"),
     ("priority", "normal"),

@@ -10,6 +10,7 @@ from extender.core.migration.decision import MIGRATION
 from extender.core.pricing.decision import PRICING
 from extender.core.queue.decision import QUEUE
 from extender.core.scheduler.requests import FILTER, PRIORITIZE
+from extender.core.training_faults.decision import TRAINING_FAULTS
 
 DECISIONS: Final[Mapping[str, Decision[Any, Any, Any]]] = {
     decision.name: decision
@@ -19,6 +20,7 @@ DECISIONS: Final[Mapping[str, Decision[Any, Any, Any]]] = {
         ELASTIC,
         CPU_SHARES,
         PRICING,
+        TRAINING_FAULTS,
         FILTER,
         PRIORITIZE,
     )

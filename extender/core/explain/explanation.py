@@ -15,6 +15,7 @@ from extender.core.cluster.snapshot import Cache, Snapshot
 from extender.core.explain import changes, corrections, hypothetical_nodes, verdicts
 from extender.core.explain.changes import Preconditions
 from extender.core.explain.corrections import as_queued
+from extender.core.explain.job_details import fault_entries
 from extender.core.explain.lists import with_positions
 from extender.core.explain.trials import Scenario, Trials
 from extender.core.kinds import registry
@@ -90,7 +91,9 @@ def isolated(
     snapshot = session.snapshot
     table = hypothetical_nodes.isolated(snapshot.node_table, check)
     own = replace(snapshot, node_table=table, cache=snapshot.cache.beside())
-    return ExplainSession(own, session.reading, session.parameters, cycle=cycle, check=check)
+    return ExplainSession(
+        own, session.reading, session.parameters, session.states, cycle=cycle, check=check
+    )
 
 
 def pod(session: ExplainSession, pod: Pod) -> api.ExplainResponse:
@@ -156,6 +159,7 @@ def _answer(
         short=findings.short or {},
         tried=findings.tried,
         changes=findings.changes,
+        faults=fault_entries(session, key),
     )
 
 

@@ -1,6 +1,7 @@
 """What lists and explanations show of a job beside its queue position and its pods.
 
-Workers of elastic jobs with their rescales, and the slot plans of jobs with a utility.
+Workers of elastic jobs with their rescales, the slot plans of jobs with a utility, and faults of
+the training.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,6 +20,8 @@ from extender.core.records.elastic_workers import elastic_owner
 from extender.core.records.rescale import Rescale
 from extender.core.records.rescale_reasons import ScalingReason
 from extender.core.records.slot_plan import SlotPlan
+from extender.core.training_faults.decision import TRAINING_FAULTS
+from shared.answer import FaultEntry
 from shared.ledgers import RescaleEntry, WorkersEntry
 from shared.model import JobKey
 from shared.pricing import AdmissionEntry
@@ -38,6 +41,20 @@ def job_details(session: Session, job: Job, standings: Mapping[JobKey, JobStatus
     """Return the details of one job."""
     admission = admission_entry(standings.get(job.key), now=session.now)
     return JobDetails(workers_entry(session.snapshot, job), admission)
+
+
+def fault_entries(session: Session, key: JobKey) -> tuple[FaultEntry, ...]:
+    """Return what is wrong with the training of a job by the last look at it."""
+    return tuple(
+        FaultEntry(
+            kind=fault.kind.value,
+            pod=fault.pod,
+            node=fault.node,
+            since=fault.since,
+            message=fault.message,
+        )
+        for fault in session.states.of(TRAINING_FAULTS).faults.get(key, ())
+    )
 
 
 def workers_entry(snapshot: Snapshot, job: Job) -> WorkersEntry | None:

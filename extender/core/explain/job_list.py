@@ -13,7 +13,7 @@ from extender.core.cluster import job_views, owner_progress
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Session
-from extender.core.explain.job_details import admission_entry, job_details
+from extender.core.explain.job_details import admission_entry, fault_entries, job_details
 from extender.core.explain.lists import WHOLE, Page, Positioned, with_positions
 from extender.core.pricing.outcome import JobStatus
 from extender.core.queue import running_jobs
@@ -176,6 +176,7 @@ def _job(context: _Context, job: Job) -> api.JobEntry:
         workers=details.workers,
         admission=details.admission,
         end=_end(session, job, context.state),
+        faults=fault_entries(session, job.key),
     )
 
 

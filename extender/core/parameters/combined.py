@@ -28,6 +28,7 @@ from extender.core.parameters.queue import (
     PriorityParameters,
     WeightingParameters,
 )
+from extender.core.parameters.training_faults import DetectionParameters
 from shared import labels
 
 
@@ -120,6 +121,7 @@ class CoreParameters:
     slot_time: SlotTimeParameters = field(default_factory=SlotTimeParameters)
     fair_share: FairShareParameters = field(default_factory=FairShareParameters)
     agent_reports: AgentReportParameters = field(default_factory=AgentReportParameters)
+    fault_detection: DetectionParameters = field(default_factory=DetectionParameters)
 
     def __post_init__(self) -> None:
         if self.most_backoff_seconds < self.backoff_seconds:

@@ -13,7 +13,7 @@ from typing import Final
 from msgspec.structs import replace as changed
 
 from extender.core import explain as core_explain
-from extender.core.cluster.session import Reading, Session
+from extender.core.cluster.session import Reading, Session, States
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.elastic.state import Ended
 from extender.core.explain import Page
@@ -53,6 +53,7 @@ class ReadAnswers:
         rescale_history: Rescales before each job's last one, and jobs not changed.
         pricing: State of admission by price.
         estimates: Start estimates of waiting jobs; None: answers have none.
+        states: Returns the latest states of decisions: of training faults.
         what_if_turns: Pauses between what-ifs, each of which plays the queue forward twice.
         lists: Threads for answers that are shared.
         long: Threads for explanations and what-ifs, one at a time.
@@ -67,6 +68,7 @@ class ReadAnswers:
     rescale_history: Callable[[], Rescales] = lambda: ((), ())
     pricing: PricingState = field(default_factory=NoPricing)
     estimates: StartEstimates | None = None
+    states: Callable[[], States] = States
     what_if_turns: DutyCycle = field(default_factory=DutyCycle)
     lists: Threads = field(default_factory=lambda: Threads("lists"))
     long: Threads = field(default_factory=lambda: Threads("long"))
@@ -281,7 +283,7 @@ class ReadAnswers:
     def _session(self, snapshot: Snapshot | None = None) -> Session:
         """Return the present state of the cluster, or the given one, with the time."""
         reading = Reading(now=self.clock.now(), monotonic=self.clock.monotonic())
-        return Session(snapshot or self.store.snapshot(), reading, self.parameters)
+        return Session(snapshot or self.store.snapshot(), reading, self.parameters, self.states())
 
     def _with_cache(self, session: Session) -> Session:
         """Return a session with the cache of the lists' thread; for that thread only."""

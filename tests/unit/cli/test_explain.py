@@ -6,6 +6,7 @@ import pytest
 from cli import arguments
 from cli.views import explain
 from shared import api
+from shared.answer import FaultEntry
 from shared.explanation import Ahead, Change, NodeGroup, Step, StepKind, Tried
 from tests.fakes.answers import EXPLAIN
 
@@ -130,3 +131,14 @@ def test_a_single_change_has_its_own_heading() -> None:
 def test_a_pod_without_a_possible_node_says_so() -> None:
     alone = msgspec.structs.replace(WAITS, pod="train-0", tried=(), changes=(), nodes=())
     assert explain.explain(alone, wide=False)[-1] == "no node can take it now"
+
+
+def test_what_is_wrong_with_the_training_has_a_line():
+    message = "no progress for 7 min, and pod train-2 on node n2 has idled for 7 min"
+    fault = FaultEntry(kind="Hung", pod="train-2", node="n2", since=880.0, message=message)
+    runs = api.ExplainResponse(
+        generated_at=1000.0, namespace="default", job="default/job/train", state="bound"
+    )
+    lines = explain.explain(msgspec.structs.replace(runs, faults=(fault,)), wide=False)
+    assert f"Training: Hung, found 2m00s ago: {message}" in lines
+    assert not any(line.startswith("Training:") for line in explain.explain(runs, wide=False))

@@ -250,6 +250,12 @@ TRAINING: Final = {
         labels={"job": "shuntyard-agent", "instance": "n1"},
         summary="The agent at n1 dropped events.",
     ),
+    "ShuntyardTrainingHangs": Case(
+        fires={f'shuntyard_training_fault_jobs{{{JOB}, kind="Hung"}}': "0x20 2x100"},
+        quiet={f'shuntyard_training_fault_jobs{{{JOB}, kind="Diverged"}}': "1x120"},
+        labels=EXTENDER,
+        summary="Jobs whose training hangs: 2.",
+    ),
     "ShuntyardMigrationsFail": Case(
         fires={f'shuntyard_migrations_total{{{JOB}, outcome="failed"}}': "0x80 1x40"},
         quiet={f'shuntyard_migrations_total{{{JOB}, outcome="completed"}}': "0+1x120"},

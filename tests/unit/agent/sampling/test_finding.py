@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from agent.sampling.finding import Source, find
 from shared.errors import InputError
@@ -69,6 +70,6 @@ def test_a_pod_is_sampled_and_forgotten(tmp_path: Path) -> None:
         set_version2(group, cpu_seconds=now / 4, memory_bytes=8, inactive_bytes=3, periods=9)
         seen.append(samplers.pods.sample([Uid(uid) for uid in uids], now))
     new = Use(memory_bytes=5, cpu_pressure_ratio=0.0)
-    known = Use(memory_bytes=5, cpu_pressure_ratio=0.0, cpu_cores=0.25, throttled_ratio=0.0)
+    known = replace(new, cpu_cores=0.25, throttled_ratio=0.0, idle_seconds=0.0)
     assert seen == [{UID: new}, {UID: known}, {}, {UID: new}]
     assert samplers.node.cores == 0.3
