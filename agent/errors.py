@@ -3,7 +3,6 @@
 ::
 
     ShuntyardError (shared.errors)
-    ├── MalformedError          a document is malformed
     └── ReplicaError            a request to a replica of the extender failed
         ├── UnreachableError    no response
         └── RefusedError        an error response, or an unreadable one
@@ -13,10 +12,6 @@ import logging
 from http import HTTPStatus
 
 from shared.errors import ShuntyardError
-
-
-class MalformedError(ShuntyardError):
-    """A document is malformed or incomplete; the message says why."""
 
 
 class ReplicaError(ShuntyardError):

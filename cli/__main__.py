@@ -39,6 +39,10 @@ def _run(options: Namespace) -> int:
         from cli.doctor import running  # noqa: PLC0415 - see the docstring
 
         return running.run(options, sys.stdout)
+    if options.command == "logs-check":
+        from cli import logs_check  # noqa: PLC0415 - see the docstring
+
+        return logs_check.run(options, sys.stdout)
     if options.command == "rotate-signing-key":
         from cli import signing_key  # noqa: PLC0415 - see the docstring
 

@@ -22,17 +22,25 @@ _COMMANDS: Final = {
     "prices": "prices of resources now, and in the time slots to come",
     "explain": "why a job or pod waits, and what would make it run",
     "what-if": "when and where a job would start if you submitted it, and whom it would delay",
+    "logs-check": "what the agent would read from a training log; needs no cluster",
     "doctor": "check the installation, and how to fix what is wrong",
     "rotate-signing-key": "make a new signing key; signatures of the previous key stay valid",
 }
-_SUBJECTS: Final = {"explain": ("POD|JOB",), "migrations": ("[NAME]",)}
-_ONCE: Final = frozenset({"doctor", "rotate-signing-key"})
+_SUBJECTS: Final = {"explain": ("POD|JOB",), "migrations": ("[NAME]",), "logs-check": ("FILE ...",)}
+_ADDED: Final = {
+    "jobs": declared.add_jobs,
+    "logs-check": declared.add_logs_check,
+    "prices": declared.add_prices,
+    "what-if": declared.add_what_if,
+}
+_ONCE: Final = frozenset({"doctor", "logs-check", "rotate-signing-key"})
 _FORMS: Final = "NAME, pod/NAME, job/NAME, NAMESPACE/NAME or NAMESPACE/KIND/NAME"
 _WRONG: Final = 2
 _EPILOG: Final = (
     "COMMAND --help lists the options of a command. "
     "Exit codes: 0 success, 1 no answer from the extender, 2 wrong command line, "
     "3 what-if was answered, but the API server has not checked the manifest; "
+    "logs-check: 0 a metric of each file is read, 1 of one file none is, 2 a file cannot be read; "
     "doctor: 0 no fault, 1 a fault, 2 no answer from the API server"
 )
 
@@ -161,12 +169,8 @@ def _add(commands: Any, name: str) -> None:
     if name == "migrations":
         details = "show all details of one migration: NAME or NAMESPACE/NAME"
         command.add_argument("migration", metavar="NAME", nargs="?", help=details)
-    if name == "jobs":
-        declared.add_jobs(command)
-    if name == "what-if":
-        declared.add_what_if(command)
-    if name == "prices":
-        declared.add_prices(command)
+    if name in _ADDED:
+        _ADDED[name](command)
     if name == "rotate-signing-key":
         secret = f"Secret in the namespace of --service (default: {signing_secret.NAME})"
         command.add_argument("--secret", metavar="NAME", default=signing_secret.NAME, help=secret)

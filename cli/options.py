@@ -28,6 +28,7 @@ _PAST_API_SERVER: Final = frozenset({"--url", "--ca", "--token-file", "--server-
 _WITHOUT_EFFECT: Final = {
     "nodes": _NAMESPACES,
     "prices": _NAMESPACES,
+    "logs-check": _NAMESPACES | _PAST_API_SERVER | {"--kubeconfig", "--context", "--service"},
     "doctor": _NAMESPACES | _PAST_API_SERVER,
     "rotate-signing-key": _NAMESPACES | _PAST_API_SERVER | {"--output"},
 }
@@ -97,6 +98,16 @@ def add_jobs(parser: argparse.ArgumentParser) -> None:
         help="sort by a column (default: by state, then by position, end or age)",
     )
     parser.add_argument("--reverse", action="store_true", help="list in reverse order")
+
+
+def add_logs_check(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``logs-check``, named as the annotation's keys."""
+    parser.add_argument("files", metavar="FILE", nargs="+", help="a file; - for standard input")
+    keys = parser.add_argument_group("as in the annotation shuntyard.io/metrics")
+    keys.add_argument("--format", metavar="NAME", help="read in this format (default: auto)")
+    keys.add_argument("--metric", metavar="NAME", help="follow this series")
+    keys.add_argument("--total-steps", metavar="N", help="where the run ends")
+    keys.add_argument("--regex", metavar="PATTERN", help="read lines with this pattern")
 
 
 def add_what_if(parser: argparse.ArgumentParser) -> None:

@@ -50,6 +50,23 @@ class Listed(Response, frozen=True, kw_only=True):
     more: str = msgspec.field(name="continue", default="")
 
 
+class CheckpointEntry(Struct, frozen=True, kw_only=True):
+    """State of a job's checkpoints, from its first member with a directory.
+
+    Attributes:
+        step: Of the last completed checkpoint; None before the first.
+        age_seconds: Since it was completed.
+        problem: Why no checkpoint can be requested, a token; empty if one can.
+        detail: The same in words.
+    """
+
+    pod: str
+    step: int | None = None
+    age_seconds: float | None = None
+    problem: str = ""
+    detail: str = ""
+
+
 class FaultEntry(Struct, frozen=True, kw_only=True):
     """What is wrong with the training of a job (docs/policies/fault_detection.md).
 

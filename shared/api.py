@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from shared.answer import API_VERSION as API_VERSION  # noqa: PLC0414 - found here by all
+from shared.answer import CheckpointEntry as CheckpointEntry  # noqa: PLC0414 - as above
 from shared.answer import EndEntry, FaultEntry, JobProgress
 from shared.answer import Listed as Listed  # noqa: PLC0414 - as above
 from shared.answer import Response as Response  # noqa: PLC0414 - as above
@@ -194,6 +195,7 @@ class ProgressEntry(Struct, frozen=True, kw_only=True):
     Attributes:
         pod: That member.
         metric: Name of the series, e.g. ``eval_loss``.
+        source: Format in which it is read, one of ``shared.places.FORMATS``.
         value: Its last finite value.
         step: Last step; None if the source counts none.
         total_steps: Where the run ends; None if unknown.
@@ -208,6 +210,7 @@ class ProgressEntry(Struct, frozen=True, kw_only=True):
     pod: str
     metric: str
     category: Category
+    source: str = ""
     value: float | None = None
     step: int | None = None
     total_steps: int | None = None
@@ -217,23 +220,6 @@ class ProgressEntry(Struct, frozen=True, kw_only=True):
     diverged: bool = False
     updated_at: float
     stale: bool = False
-
-
-class CheckpointEntry(Struct, frozen=True, kw_only=True):
-    """State of a job's checkpoints, from its first member with a directory.
-
-    Attributes:
-        step: Of the last completed checkpoint; None before the first.
-        age_seconds: Since it was completed.
-        problem: Why no checkpoint can be requested, a token; empty if one can.
-        detail: The same in words.
-    """
-
-    pod: str
-    step: int | None = None
-    age_seconds: float | None = None
-    problem: str = ""
-    detail: str = ""
 
 
 class JobEntry(JobProgress, frozen=True, kw_only=True):
@@ -323,6 +309,8 @@ class ExplainResponse(Response, frozen=True, kw_only=True):
         admission: What it is worth and what was promised; None unless it is admitted by price.
         price: What its price is made of, the dearest first; of a job that is not admitted.
         faults: What is wrong with its training; empty if nothing is known to be.
+        progress: How far its training is; None if no metric is read.
+        progress_problem: Why its metrics cannot be read, or not all; empty if they can.
     """
 
     namespace: str
@@ -350,6 +338,8 @@ class ExplainResponse(Response, frozen=True, kw_only=True):
     admission: AdmissionEntry | None = None
     price: tuple[PricePart, ...] = ()
     faults: tuple[FaultEntry, ...] = ()
+    progress: ProgressEntry | None = None
+    progress_problem: str = ""
 
 
 class MigrationsResponse(Listed, frozen=True, kw_only=True):

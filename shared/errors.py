@@ -6,6 +6,7 @@
     ├── InputError              an input text is invalid; names field and expectation
     │   ├── QuantityError       a Kubernetes quantity (shared.quantity)
     │   └── DurationError       a Go duration (shared.duration)
+    ├── MalformedError          a document (shared.parsing) is malformed or incomplete
     ├── SettingsError           the settings file or environment (shared.settings)
     └── ApiError                an error of the API server (shared.kube.errors)
 """
@@ -41,6 +42,10 @@ class QuantityError(InputError):
 
 class DurationError(InputError):
     """A text is not a Go duration."""
+
+
+class MalformedError(ShuntyardError):
+    """A document is malformed or incomplete; the message says why."""
 
 
 class SettingsError(ShuntyardError):

@@ -44,6 +44,7 @@ FORMATS: Final = (
     "megatron",
     "deepspeed",
     "boxes",
+    "table",
     "ultralytics",
     "mllog",
     "printed",

@@ -17,9 +17,9 @@ from typing import Final, NamedTuple
 from msgspec import structs
 
 from agent.tailing.chunk import Chunk, Limits, OpenFiles
-from agent.tailing.cri_lines import CriCutter
 from agent.tailing.follower import FileFollower
 from agent.tailing.opening import directory, problem
+from shared.parsing.cri_lines import CriCutter
 
 _NAME: Final = re.compile(r"([0-9]{1,9})\.log(?:\.([0-9-]{1,32})(\.gz|\.tmp)?)?", re.ASCII)
 _MOST_NAMES: Final = 1024

@@ -26,9 +26,9 @@ from typing import Final
 from msgspec import structs
 
 from agent.tailing.chunk import Chunk, Limits, OpenFiles
-from agent.tailing.cutting import BytesCutter, Cut, Cutter, LineCutter
 from agent.tailing.opening import open_by_inode, open_file, problem
 from agent.tailing.source_file import SourceFile, identity
+from shared.parsing.cutting import BytesCutter, Cut, Cutter, LineCutter
 
 _NOTHING: Final = Chunk()
 _NO_CUT: Final = Cut(0)

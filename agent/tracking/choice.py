@@ -7,19 +7,12 @@ had ended is a new attempt and replaces them.
 """
 
 from collections.abc import Sequence
-from math import log10
-from typing import Final
 
 from msgspec import Struct
 
-from agent.parsing import metric_names
-from agent.tracking.source import SETTLED_POINTS, Source
+from agent.tracking.source import Source
 from agent.tracking.track import Track
-
-UNREAD_LINES: Final = 100
-"""Lines without a value after which the report says so."""
-MOST_SHOWN: Final = 20
-"""Names of series that are shown to a user."""
+from shared.parsing.following import SETTLED_POINTS, followed, why_no_values, why_none
 
 
 class Choice(Struct, frozen=True):
@@ -43,8 +36,6 @@ def choose(sources: Sequence[Source], stated: str | None) -> Choice | None:
         stated: Metric that the user named.
     """
     metric = _metric(sources, stated)
-    if stated is None and len(_equals(sources, metric)) > 1:
-        return None
     candidates = [source for source in sources if metric in source.tracks]
     if metric is None or not candidates:
         return None
@@ -62,38 +53,16 @@ def _metric(sources: Sequence[Source], stated: str | None) -> str | None:
     for source in sources:
         for name, track in source.tracks.items():
             points[name] = max(points.get(name, 0), track.points)
-    settled = [name for name, count in points.items() if count >= SETTLED_POINTS] or list(points)
-    if stated is not None:
-        return stated if stated in points else None
-    return settled[0] if len(settled) == 1 else metric_names.preferred(settled)
+    return followed(points, _names(sources), stated)
 
 
-def _equals(sources: Sequence[Source], metric: str | None) -> list[str]:
-    """Return the names that are as good as the metric, itself included."""
-    best = metric_names.best_of({name for source in sources for name in source.names})
-    return best if metric is None or metric in best else [metric]
+def _names(sources: Sequence[Source]) -> set[str]:
+    return {name for source in sources for name in source.names}
 
 
 def why_no_choice(sources: Sequence[Source], stated: str | None) -> str:
     """Return why nothing was chosen; empty while hardly anything was read."""
-    names = sorted({name for source in sources for name in source.names})
-    if not names:
-        return _why_no_values(sources)
-    more = len(names) - MOST_SHOWN
-    shown = ", ".join(names[:MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
-    if stated is not None:
-        return f"there is no series {stated!r}; there are: {shown}"
-    if len(equals := _equals(sources, None)) > 1:
-        shown = ", ".join(equals[:MOST_SHOWN])
-        return f"several series are equally good, name one with metric=…: {shown}"
-    return f"none of the series is known as a loss, name one with metric=…: {shown}"
-
-
-def _why_no_values(sources: Sequence[Source]) -> str:
-    """Return that nothing is understood, once enough was read; in steps, as each is reported."""
-    lines = sum(source.lines for source in sources)
-    if lines < UNREAD_LINES:
-        return ""
+    if names := _names(sources):
+        return why_none(names, stated)
     hint = next((source.stream.hint for source in sources if source.stream.hint), "")
-    meant = f"; did you mean regex={hint}" if hint else "set format=… or regex=…"
-    return f"{10 ** int(log10(lines))} lines or more read, no values found: {meant.lstrip('; ')}"
+    return why_no_values(sum(source.lines for source in sources), hint)

@@ -5,21 +5,20 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from agent.budgets import POD_EVENTS
-from agent.parsing import metric_names
-from agent.parsing.base import Point, Unit
-from agent.parsing.metric_names import ENTRY_BYTES
-from agent.parsing.series import Series
 from agent.tracking.allowance import Allowance
 from agent.tracking.streams import Batch, Reading, Stream
 from agent.tracking.track import Track
 from shared.convergence.parameters import ConvergenceParameters
+from shared.parsing import metric_names
+from shared.parsing.base import Point, Unit
+from shared.parsing.following import SETTLED_POINTS
+from shared.parsing.metric_names import ENTRY_BYTES
+from shared.parsing.series import Series
 from shared.places import MetricsPlace
 from shared.progress import Goal
 
 MOST_NAMES: Final = 64
 """Names that are kept, to show them to a user and to skip most of them."""
-SETTLED_POINTS: Final = 2
-"""Values that a preferred metric must have before it replaces another one."""
 MOST_AHEAD_SECONDS: Final = 60.0
 """A time that is further ahead of our clock is ignored."""
 LARGEST_STEP: Final = 2**63 - 1

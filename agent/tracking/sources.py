@@ -9,9 +9,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from agent.parsing.base import DocumentParser, Parser, RecordParser
-from agent.parsing.choosing import format_of, parser_for
-from agent.parsing.patterns import PATTERN_BYTES, Pattern, compiled
 from agent.tailing import opening, volume
 from agent.tailing.chunk import Limits, OpenFiles
 from agent.tailing.cri import PodLogFollower
@@ -22,6 +19,9 @@ from agent.tracking.streams import DocumentStream, LineStream, RecordStream, Str
 from shared import labels, places
 from shared.convergence.parameters import ConvergenceParameters
 from shared.errors import InputError
+from shared.parsing.base import DocumentParser, Parser, RecordParser
+from shared.parsing.choosing import format_of, parser_for
+from shared.parsing.patterns import PATTERN_BYTES, Pattern, compiled
 from shared.places import MetricsPlace, PathVariables
 from shared.wire import PodPlace
 

@@ -5,15 +5,14 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from agent.errors import MalformedError
-from agent.parsing.base import DocumentParser, GivesHint, HoldsMemory, Parser, Point, RecordParser
-from agent.parsing.json_scan import JsonScan
 from agent.tailing.chunk import Chunk
 from agent.tailing.cri import PodLogFollower
 from agent.tailing.follower import FileFollower
 from agent.tailing.whole_file import Document, NewestDocument, Stamp
 from agent.tracking.allowance import Allowance
-from shared.errors import InputError
+from shared.errors import InputError, MalformedError
+from shared.parsing.base import DocumentParser, GivesHint, HoldsMemory, Parser, Point, RecordParser
+from shared.parsing.json_scan import JsonScan
 
 STREAM_BYTES: Final = 4096
 """Memory of a follower and a parser, before they keep anything."""

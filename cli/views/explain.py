@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from cli.views import admission
+from cli.views import admission, training
 from cli.views.amounts import amount, coming, duration, number
 from cli.views.table import NOTHING, Column, more, table
 from shared import api
@@ -57,7 +57,19 @@ def _facts(answer: api.ExplainResponse) -> Mapping[str, str]:
         facts["Needs"] = _needs(answer)
     if answer.cause:
         facts["Cause"] = answer.cause
-    return facts | dict(admission.facts(answer))
+    return facts | dict(_progress(answer)) | dict(admission.facts(answer))
+
+
+def _progress(answer: api.ExplainResponse) -> Iterator[tuple[str, str]]:
+    """Yield the last value, the step, the time left; and why something cannot be read."""
+    entry = answer.progress
+    if entry is not None:
+        shown = [training.metric(entry), f"step {training.step(entry)}", training.category(entry)]
+        left = "" if entry.remaining is None else f"{training.eta(entry)} left"
+        read = f"read as {entry.source}" if entry.source else ""
+        yield "Progress", ", ".join(text for text in (*shown, left, read) if text)
+    if answer.progress_problem:
+        yield "Metrics", answer.progress_problem
 
 
 def _notices(answer: api.ExplainResponse) -> Mapping[str, str]:

@@ -39,6 +39,8 @@ def check_commands(text: str) -> int:
     for words in commands(text):
         if words == ["explain"]:  # the command as such, in prose
             words = [*words, "NAME"]  # noqa: PLW2901 - what it stands for
+        if words == ["logs-check"]:
+            words = [*words, "FILE"]  # noqa: PLW2901 - likewise
         if words == ["what-if"]:
             words = [*words, "-f", "job.yaml"]  # noqa: PLW2901 - likewise
         with contextlib.redirect_stderr(io.StringIO()) as errors:

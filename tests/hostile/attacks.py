@@ -5,12 +5,12 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from agent.parsing.json_scan import MOST_BRACKETS
-from agent.parsing.metric_names import MOST_METRICS
-from agent.parsing.tfevents import MOST_RECORD_BYTES
 from agent.tailing.chunk import Limits
+from shared.parsing.json_scan import MOST_BRACKETS
+from shared.parsing.metric_names import MOST_METRICS
+from shared.parsing.tfevents import MOST_RECORD_BYTES
 from shared.places import LONGEST_ANNOTATION
-from tests.unit.agent.parsing import tfevents_files as events
+from tests.unit.parsing import tfevents_files as events
 
 KIB, MIB = 1024, 2**20
 NAMES = 10 * MOST_METRICS

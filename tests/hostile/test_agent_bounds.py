@@ -14,11 +14,6 @@ from agent.budgets import POD_EVENTS, POD_MEMORY_BYTES, PROBLEM_CHARACTERS
 from agent.checkpoint.documents import Ack, Request
 from agent.checkpoint.rules import DirectoryContent, checkpoint_of
 from agent.errors import UnreachableError
-from agent.parsing.base import HoldsMemory, Parser, Point
-from agent.parsing.choosing import parser_for
-from agent.parsing.metric_names import MOST_METRICS, Repeats
-from agent.parsing.series import Series
-from agent.parsing.tfevents import MOST_RECORD_BYTES, TfEvents
 from agent.replicas import client
 from agent.reporting import bodies
 from agent.reporting.outbox import Message, NodeState, Outbox
@@ -26,16 +21,21 @@ from agent.sampling.pod_groups import pids_below
 from agent.tailing import cri, volume
 from agent.tailing.chunk import Limits
 from agent.tailing.cri import PodLogFollower
-from agent.tailing.cri_lines import CriCutter
-from agent.tailing.cutting import LineCutter, head_of
 from agent.tailing.follower import FileFollower
 from shared import places
 from shared.errors import InputError
 from shared.model import Uid
+from shared.parsing.base import HoldsMemory, Parser, Point
+from shared.parsing.choosing import parser_for
+from shared.parsing.cri_lines import CriCutter
+from shared.parsing.cutting import LineCutter, head_of
+from shared.parsing.metric_names import MOST_METRICS, Repeats
+from shared.parsing.series import Series
+from shared.parsing.tfevents import MOST_RECORD_BYTES, TfEvents
 from shared.progress import Checkpoint, PodReport, Progress
 from shared.wire import Event
-from tests.unit.agent.parsing import tfevents_files as events
 from tests.unit.agent.tracking.streams import GivenSource
+from tests.unit.parsing import tfevents_files as events
 
 WHOSE = places.PathVariables("team", "train", "train-0", "uid")
 NAMES = 10 * MOST_METRICS

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.parsing.patterns import Custom
 from agent.tailing import volume
 from agent.tailing.chunk import MIB, Limits
 from agent.tailing.follower import FileFollower
 from shared import places
 from shared.errors import InputError
+from shared.parsing.patterns import Custom
 
 WHOSE = places.PathVariables("team", "train", "train-0", "uid")
 OUTSIDE = {

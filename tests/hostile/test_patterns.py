@@ -6,8 +6,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agent.parsing.patterns import LONGEST_LINE, LONGEST_PATTERN, Pattern, compiled
 from shared.errors import InputError
+from shared.parsing.patterns import LONGEST_LINE, LONGEST_PATTERN, Pattern, compiled
 from tests.component.agent_shell import Node, agent, point, reported
 from tests.fakes.eventually import eventually
 from tests.fakes.extender import Trust, fake_extender, place

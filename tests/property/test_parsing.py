@@ -11,20 +11,20 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent.parsing.base import LONGEST_NAME, Parser, Point
-from agent.parsing.choosing import candidates, parser_for
-from agent.parsing.metric_names import is_metric
-from agent.parsing.series import Series
-from agent.parsing.structured import JsonLines, Table
-from agent.parsing.tfevents import TfEvents
-from agent.parsing.trainer_state import TrainerState
 from agent.tailing.chunk import Limits
 from agent.tailing.follower import FileFollower
+from shared.parsing.base import LONGEST_NAME, Parser, Point
+from shared.parsing.choosing import candidates, parser_for
+from shared.parsing.metric_names import is_metric
+from shared.parsing.series import Series
+from shared.parsing.structured import JsonLines, Table
+from shared.parsing.tfevents import TfEvents
+from shared.parsing.trainer_state import TrainerState
 from shared.places import FORMATS
-from tests.unit.agent.parsing import tfevents_files as files
-from tests.unit.agent.parsing.reading import LOGS, fed, lines_of
-from tests.unit.agent.parsing.test_corpus import CORPUS
-from tests.unit.agent.parsing.test_real_lines import CASES
+from tests.unit.parsing import tfevents_files as files
+from tests.unit.parsing.reading import LOGS, fed, lines_of
+from tests.unit.parsing.test_corpus import CORPUS
+from tests.unit.parsing.test_real_lines import CASES
 
 LINE_FORMATS = [f for f in FORMATS if f not in ("tfevents", "trainer-state")]
 PIECES = [

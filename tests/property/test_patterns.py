@@ -6,8 +6,8 @@ import warnings
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from agent.parsing.patterns import compiled
 from shared.errors import InputError
+from shared.parsing.patterns import compiled
 
 PIECES = [
     *("a", "b", "1", ".", "loss", "=", " ", r"\d", r"\s", r"\S", r"\w", r"\b", r"\.", r"\{", r"\["),

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from agent.tailing.chunk import Limits
 from agent.tailing.cri import PodLogFollower
-from agent.tailing.cutting import LOST_BEGINNING, LineCutter, clean
 from agent.tailing.follower import FileFollower
+from shared.parsing.cutting import LOST_BEGINNING, LineCutter, clean
 from tests.unit.agent.tailing.scene import LONG_SECONDS, SECONDS, Scene
 
 ends = st.sampled_from(["\n", "\n", "\r", "\r\n"])

@@ -173,6 +173,7 @@ def _progress(member: Member, reported: Progress, *, stale: bool) -> api.Progres
         pod=member.pod.name,
         metric=reported.metric,
         category=reported.category,
+        source=reported.source,
         value=reported.value,
         step=reported.step,
         total_steps=reported.total_steps,

@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace as changed
 
+from extender.core.agents import reports
 from extender.core.cluster import job_views, replacements
 from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.reasons import Reason
@@ -160,6 +161,10 @@ def _answer(
         tried=findings.tried,
         changes=findings.changes,
         faults=fault_entries(session, key),
+        progress=reports.progress(session.snapshot, job, reports.freshness(session))
+        if job
+        else None,
+        progress_problem=reports.progress_problem(session.snapshot, job) if job else "",
     )
 
 

@@ -8,6 +8,7 @@ from cli.views import explain
 from shared import api
 from shared.answer import FaultEntry
 from shared.explanation import Ahead, Change, NodeGroup, Step, StepKind, Tried
+from shared.progress import Category, Span
 from tests.fakes.answers import EXPLAIN
 
 GPU = "nvidia.com/gpu"
@@ -142,3 +143,23 @@ def test_what_is_wrong_with_the_training_has_a_line():
     lines = explain.explain(msgspec.structs.replace(runs, faults=(fault,)), wide=False)
     assert f"Training: Hung, found 2m00s ago: {message}" in lines
     assert not any(line.startswith("Training:") for line in explain.explain(runs, wide=False))
+
+
+def test_training_is_shown_with_how_it_is_read_and_what_is_not_understood() -> None:
+    progress = api.ProgressEntry(
+        pod="train-0",
+        metric="loss",
+        category=Category.PROGRESSING,
+        source="printed",
+        value=2.5,
+        step=100,
+        total_steps=1000,
+        remaining=Span(3600.0, 3000.0, 4200.0),
+        updated_at=990.0,
+    )
+    why = "train-1: 100 lines or more read, no values found: set format=… or regex=…"
+    answer = msgspec.structs.replace(WAITS, progress=progress, progress_problem=why)
+    lines = explain.explain(answer, wide=False)
+    left = "1h00m (50m00s to 1h10m) left"
+    assert f"Progress: loss=2.5, step 100/1000, progressing, {left}, read as printed" in lines
+    assert f"Metrics:  {why}" in lines

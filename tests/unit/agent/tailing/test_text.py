@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.tailing.cutting import clean
+from shared.parsing.cutting import clean
 
 CASES = {
     "plain text stays": (b"loss: 0.5", "loss: 0.5"),

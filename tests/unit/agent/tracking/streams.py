@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from agent.parsing.base import Point
 from agent.tracking.allowance import Allowance
 from agent.tracking.source import Source, SourceEvent
 from agent.tracking.streams import Batch, Reading
 from shared.convergence.parameters import RECOMMENDED, ConvergenceParameters
+from shared.parsing.base import Point
 from shared.places import MetricsPlace
 
 NOW = 10_000.0

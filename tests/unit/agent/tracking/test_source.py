@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from agent.parsing.base import Point
 from agent.tracking.allowance import Allowance
 from agent.tracking.source import MOST_NAMES
 from agent.tracking.streams import Batch, Reading
 from shared.convergence.parameters import RECOMMENDED
+from shared.parsing.base import Point
 from shared.places import MetricsPlace
 from shared.progress import Category, Goal
 from tests.unit.agent.tracking.streams import NOW, GivenSource, loss

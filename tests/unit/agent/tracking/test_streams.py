@@ -4,14 +4,14 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from agent.parsing.base import Point
-from agent.parsing.structured import JsonLines
-from agent.parsing.trainer_state import TrainerState
 from agent.tailing.cri import PodLogFollower
 from agent.tailing.follower import FileFollower
 from agent.tailing.whole_file import NewestDocument
 from agent.tracking.allowance import Allowance
 from agent.tracking.streams import Batch, DocumentStream, LineStream, RecordStream, Stream
+from shared.parsing.base import Point
+from shared.parsing.structured import JsonLines
+from shared.parsing.trainer_state import TrainerState
 
 
 class Fours:

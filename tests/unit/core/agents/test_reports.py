@@ -63,6 +63,7 @@ def test_progress_of_a_job_is_that_of_its_first_member_with_a_metric() -> None:
     first = make_pod_report(
         pods[1].uid,
         Category.WATCHING,
+        source="printed",
         value=0.5,
         step=7,
         total_steps=10,
@@ -79,6 +80,7 @@ def test_progress_of_a_job_is_that_of_its_first_member_with_a_metric() -> None:
         pod="train-1",
         metric="eval_loss",
         category=Category.WATCHING,
+        source="printed",
         value=0.5,
         step=7,
         total_steps=10,

@@ -10,10 +10,11 @@ from extender.core.parameters.combined import CoreParameters
 from extender.core.queue.decision import QueueOutcome
 from extender.core.queue.state import QueueState
 from shared import labels
-from shared.model import JobKey
+from shared.model import JobKey, Pod
 from tests.fakes.builders import make_node, make_owner, make_pod
 from tests.fakes.deciding import queue_pass
-from tests.unit.core.clusters import queued_job, snapshot_of
+from tests.fakes.reports import make_pod_report, make_report
+from tests.unit.core.clusters import queued_job, released_job, snapshot_of, store_of
 
 PARAMS = CoreParameters()
 NOW = Reading(1.0, 1.0)
@@ -77,3 +78,20 @@ def test_jobs_are_found_by_name_and_jobs_of_several_kinds_by_kind():
     assert both == ("default/job/j", "default/statefulset/j")
     assert explain.jobs_named(snapshot, "default", "j", "statefulset") == both[1:]
     assert explain.jobs_named(snapshot, "other", "j") == ()
+
+
+def test_the_answer_has_how_far_the_training_is_and_what_is_not_understood():
+    job = released_job("j", ["a", "a"], bound=2)
+    bound = [entity for entity in job if isinstance(entity, Pod)]
+    why = "100 lines or more read, no values found: set format=… or regex=…"
+    reading = [
+        make_pod_report(bound[0].uid, value=2.5, source="printed"),
+        make_pod_report(bound[1].uid, None, problem=why),
+    ]
+    store = store_of(NODE, job)
+    store.report(make_report("a", reading, received_at=1.0))
+    (key,) = store.snapshot().jobs
+    answer = explain.job(session_of(store.snapshot()), key)
+    assert answer.progress is not None
+    assert (answer.progress.value, answer.progress.source) == (2.5, "printed")
+    assert answer.progress_problem == f"{bound[1].name}: {why}"

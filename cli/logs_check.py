@@ -1,0 +1,130 @@
+"""``shuntyard logs-check``: what the agent would read from a file; needs no cluster."""
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Final, TextIO
+
+import msgspec
+
+from cli import arguments, sanitize
+from cli.errors import UnreadableError
+from cli.views.amounts import duration
+from shared import labels, places
+from shared.errors import InputError, MalformedError
+from shared.parsing.checking import Finding, check
+from shared.places import MetricsPlace, PathVariables
+from shared.progress import Goal
+from shared.terminal import plain
+
+NOT_FOLLOWED: Final = 1
+"""Exit code if a file has no metric that would be followed."""
+UNREADABLE: Final = 2
+"""Exit code if a file cannot be read, or an option cannot be used."""
+STANDARD_INPUT: Final = "-"
+MOST_SERIES: Final = 8
+"""Names of further series that are shown without ``-o wide``."""
+_POD: Final = PathVariables(namespace="", job="", pod="", uid="")
+_BETTER: Final = {Goal.MIN: "lower is better", Goal.MAX: "higher is better"}
+_WIDTH: Final = 10
+
+
+def run(options: Namespace, out: TextIO) -> int:
+    """Check each file, print what was found, and return the exit code.
+
+    A file that cannot be read is named on standard error; the others are checked.
+    """
+    findings: list[Finding] = []
+    for file in options.files:
+        try:
+            findings.append(_check(file, _place(options)))
+        except UnreadableError as error:
+            print(f"{arguments.program()}: {sanitize.lines(str(error))}", file=sys.stderr)
+    if options.output == "json":
+        print(msgspec.json.format(msgspec.json.encode(findings)).decode(), file=out)
+    else:
+        wide = options.output == "wide"
+        blocks = ["\n".join(map(plain, lines(finding, wide=wide))) for finding in findings]
+        print("\n\n".join(blocks), file=out)
+    if len(findings) < len(options.files):
+        return UNREADABLE
+    return NOT_FOLLOWED if any(finding.metric is None for finding in findings) else 0
+
+
+def lines(found: Finding, *, wide: bool) -> Iterator[str]:
+    """Yield what is shown of a finding; ``wide``: with all series."""
+    read = "no format" if found.format == "auto" else f"format {found.format}"
+    counted = f"{found.lines} lines, " if found.lines else ""
+    yield f"{found.file or 'standard input'}: {counted}{read}"
+    yield from (f"  {name + ':':{_WIDTH}}{text}" for name, text in _facts(found, wide=wide))
+
+
+def _facts(found: Finding, *, wide: bool) -> Iterator[tuple[str, str]]:
+    if found.metric is None:
+        yield "problem", found.why_not
+        if found.regex:
+            yield "try", f"{labels.METRICS}: path=log; regex={found.regex}"
+        return
+    value = "nan" if found.value is None else f"{found.value:.6g}"
+    better = "" if found.goal is None else f" ({_BETTER[found.goal]})"
+    counted = "1 value" if found.points == 1 else f"{found.points} values"
+    yield "metric", f"{found.metric}, {counted}, last {value}{better}"
+    yield "step", _step(found)
+    if found.remaining is not None:
+        span = found.remaining
+        yield "left", f"{duration(span.value)} ({duration(span.low)} to {duration(span.high)})"
+    elif found.why_not:
+        yield "left", found.why_not.removeprefix("time left: ")
+    if found.attempts > 1:
+        yield "attempts", f"{found.attempts}: the run was restarted"
+    others = [name for name in found.series if name != found.metric]
+    if others:
+        hidden = 0 if wide else max(0, len(others) - MOST_SERIES)
+        shown = ", ".join(others[: len(others) - hidden])
+        yield "others", shown + (f" and {hidden} more, see -o wide" if hidden else "")
+
+
+def _step(found: Finding) -> str:
+    if found.step is None:
+        return "unknown"
+    unit = "epochs" if found.unit == "epoch" else "steps"
+    of = "" if found.total_steps is None else f" of {found.total_steps}"
+    return f"{found.step:.10g}{of}, counted in {unit}"
+
+
+def _place(options: Namespace) -> MetricsPlace:
+    """Return what the annotation with these keys would say.
+
+    Raises:
+        UnreadableError: A value cannot be used; it is named by the annotation's key.
+    """
+    keys = {
+        "format": options.format,
+        "metric": options.metric,
+        "total-steps": options.total_steps,
+        "regex": options.regex,  # last, as it may hold a semicolon
+    }
+    text = "; ".join(f"{key}={value}" for key, value in keys.items() if value is not None)
+    try:
+        return places.metrics_place(text, _POD)
+    except InputError as error:
+        raise UnreadableError(str(error)) from error
+
+
+def _check(file: str, place: MetricsPlace) -> Finding:
+    try:
+        if file == STANDARD_INPUT:
+            data = sys.stdin.buffer.read()
+            return check(lambda offset, length: data[offset : offset + length], "", place)
+        with Path(file).open("rb") as opened:
+            return check(lambda offset, length: _read(opened, offset, length), file, place)
+    except (InputError, MalformedError) as error:
+        raise UnreadableError(f"{file}: {error}") from error
+    except OSError as error:
+        raise UnreadableError(f"{file}: {error.strerror}") from error
+
+
+def _read(file: BinaryIO, offset: int, length: int) -> bytes:
+    file.seek(offset)
+    return file.read(length)

@@ -1,0 +1,69 @@
+"""Boxes of names and values: Stable-Baselines3, OpenAI Baselines, Spinning Up.
+
+::
+
+    ------------------------------------
+    | rollout/                |        |
+    |    ep_rew_mean          | 23.2   |
+    | time/                   |        |
+    |    total_timesteps      | 4096   |
+    ------------------------------------
+
+A box is read when it is closed, at the counter that it has.
+
+Source:
+    stable-baselines3 2.7, ``common/logger.py`` (``HumanOutputFormat``).
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from shared.parsing.base import NOTHING, Point, number
+from shared.parsing.counters import Position, counts_of
+from shared.parsing.metric_names import is_metric
+
+_BORDER: Final = re.compile(r"[-=+|]{10,}")
+_ROW: Final = re.compile(r"\| ?( *)([^|]{1,120}?) *\| *([^|]{0,40}?) *\|")
+MOST_ROWS: Final = 200
+
+
+class Boxes:
+    """Names with the heading that they stand below: ``rollout/ep_rew_mean``."""
+
+    format = "boxes"
+
+    def __init__(self) -> None:
+        self._position = Position()
+        self._values: dict[str, float] = {}
+        self._heading = ""
+        self._is_open = False
+
+    def feed(self, line: str) -> Sequence[Point]:
+        """See ``Parser``."""
+        if line[:1] not in "|-=+" or not line:
+            self._is_open = False
+            return NOTHING
+        if _BORDER.fullmatch(line):
+            points = self._close() if self._is_open else NOTHING
+            self._values, self._heading, self._is_open = {}, "", True
+            return points
+        row = _ROW.fullmatch(line) if self._is_open else None
+        if row is None:
+            self._is_open = False
+        elif not row[3]:
+            self._heading = row[2] if row[2].endswith("/") else ""
+        elif (value := number(row[3])) is not None and len(self._values) < MOST_ROWS:
+            self._values[(self._heading if row[1] else "") + row[2]] = value
+        return NOTHING
+
+    def _close(self) -> Sequence[Point]:
+        counts = counts_of({name.rpartition("/")[2]: v for name, v in self._values.items()})
+        if counts.step is None and counts.epoch is None:
+            return NOTHING
+        place = self._position.place(counts)
+        return [
+            Point(name, value, place.step, place.total_steps, unit=place.unit)
+            for name, value in self._values.items()
+            if is_metric(name.rpartition("/")[2])
+        ]

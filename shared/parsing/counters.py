@@ -1,0 +1,219 @@
+"""What the counters of a line say about the place in the run: one rising step, and its end.
+
+Programs count steps, epochs, and steps within an epoch, in any combination. A step and a total are
+only put together if they count the same: a total of steps says nothing about a count of epochs.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from math import isfinite
+from typing import Final
+
+from msgspec import Struct
+
+from shared.parsing.base import Unit
+
+STEP_KEYS: Final = (
+    "step",
+    "global_step",
+    "_step",
+    "current_steps",
+    "current_step",
+    "global_steps",
+    "train_step",
+    "trainer/global_step",
+    "total_timesteps",
+    "time/total_timesteps",
+    "num_timesteps",
+    "timesteps_total",
+    "timesteps",
+    "totalenvinteracts",
+    "env_step",
+    "env_steps",
+    "iteration",
+    "iter",
+    "num_updates",
+    "train_num_updates",
+    "valid_num_updates",
+    "num_update",
+    "num_steps",
+    "steps",
+    "iterations",
+    "iters",
+    "round",
+)
+"""Keys of structured lines that count steps; the first that exists is the step."""
+EPOCH_KEYS: Final = ("epoch", "epochs", "epoch_num", "current_epoch", "train_epoch")
+COUNTERS: Final = frozenset((*STEP_KEYS, *EPOCH_KEYS))
+TOTAL_STEP_KEYS: Final = (
+    "total_steps",
+    "max_steps",
+    "total_iters",
+    "max_iters",
+    "total_iterations",
+    "max_iterations",
+    "num_iterations",
+    "num_train_steps",
+    "num_training_steps",
+    "max_train_steps",
+)
+TOTAL_EPOCH_KEYS: Final = ("total_epochs", "max_epochs", "num_epochs", "num_train_epochs")
+MOST_TOTAL: Final = 2**63
+
+
+class Place(Struct, frozen=True):
+    """A place in the run.
+
+    Attributes:
+        step: Rises with the run; None if the counters do not say.
+        total_steps: Where the run ends, in the unit of ``step``.
+        unit: What ``step`` counts.
+    """
+
+    step: float | None = None
+    total_steps: int | None = None
+    unit: Unit = "step"
+
+
+class Counts(Struct, frozen=True):
+    """The counters of one line; None: not there.
+
+    Attributes:
+        step: Steps since the start of the run, or of the epoch if there is an epoch too.
+        total_steps: The end of ``step``.
+        epoch: As printed.
+        total_epochs: The end of ``epoch``.
+        done: Part of the epoch that is done, 0 to 1.
+    """
+
+    step: float | None = None
+    total_steps: int | None = None
+    epoch: float | None = None
+    total_epochs: int | None = None
+    done: float | None = None
+
+
+_STEPS_AHEAD: Final = (
+    r"max_?(?:num_|train_)?(?:iters?|steps?|iterations|updates?)|train_iters"
+    r"|num_(?:train|training)_steps"
+    r"|total[_ ](?:(?:num|train|training|optimization|update|gradient)[_ ])*"
+    r"(?:steps|iters|iterations)|(?<=; )(?:steps|iters|iterations)"
+)
+_EPOCHS_AHEAD: Final = (
+    r"(?:trainer\.)?(?:(?:num|max|total|n)[_ ])(?:train_)?epochs?|(?:train_)?epochs"
+)
+_IN_WORDS: Final = re.compile(
+    r"(?:train(?:ing)?|run(?:ning)?) for (?P<total>[0-9][0-9,]{0,14}) "
+    r"(?:(?P<step>steps|iterations|iters|updates)|(?P<epoch>epochs))\b",
+    re.IGNORECASE,
+)
+_ANNOUNCED: Final = re.compile(
+    rf"(?<![\w./])(?:--)?(?:(?P<step>{_STEPS_AHEAD})|(?P<epoch>{_EPOCHS_AHEAD}))"
+    r"['\"]?(?:\s{0,20}[:=│|]\s{0,20}|[ .]{1,60})['\"]?"
+    r"(?P<total>[0-9][0-9,_]{0,14})(?![\w/]|\.[0-9])",
+    re.IGNORECASE,
+)
+
+
+class Announced:
+    """Totals that a program prints before it trains: its arguments, its configuration.
+
+    ::
+
+        Namespace(batch_size=64, epochs=90, lr=0.1)
+        Overriding: max_iters = 5000
+        Training starts at step 1, with local batch size 8, total steps 1000 (warmup 200)
+
+    A total that is printed with two values is not known.
+    """
+
+    def __init__(self) -> None:
+        self._totals: dict[Unit, int | None] = {}
+
+    def read(self, line: str) -> None:
+        """Take the totals of a line."""
+        in_words = _IN_WORDS.finditer(line) if " for " in line else ()
+        for match in chain(_ANNOUNCED.finditer(line), in_words):
+            unit: Unit = "step" if match["step"] else "epoch"
+            number = total(float(match["total"].replace(",", "").replace("_", "")))
+            if number is not None:
+                is_other = self._totals.get(unit, number) != number
+                self._totals[unit] = None if is_other else number
+
+    def total(self, step: float | None, unit: Unit) -> int | None:
+        """Return the total of a unit, if a step is not beyond it; None if there is none."""
+        announced = self._totals.get(unit)
+        if announced is None or step is None or step > announced:
+            return None
+        return announced
+
+
+class Position:
+    """Turns counters into places, line by line.
+
+    Many programs count steps anew in each epoch (``"epoch": 2, "iter": 50``), which only shows when
+    the second epoch begins: from then on the steps of the epochs before are added.
+
+    Attributes:
+        last: The place of the line before; without a step before the first.
+    """
+
+    def __init__(self) -> None:
+        self.last = Place()
+        self._first_epoch: float | None = None
+        self._epoch: float | None = None
+        self._step = 0.0
+        self._gap = 1.0
+        self._before = 0.0
+        self._length = 0.0
+
+    def place(self, counts: Counts) -> Place:
+        """Return the place of a line with these counters."""
+        self.last = self._place(counts)
+        return self.last
+
+    def _place(self, counts: Counts) -> Place:
+        epoch = counts.epoch
+        if self._first_epoch is None:
+            self._first_epoch = epoch
+        if epoch is not None and counts.done is not None:
+            base = 0.0 if self._first_epoch == 0 else 1.0
+            return Place(epoch - base + counts.done, counts.total_epochs, "epoch")
+        if counts.step is None:
+            return Place(epoch, counts.total_epochs, "epoch")
+        if epoch is None or epoch != int(epoch):
+            return Place(counts.step, counts.total_steps)
+        return self._within(epoch, counts)
+
+    def _within(self, epoch: float, counts: Counts) -> Place:
+        step = counts.step or 0.0
+        if self._epoch is not None and epoch > self._epoch and step <= self._step:
+            self._before += self._step + (self._gap if step < self._gap else 0.0)
+        elif self._epoch is not None and epoch < self._epoch:
+            self._before = 0.0  # the program began again
+        elif step > self._step:
+            self._gap = step - self._step
+        self._epoch, self._step = epoch, step
+        total = counts.total_steps if self._before == 0 else None
+        return Place(self._before + step, total)
+
+
+def counts_of(numbers: Mapping[str, float]) -> Counts:
+    """Return the counters among the numbers of a structured line, by their names."""
+    lower = {name.lower(): value for name, value in numbers.items() if isfinite(value)}
+    return Counts(
+        step=_first(lower, STEP_KEYS),
+        total_steps=total(_first(lower, TOTAL_STEP_KEYS)),
+        epoch=_first(lower, EPOCH_KEYS),
+        total_epochs=total(_first(lower, TOTAL_EPOCH_KEYS)),
+    )
+
+
+def total(value: float | None) -> int | None:
+    """Return a total as a whole number; None if it is not above 0."""
+    return int(value) if value is not None and 0 < value < MOST_TOTAL else None
+
+
+def _first(numbers: Mapping[str, float], keys: Sequence[str]) -> float | None:
+    return next((numbers[key] for key in keys if key in numbers), None)

@@ -1,0 +1,139 @@
+"""The numbers of a line, and the words before each: what they may mean.
+
+::
+
+    step   20/18865 | loss 10.950 (+nanz)| norm 15.3 | lr 1.71e-06 | 2650.6 ms | 55.2% bf16 MFU
+
+has the counter ``step`` with a total, and the metric ``loss``.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from math import isfinite
+from typing import Final
+
+from msgspec import Struct
+
+from shared.parsing.metric_names import best_of
+
+LONGEST_WORDS: Final = 160
+"""Characters before a number that are read for its name."""
+MOST_NUMBERS: Final = 100
+"""Numbers of a line that are read."""
+_ITEM: Final = re.compile(
+    r"(?<![\w./+@-])(?<![0-9]:)"
+    r"(?P<value>[-+]?(?:[0-9]+(?:,[0-9]{3})+|[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
+    r"|[-+]?(?:nan|inf)\b)"
+    r"(?:\s{0,3}/\s{0,6}(?P<total>[0-9]+(?:,[0-9]{3})*)(?![0-9.]*[\w/]))?"
+    r"(?!:[0-9])(?P<suffix>[%A-Za-z/]*)",
+    re.IGNORECASE,
+)
+_WORDS: Final = re.compile(r"[A-Za-z_@][\w.@/'-]*(?: [A-Za-z_@][\w.@/'-]*){0,3}$")
+_BRACKETED: Final = re.compile(r"\((?:train|val|valid|test|eval|curr|current)\)", re.IGNORECASE)
+_TRAILING: Final = " \t:=[(#\"'|<"
+_SEPARATORS: Final = re.compile(r"[][(){},;|\t\"<>]|(?<!\w)'|'(?!\w)| {2,}|: | - | = ")
+_GLOBAL_STEP: Final = re.compile(
+    r"(?:.* )?(?:global|total|optimizer|optim|completed|learning|train|training)[ _]?"
+    r"(?:step|iteration|iter|update|timestep)s?(?:_num)?|num_updates|env_steps?|(?:.*/)?global_step"
+)
+_STEP: Final = re.compile(
+    r"(?:.* )?(?:step|iteration|iter|it|update|timestep|round|(?:mini)?batch|tick|episode"
+    r"|generation)e?s?|batch_idx"
+)
+_EPOCH: Final = re.compile(r"(?:.* )?(?:train |training |train_)?(?:epoch|ep)")
+_OTHER_COUNTER: Final = re.compile(r".*(?:ppo|per|last|best|next|warmup|num|total|inner).*")
+_PHASE: Final = re.compile(r"(?:.*[\s_/])?(?:train|training)")
+_RANK: Final = re.compile(r"(?:.*[ _])?rank")
+_NOISE: Final = re.compile(
+    r"^(?:.*? )??(?=(?:train|training|val|valid|validation|eval|test|dev|mean|avg|average|running"
+    r"|total|value|surrogate|policy|actor|critic|unsupervised|lm|batch|epoch|step|reduced|smoothed"
+    r"|loss|acc|accuracy)\b)",
+    re.IGNORECASE,
+)
+_NO_METRIC: Final = re.compile(
+    r".*(?:best|lowest|highest|target|previous).*|(?:.* )?err(?:or)?s?(?: rate)?|value",
+    re.IGNORECASE,
+)
+"""Other values than the present one, and what every server counts."""
+
+
+class Name(Struct, frozen=True):
+    """The words before a number, and what they may mean.
+
+    Attributes:
+        text: As printed; empty if there are none.
+    """
+
+    text: str
+    is_epoch: bool
+    is_step: bool
+    is_global_step: bool
+    is_phase: bool
+    is_rank: bool
+    is_metric: bool
+
+
+class Item(Struct):
+    """A number of a line.
+
+    Attributes:
+        name: The words before it.
+        gap: The text between it and the number before it.
+        value: The number.
+        total: What follows it after a slash.
+        suffix: The letters right behind it.
+    """
+
+    name: Name
+    gap: str
+    value: float
+    total: int | None
+    suffix: str
+
+
+def items_of(line: str) -> Iterator[Item]:
+    """Yield the numbers of a line, in order."""
+    end = 0
+    for count, match in enumerate(_ITEM.finditer(line)):
+        if count == MOST_NUMBERS:
+            return
+        gap = line[end : match.start()]
+        name, value = _name(gap[-LONGEST_WORDS:]), float(match["value"].replace(",", ""))
+        if not isfinite(value) and not name.is_metric:
+            continue  # a word
+        end = match.end()
+        total = match["total"]
+        yield Item(
+            name,
+            gap.strip(),
+            value,
+            None if total is None else int(total.replace(",", "")),
+            match["suffix"],
+        )
+
+
+@lru_cache(maxsize=2048)
+def _name(gap: str) -> Name:
+    """Return the name of the number that follows the text."""
+    text = _words(gap)
+    lower = text.lower()
+    is_other = not lower or _OTHER_COUNTER.fullmatch(lower) is not None
+    return Name(
+        text,
+        is_epoch=not is_other and _EPOCH.fullmatch(lower) is not None,
+        is_step=not is_other and _STEP.fullmatch(lower) is not None,
+        is_global_step=_GLOBAL_STEP.fullmatch(lower) is not None,
+        is_phase=_PHASE.fullmatch(lower) is not None,
+        is_rank=_RANK.fullmatch(lower) is not None,
+        is_metric=bool(best_of([text])) and _NO_METRIC.fullmatch(text) is None,
+    )
+
+
+def _words(gap: str) -> str:
+    text = _BRACKETED.sub("", gap).rstrip(_TRAILING)
+    words = _WORDS.search(_SEPARATORS.split(text)[-1].rpartition(":")[2].strip())
+    if words is None:
+        return ""
+    noise = _NOISE.match(words[0])
+    return words[0][noise.end() :] if noise else words[0]

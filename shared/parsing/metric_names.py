@@ -1,0 +1,204 @@
+"""Metric names: what they mean, and bounded memory of something per name.
+
+A name means the step, or a validation value, or which way the value should go. Names are kept as
+the source prints them, so that users find the names of their logs in our tables.
+"""
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from sys import getsizeof
+from typing import Final, Generic, NamedTuple, TypeVar
+
+from shared.parsing.counters import EPOCH_KEYS, STEP_KEYS, TOTAL_EPOCH_KEYS, TOTAL_STEP_KEYS
+from shared.progress import Goal
+
+TIME_KEYS: Final = ("time", "timestamp", "_timestamp", "wall_time")
+NOT_METRICS: Final = frozenset(
+    (
+        *(*STEP_KEYS, *EPOCH_KEYS, *TOTAL_STEP_KEYS, *TOTAL_EPOCH_KEYS, *TIME_KEYS),
+        *("_runtime", "percentage", "eta_seconds", "data_time", "time_elapsed", "fps"),
+    )
+)
+"""Keys of steps and times, which are not metrics."""
+_BOOKKEEPING: Final = re.compile(
+    r".*(?:_runtime|_per_second|_total_flos)|total_flos|num_input_tokens_seen|v_num"
+    r"|.*loss[_ ]?scale.*",
+    re.IGNORECASE,
+)
+_SEPARATORS: Final = re.compile(r"[\s_/.\-]+")
+_VALIDATION: Final = r"(?:eval(?:uation)?|val(?:id|idation)?|dev|cv)(?:_\d+'s)?"
+_TRAINING: Final = r"(?:train(?:ing)?)"
+_MEAN: Final = r"(?:(?:avg|avr|average|mean|epoch|total|lm|running|reduced)_)*"
+_LOSS_OF: Final = rf"(?:{_TRAINING}(?:_total)?|total)"
+_EPISODE: Final = r"(?:(?:ep|episode|episodic|mean|average)_?)*"
+_QUALITY: Final = (
+    r"(?:acc(?:uracy)?(?:@?[15])?|top@?[15]|auc|f1|bleu|map(?:50)?|m?iou|dice|wer|cer|ppl|perplexity"
+    r"|rmse|mae|mse|err(?:or)?(?:_rate)?|(?:binary_|multi_|m)?logloss|auc(?:pr)?|psnr|ssim|bpb|bpc|fid(?:[0-9]+k?)?(?:_full)?)"
+)
+
+
+class _Tier(NamedTuple):
+    """Names that mean the same.
+
+    Attributes:
+        pattern: Of a whole name in lower case, with ``_`` for every separator.
+        alike: They are spellings of one thing: any will do. Otherwise one may only be chosen if
+            the run has no other of them.
+    """
+
+    pattern: re.Pattern[str]
+    alike: bool
+
+
+_TIERS: Final = tuple(
+    _Tier(re.compile(pattern), alike)
+    for pattern, alike in (
+        (rf"eval_{_MEAN}loss", True),
+        (rf"{_VALIDATION}_{_MEAN}loss(?:_epoch)?|loss_(?:{_VALIDATION})", True),
+        (
+            rf"(?:rollout_|env_|test_)?{_EPISODE}(?:rew(?:ard)?|return|epret)(?:_mean)?",
+            False,
+        ),
+        (
+            rf"{_MEAN}(?:{_TRAINING}_)?{_MEAN}loss(?:_epoch)?|loss_{_LOSS_OF}(?:_loss)?",
+            True,
+        ),
+        (rf"(?:{_TRAINING}_)?(?:batch_loss|loss_step|step_loss)", True),
+        (r"test_loss|loss_test", True),
+        (r".*map(?:50|_50|@0?_?5)[-_:]0?_?95.*|.*bbox_map", False),
+        (rf"{_VALIDATION}_.*{_QUALITY}", False),
+        (rf"(?:{_VALIDATION}_|{_TRAINING}_)?score", True),
+        (r"(?!.*(?:ppl|perplexity)).*loss.*|l_\w+", False),
+        (rf"(?:{_VALIDATION}_|test_)?(?:pearson|spearman)r?", True),
+        (r"(?:test_)?(?:ppl|perplexity|xent|nll|cross_?entropy|bp[bc])", True),
+        (rf"(?:test_.*)?{_QUALITY}", False),
+        (r".*objective_function.*", False),
+        (r"value", True),
+    )
+)
+"""The first is the best."""
+_MIN: Final = re.compile(
+    r"loss|ppl|perplexity|err|mae|mse|wer\b|cer\b|nll|xent|bp[bc]\b|\bfid(?:[0-9]|\b)",
+    re.IGNORECASE,
+)
+_MAX: Final = re.compile(
+    r"acc|auc|f1|bleu|mAP|map\b|rew|return|ret\b|score|psnr|ssim|iou|dice|precision|recall|top.?[15]"
+    r"|pearson|spearman|objective function",
+    re.IGNORECASE,
+)
+MOST_METRICS: Final = 256
+"""Names of one source; a training script has ten, a thorough one a hundred."""
+ENTRY_BYTES: Final = 160
+"""Memory of a name's entry and a small value."""
+T = TypeVar("T")
+
+
+def is_metric(name: str) -> bool:
+    """Return True if a key of a structured line may be a metric: no step, time or bookkeeping."""
+    return name.lower() not in NOT_METRICS and not _BOOKKEEPING.fullmatch(name)
+
+
+def preferred(names: Iterable[str]) -> str | None:
+    """Return the metric to follow where the user named none; None if none is known, or several are.
+
+    ``eval_loss`` before ``val_loss`` before ``loss`` or ``total_loss``, each also as other
+    frameworks spell it (``eval/loss``, ``val_epoch_loss``, ``train_loss``, ``lm loss``); then
+    losses inside an epoch and on test data; mean average precision; another value on validation
+    data, a reward, another loss, an accuracy or error, if there is only one of that kind; last the
+    value of a custom pattern.
+    """
+    best = best_of(names)
+    return best[0] if len(best) == 1 else None
+
+
+def best_of(names: Iterable[str]) -> list[str]:
+    """Return the names that are equally good to follow; one if a choice among them is safe."""
+    tiers: dict[int, list[str]] = {}
+    for name in sorted(set(names)):
+        if is_metric(name) and (tier := _tier(name)) is not None:
+            tiers.setdefault(tier, []).append(name)
+    if not tiers:
+        return []
+    best = min(tiers)
+    return tiers[best][:1] if _TIERS[best].alike else tiers[best]
+
+
+@lru_cache(maxsize=1024)
+def _tier(name: str) -> int | None:
+    plain = _SEPARATORS.sub("_", name.lower()).strip("_")
+    return next((i for i, tier in enumerate(_TIERS) if tier.pattern.fullmatch(plain)), None)
+
+
+def goal_of(name: str) -> Goal | None:
+    """Return the direction in which a metric improves, by its name; None if unknown."""
+    if _MIN.search(name):
+        return Goal.MIN
+    return Goal.MAX if _MAX.search(name) else None
+
+
+class Names(Generic[T]):
+    """A small value for each name; names beyond the limit are not kept, programs invent names.
+
+    Attributes:
+        held_bytes: Approximate memory of all.
+    """
+
+    def __init__(self) -> None:
+        self.held_bytes = 0
+        self._values: dict[str, T] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
+
+    def get(self, name: str) -> T | None:
+        """Return the value of a name; None if it has none."""
+        return self._values.get(name)
+
+    def put(self, name: str, value: T) -> bool:
+        """Keep a small value; return False if there is no room for the name."""
+        if name not in self._values:
+            if len(self._values) >= MOST_METRICS:
+                return False
+            self.held_bytes += getsizeof(name) + ENTRY_BYTES
+        self._values[name] = value
+        return True
+
+    def clear(self) -> None:
+        """Remove all names."""
+        self._values = {}
+        self.held_bytes = 0
+
+    def without(self, names: "set[str] | dict[str, float]") -> list[str]:
+        """Return the kept names that are not among ``names``, sorted."""
+        return sorted(self._values.keys() - names)
+
+
+class Repeats:
+    """Keeps a step for its first point only: some steps are too coarse to distinguish points.
+
+    Hugging Face prints the epoch with four digits, DeepSpeed the step every tenth time: several
+    different points then have the same step. All but the first get none.
+
+    Attributes:
+        held_bytes: See ``HoldsMemory``.
+    """
+
+    def __init__(self) -> None:
+        self.held_bytes = 0
+        self._last: dict[str, float] = {}
+
+    def exact(self, metric: str, step: float | None) -> float | None:
+        """Return ``step``; None if the last point of this metric had it already.
+
+        Also None for a metric that there is no room to keep.
+        """
+        last = self._last.get(metric)
+        if step is None or last == step:
+            return None
+        if last is None:
+            if len(self._last) == MOST_METRICS:
+                return None
+            self.held_bytes += getsizeof(metric) + ENTRY_BYTES
+        self._last[metric] = step
+        return step

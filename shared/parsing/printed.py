@@ -1,0 +1,301 @@
+"""Lines that programs print themselves: names and values, and where in the run they are.
+
+::
+
+    iter 100: loss 2.4049, time 929.71ms, mfu 16.59%
+    step   20/18865 | loss 10.950 (+nanz)| norm 15.3 | lr 1.71e-06 | 2650.6 ms | 55.2% bf16 MFU
+    [rank0]:2026-01-05 10:00:00,123 - root - INFO - step: 10  loss: 8.1  memory: 12.3GiB(30%)
+    Epoch: [0][  10/5005]  Time 0.5 (1.2)  Loss 6.9e+00 (7.0e+00)  Acc@1 0.00 (0.1)
+     10%|█         | 100/1000 [00:10<01:30, 10.0it/s, loss=0.123]
+
+There is no format to know, so the rules are narrow. A number has the name before it. Only counters
+that are known by name place a line, and only names that are known as metrics have values. A line
+without a counter belongs to the place that was printed last, if that is near. ``choosing`` takes
+this reader only where no other one reads the log.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from shared.parsing.base import NOTHING, NUMBER, Point
+from shared.parsing.counters import Announced, Counts, Place, Position
+from shared.parsing.items import Item, items_of
+
+LONGEST_LINE: Final = 2000
+"""Characters that are read of a line."""
+MOST_LINES_APART: Final = 40
+"""Lines between a place and the values that belong to it."""
+MOST_BARS: Final = 8
+"""Bars of different lengths that are distinguished."""
+_LOST: Final = "… "
+"""Where the beginning of a line was dropped (``tailing.cutting``), its place is unknown."""
+_WORTH: Final = (
+    *("loss", "step", "iter", "epoch", "%|", "acc", "ppl", "perplexity", "batch", "update", "err"),
+    *("mae", "mse", "auc", "f1", "bleu", "wer", "cer", "map", "iou", "dice", "rew", "return"),
+    *("elbo", "nll", "xent", "bpb", "bpc", "psnr", "ssim", "top", "rank", "l_", "fid", "tick"),
+    *("score", "pearson", "spearman", "objective", "episode", "generation"),
+)
+"""A line without any of these has neither a place nor a value; faster than a pattern."""
+_BAR: Final = re.compile(r"\|[^|A-Za-z]*\|")
+_INDEX: Final = re.compile(
+    r"(?:^|\] )\s*\[([0-9]{1,12})\]\s|^\s*([0-9]{1,12}):\s|^\[ *([0-9]{1,9}), *([0-9]{1,12})\] "
+)
+_VALUE_AT: Final = re.compile(
+    r"((?:[A-Za-z]{1,20} ){0,3}(?:loss|objective function(?: for '[\w.-]{1,40}')?))"
+    r"(?: \([\w ]{1,40}\))? (?:at|after|for) (?:step|iteration|iter|epoch|(?:mini)?batch(?:es)?) "
+    rf"[0-9]{{1,12}}(?:-[0-9]{{1,12}})? ?(?:[:=]|is) ?({NUMBER})",
+    re.IGNORECASE,
+)
+_VALUE_BEFORE: Final = re.compile(
+    rf"(?:^|[,;|:])\s*({NUMBER}) ((?:(?:avg|average|mean|total|train|val|validation|test) )?loss)"
+    r"(?=\s*(?:[,;|]|$))",
+    re.IGNORECASE,
+)
+_SCALED: Final = re.compile(
+    r"([0-9]+(?:\.[0-9]+)?)([kMG]?)(?:it|step|ex)/([0-9]+(?:\.[0-9]+)?)([kMG]?)(?:it|step|ex)\b"
+)
+_SCALES: Final = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+_VALIDATES: Final = re.compile(
+    r"[|(] ?(?:val|valid|validation|eval|test) ?[|)]|(?:^|INFO[\s:\]-]{1,4}|DEBUG )\s*"
+    r"(?:val|valid|validation|validating|eval|evaluation|test|testing|CV)(?::|ing\b|\s+\[| Epoch)",
+    re.IGNORECASE,
+)
+_HAS_PHASE: Final = re.compile(r".*(?:val|eval|test|train|dev|cv)", re.IGNORECASE)
+_VALUE_UNITS: Final = frozenset({"", "%"})
+
+
+class Printed:
+    """See the module.
+
+    Attributes:
+        announced: Totals that were printed before the first value.
+    """
+
+    format = "printed"
+
+    def __init__(self) -> None:
+        self._value_name = ""
+        self._position = Position()
+        self._place: Place | None = None
+        self._lines_apart = 0
+        self._rounds = _Rounds()
+        self.announced = Announced()
+        self._has_begun = False
+        self._rank: float | None = None
+
+    @property
+    def hint(self) -> str:
+        """See ``GivesHint``."""
+        if not self._value_name:
+            return ""
+        return rf"{re.escape(self._value_name)}\W{{1,3}}(?P<value>[-+.\deE]+)"
+
+    def feed(self, line: str) -> Sequence[Point]:
+        """See ``Parser``."""
+        self._lines_apart += 1
+        lower = line[:LONGEST_LINE].lower()
+        if line.startswith(_LOST) or not any(word in lower for word in _WORTH):
+            return NOTHING
+        if not self._has_begun:
+            self.announced.read(line[:LONGEST_LINE])
+        if "it/" in line:
+            line = _SCALED.sub(_unscaled, line[:LONGEST_LINE])
+        items = list(items_of(line[:LONGEST_LINE]))
+        if not items or self._is_of_another_rank(items):
+            return NOTHING
+        found = _Found(items)
+        values = found.values(items) or _value_at(line)
+        self._value_name = self._value_name or next(iter(values), "")
+        counts = self._counts(found, has_values=bool(values)) or _index(line)
+        if _VALIDATES.search(line):
+            if found.is_partial:
+                return NOTHING
+            values = {n if _HAS_PHASE.match(n) else f"val_{n}": v for n, v in values.items()}
+            counts = None if counts is not None and counts.done is not None else counts
+        if counts is not None:
+            self._place, self._lines_apart = self._position.place(counts), 0
+        return self._points(values)
+
+    def _points(self, values: Mapping[str, float]) -> Sequence[Point]:
+        place = self._place
+        if not values or place is None or self._lines_apart > MOST_LINES_APART:
+            return NOTHING
+        self._has_begun = True
+        total_steps = place.total_steps or self.announced.total(place.step, place.unit)
+        return [
+            Point(name, value, place.step, total_steps, unit=place.unit)
+            for name, value in values.items()
+        ]
+
+    def _is_of_another_rank(self, items: Sequence[Item]) -> bool:
+        """Return True if the line has the rank of another process than the lowest so far."""
+        rank = next((item.value for item in items if item.name.is_rank), None)
+        if rank is None:
+            return False
+        self._rank = rank if self._rank is None else min(self._rank, rank)
+        return rank > self._rank
+
+    def _counts(self, found: "_Found", *, has_values: bool) -> Counts | None:
+        """Return the counters of a line; None without any.
+
+        A bar without a name may be any bar (a download, an evaluation), unless it has values.
+        """
+        bar = found.bar
+        if bar is None or found.epoch is not None or found.step is not None:
+            return found.counts()
+        if not has_values:
+            return None
+        step, total = self._rounds.place(*bar)
+        return Counts(step=step, total_steps=total)
+
+
+class _Found:
+    """The counters of one line, as they are found.
+
+    Attributes:
+        used: Indices of the numbers that count.
+        is_partial: A counter, other than the epoch's, has not reached its total.
+    """
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self.used: set[int] = set()
+        self.epoch: Item | None = None
+        self.step: Item | None = None
+        self.bar: tuple[float, int] | None = None
+        self._global: Item | None = None
+        self._done: float | None = None
+        percents = (i.value for i in items if i.suffix == "%" and i.name.text.lower() == "progress")
+        self._percent = next(percents, None)
+        self._epoch_index = -2
+        self._step_index = -2
+        for index, item in enumerate(items):
+            self._take(index, item, items[index + 1] if index + 1 < len(items) else None)
+        totals = [item for item in items if item.total is not None and item is not self.epoch]
+        self.is_partial = any(item.value < (item.total or 0) - 1 for item in totals)
+
+    def _take(self, index: int, item: Item, following: Item | None) -> None:
+        """Judge the next number of the line."""
+        name = item.name
+        if self._is_epoch(item) or self._is_phase(item, following):
+            self.epoch = item
+            self._epoch_index = index
+        elif self._is_bar(item):
+            self.bar = (item.value, item.total or 0)
+        elif self._epoch_index == index - 1 and self._is_within(item):
+            self._done = item.value / item.total if item.total else None
+        elif item.suffix or not item.value.is_integer():
+            return
+        elif name.is_global_step:
+            self._global = self._global or item
+        elif name.is_step or (name.is_phase and item.total is not None):
+            if self.step is None:
+                self.step, self._step_index = item, index
+        else:
+            return
+        self.used.add(index)
+
+    def values(self, items: Sequence[Item]) -> dict[str, float]:
+        """Return the first value of each metric."""
+        values: dict[str, float] = {}
+        for index, item in enumerate(items):
+            if index not in self.used and _is_value(item):
+                values.setdefault(item.name.text, item.value)
+        return values
+
+    def counts(self) -> Counts | None:
+        """Return the counters of the line; None without any."""
+        epoch = None if self.epoch is None else self.epoch.value
+        epochs = None if self.epoch is None else self.epoch.total
+        if self._global is not None:
+            step = self._global
+            same = self.step is not None and self.step.value == step.value
+            total = step.total or (self.step.total if same and self.step is not None else None)
+            return Counts(step=step.value, total_steps=total)
+        if self._percent is not None:
+            return Counts(step=self._percent, total_steps=100)
+        if not self.used:
+            return None
+        done = self._done
+        if done is None and self.bar is not None and epoch is not None and self.bar[1]:
+            done = self.bar[0] / self.bar[1]
+        follows = self._epoch_index < self._step_index
+        if done is None and follows and self.step is not None and self.step.total:
+            done = self.step.value / self.step.total
+        if done is not None and epoch is not None:
+            return Counts(epoch=epoch, total_epochs=epochs, done=done)
+        if self.step is None:
+            return Counts(epoch=epoch, total_epochs=epochs)
+        return Counts(
+            step=self.step.value, total_steps=self.step.total, epoch=epoch, total_epochs=epochs
+        )
+
+    def _is_epoch(self, item: Item) -> bool:
+        if self.epoch is not None or item.value < 0:
+            return False
+        if item.suffix.lower() == "epoch":
+            return True
+        return item.name.is_epoch and not item.suffix
+
+    def _is_phase(self, item: Item, following: Item | None) -> bool:
+        """Return True for the epoch of ``Train: 0 [  50/1251`` and ``Train: [0/90][10/3416]``."""
+        if self.epoch is not None or item.suffix or following is None:
+            return False
+        brackets = following.gap.replace(" ", "") in {"[", "]["}
+        return brackets and following.total is not None and item.name.is_phase
+
+    def _is_bar(self, item: Item) -> bool:
+        return item.total is not None and _BAR.fullmatch(item.gap) is not None
+
+    def _is_within(self, item: Item) -> bool:
+        """Return True if the number right behind an epoch counts within it."""
+        return item.total is not None and (not item.name.text or item.name.is_step)
+
+
+class _Rounds:
+    """Bars without a name that are drawn anew for each epoch, by their total."""
+
+    def __init__(self) -> None:
+        self._bars: dict[int, tuple[float, float]] = {}
+
+    def place(self, value: float, total: int) -> tuple[float, int | None]:
+        """Return the step over all bars of that total, and the total while there is one bar."""
+        before, last = self._bars.get(total, (0.0, 0.0))
+        if value < last:
+            before += total
+        if total in self._bars or len(self._bars) < MOST_BARS:
+            self._bars[total] = before, value
+        return before + value, None if before else total
+
+
+def _is_value(item: Item) -> bool:
+    return item.total is None and item.suffix in _VALUE_UNITS and item.name.is_metric
+
+
+def _index(line: str) -> Counts | None:
+    """Return the number that a line begins with, as LightGBM, XGBoost and CLU count; else None.
+
+    ``[2,  4000] loss: 1.8`` has an epoch and a step.
+    """
+    index = _INDEX.search(line)
+    if index is None:
+        return None
+    if index[3]:
+        return Counts(epoch=float(index[3]), step=float(index[4]))
+    return Counts(step=float(index[1] or index[2]))
+
+
+def _value_at(line: str) -> dict[str, float]:
+    """Return the value of ``Training loss (for one batch) at step 200: 0.9``, ``2.57 avg loss,``.
+
+    Also of ``objective function for 'output' for minibatches 0-9 is -0.4``.
+    """
+    if value := _VALUE_AT.search(line):
+        return {value[1].strip(): float(value[2])}
+    return {value[2]: float(value[1])} if (value := _VALUE_BEFORE.search(line)) else {}
+
+
+def _unscaled(match: re.Match[str]) -> str:
+    """Return ``10.0it/50.0kit`` as a counter with its total."""
+    done, total = (float(match[i]) * _SCALES[match[i + 1]] for i in (1, 3))
+    return f" step {round(done)}/{round(total)} "

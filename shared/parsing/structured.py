@@ -1,0 +1,180 @@
+"""Structured lines: one JSON object per line, or CSV with a header.
+
+JSON: our ``metrics.jsonl``, fairseq's ``--log-format json``, many others. CSV: Keras ``CSVLogger``,
+Lightning ``metrics.csv``, and similar files.
+"""
+
+import csv
+from collections.abc import Mapping, Sequence
+from sys import getsizeof
+from typing import Any, Final
+
+from shared.parsing.base import LONGEST_NAME, NOTHING, Point, number, plain
+from shared.parsing.counters import COUNTERS, Position, counts_of
+from shared.parsing.json_scan import decoded
+from shared.parsing.metric_names import TIME_KEYS, is_metric
+
+MOST_KEYS: Final = 256
+"""Numbers of one line that are read."""
+MOST_COLUMNS: Final = 256
+_BLANKS: Final = "  "
+"""Columns that are aligned by blanks (fastai): a name has no blank."""
+_SEPARATORS: Final = (",", "\t", ";", _BLANKS)
+_VALIDATION: Final = frozenset({"val", "valid", "validation", "eval", "evaluation", "test"})
+_COUNTER: Final = ("step", "epoch", "iter", "update", "round", "interacts")
+"""Each of ``COUNTERS`` has one of these; to skip other lines quickly."""
+EARLIEST: Final = 946_684_800.0
+"""The year 2000, seconds since the epoch: numbers below are no times."""
+LATEST: Final = 1e11
+
+
+class JsonLines:
+    """Lines of JSON objects: every number is a metric, except steps and times.
+
+    Steps are known by their keys (``counters``). Nested objects and ``null`` are ignored. ``NaN``
+    and ``Infinity``, which Python's ``json`` writes and JSON forbids, are read. A line that says it
+    is of validation (``"mode": "val"``) has names with ``val_`` before them.
+
+    Args:
+        strict: A line without a step is not of this format: programs log other JSON too.
+    """
+
+    format = "jsonl"
+
+    def __init__(self, *, strict: bool = False) -> None:
+        self._strict = strict
+        self._position = Position()
+
+    def feed(self, line: str) -> Sequence[Point]:
+        """See ``Parser``."""
+        text = line.strip()
+        if not (text.startswith("{") and text.endswith("}")):
+            return NOTHING
+        fields = decoded(text)
+        numbers = _numbers(fields)
+        counts = counts_of(dict(numbers))
+        if counts.step is None and counts.epoch is None and self._strict:
+            return NOTHING
+        validates = str(fields.get("mode", "")).lower() in _VALIDATION
+        # its steps count batches of the other data
+        place = self._position.last if validates else self._position.place(counts)
+        at_seconds = _moment(fields)
+        return [
+            Point(
+                f"val_{name}" if validates else name,
+                value,
+                place.step,
+                place.total_steps,
+                at_seconds,
+                unit=place.unit,
+            )
+            for name, value in numbers
+            if is_metric(name)
+        ]
+
+
+def _numbers(fields: Mapping[str, Any]) -> list[tuple[str, float]]:
+    numbers: list[tuple[str, float]] = []
+    for key, value in fields.items():
+        if len(numbers) == MOST_KEYS:
+            break
+        if key and len(key) <= LONGEST_NAME and (number := plain(value)) is not None:
+            numbers.append((key, number))
+    return numbers
+
+
+def _moment(fields: Mapping[str, Any]) -> float | None:
+    """Return the time of a line; ``time`` is often a duration, which is much smaller."""
+    times = (plain(fields[key]) for key in TIME_KEYS if key in fields)
+    return next((time for time in times if time is not None and EARLIEST <= time < LATEST), None)
+
+
+class Table:
+    """Rows below a header.
+
+    The header is the first line of two or more names; a similar later one replaces it (a program
+    that restarts writes it again, Lightning rewrites the file with more columns). Lines with
+    another number of cells are ignored, and so are empty cells (Lightning writes training and
+    validation in separate rows) and texts (Keras writes ``NA``).
+
+    Args:
+        strict: The header must have a step (``step``, ``epoch``, …): prose has commas too.
+    """
+
+    format = "csv"
+
+    def __init__(self, *, strict: bool = False) -> None:
+        self._strict = strict
+        self._separator = ","
+        self._header: tuple[str, ...] = ()
+        self._counters = False
+        self._position = Position()
+        self._has_rows = False
+
+    @property
+    def held_bytes(self) -> int:
+        """See ``HoldsMemory``."""
+        return sum(map(getsizeof, self._header))
+
+    def feed(self, line: str) -> Sequence[Point]:
+        """See ``Parser``."""
+        cells = _cells(line, self._separator) if self._header else ()
+        values = [number(cell) for cell in cells]
+        if len(values) == len(self._header) and any(value is not None for value in values):
+            return self._row(values)
+        if not line.startswith("#"):
+            self._take_header(line)
+        return NOTHING
+
+    def _row(self, values: Sequence[float | None]) -> Sequence[Point]:
+        self._has_rows = True
+        cells = zip(self._header, values, strict=True)
+        numbers = {name: value for name, value in cells if value is not None and name}
+        counts = counts_of(numbers)
+        if self._counters and counts.step is None and counts.epoch is None:
+            return NOTHING
+        place = self._position.place(counts)
+        return [
+            Point(name, value, place.step, place.total_steps, unit=place.unit)
+            for name, value in numbers.items()
+            if is_metric(name)
+        ]
+
+    def _take_header(self, line: str) -> None:
+        lower = line.lower()
+        if self._strict and not any(word in lower for word in _COUNTER):
+            return
+        for separator in _SEPARATORS:
+            names = _cells(line, separator)
+            if separator == _BLANKS and not (names and names[0].lower() in COUNTERS):
+                continue
+            if self._is_header(names):
+                self._separator, self._header, self._has_rows = separator, tuple(names), False
+                self._counters = not COUNTERS.isdisjoint(map(str.lower, names))
+                return
+
+    def _is_header(self, names: Sequence[str]) -> bool:
+        filled = {name for name in names if name}
+        if (
+            not 1 < len(names) <= MOST_COLUMNS
+            or not filled
+            or len(filled) < len([n for n in names if n])
+        ):
+            return False
+        if any(number(name) is not None or len(name) > LONGEST_NAME for name in filled):
+            return False
+        has_step = not COUNTERS.isdisjoint(map(str.lower, filled))
+        if self._strict and not has_step:
+            return False
+        return has_step or not self._has_rows or not filled.isdisjoint(self._header)
+
+
+def _cells(line: str, separator: str) -> list[str]:
+    if separator == _BLANKS:
+        return line.split() if _BLANKS in line else []
+    if '"' not in line:
+        return [cell.strip() for cell in line.split(separator)]
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=separator, strict=True))]
+    except (csv.Error, StopIteration):
+        return []

@@ -1,0 +1,46 @@
+"""``logs-check`` says what the agent reports of the same file."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from shared.parsing.checking import Finding, check
+from shared.places import MetricsPlace
+from shared.progress import PodReport
+from tests.fakes.extender import place
+from tests.unit.agent.tracking.test_tracker import A, Yard
+from tests.unit.parsing.test_corpus import CORPUS, READINGS
+
+
+def reported(root: Path, name: str) -> PodReport:
+    """The agent's report of a pod that has a file of the corpus."""
+    folder = root / "team" / "a"
+    folder.mkdir(parents=True)
+    shutil.copy(CORPUS / name, folder)
+    pod = place("a", metrics=f"path={name}")
+    return Yard(root).turn(pod).reports[A]
+
+
+def found(name: str) -> Finding:
+    data = (CORPUS / name).read_bytes()
+    return check(lambda offset, length: data[offset : offset + length], name, MetricsPlace())
+
+
+@pytest.mark.parametrize("name", READINGS)
+def test_agent_and_command_line_read_the_same(name: str, tmp_path: Path) -> None:
+    progress, finding = reported(tmp_path, name).progress, found(name)
+    if progress is None:
+        assert finding.metric is None
+        return
+    step = None if finding.step is None else int(finding.step)
+    assert (finding.metric, finding.format, finding.points, finding.goal, finding.attempts) == (
+        progress.metric,
+        progress.source,
+        progress.points,
+        progress.goal,
+        progress.attempt,
+    )
+    assert finding.value == progress.value
+    assert finding.total_steps == progress.total_steps
+    assert step is None or progress.step is None or step <= progress.step

@@ -1,0 +1,142 @@
+"""``shuntyard logs-check``: files in, what the agent would read out."""
+
+import io
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from cli.__main__ import main
+from tests.unit.parsing.test_corpus import CORPUS
+from tests.unit.parsing.tfevents_files import event, record, simple
+
+Captured = pytest.CaptureFixture[str]
+
+
+def checked(*argv: str) -> int:
+    return main(["logs-check", *argv])
+
+
+def written(path: Path, *lines: str) -> str:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return str(path)
+
+
+def test_format_metric_step_and_others_are_shown(capsys: Captured) -> None:
+    assert checked(str(CORPUS / "gpt-neox.log")) == 0
+    out = capsys.readouterr().out
+    assert "lines, format printed" in out or "lines, format deepspeed" in out
+    assert "  metric:   " in out
+    assert "lower is better" in out
+    assert "counted in steps" in out
+
+
+def test_json_has_the_same_facts(capsys: Captured) -> None:
+    assert checked(str(CORPUS / "llamafactory.jsonl"), "-o", "json") == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["format"] == "jsonl"
+    assert found["metric"] == "loss"
+    assert found["step"] < found["total_steps"]
+    assert found["remaining"] is None
+
+
+def test_a_containers_log_has_times_and_so_a_time_left(tmp_path: Path, capsys: Captured) -> None:
+    lines = [
+        f"{datetime.fromtimestamp(1_700_000_000 + 10 * n, UTC):%Y-%m-%dT%H:%M:%S}.5Z stdout F "
+        f"iter {n}/100: loss {3.0 / n:.4f}"
+        for n in range(1, 41)
+    ]
+    assert checked(written(tmp_path / "0.log", *lines)) == 0
+    out = capsys.readouterr().out
+    assert "40 of 100, counted in steps" in out
+    assert "  left:     10m00s (10m00s to 10m00s)" in out
+
+
+def test_event_files_are_read(tmp_path: Path, capsys: Captured) -> None:
+    file = tmp_path / "events.out.tfevents.1.host"
+    file.write_bytes(b"".join(record(event(n, simple("loss", 1.0 / n))) for n in (1, 2, 3)))
+    assert checked(str(file)) == 0
+    assert "format tfevents" in capsys.readouterr().out
+
+
+def test_documents_are_read(tmp_path: Path, capsys: Captured) -> None:
+    history = [{"step": n, "epoch": n / 10, "loss": 1.0 / n} for n in range(1, 4)]
+    state = json.dumps({"max_steps": 30, "log_history": history})
+    file = written(tmp_path / "trainer_state.json", state)
+    assert checked(file) == 0
+    assert "3 of 30, counted in steps" in capsys.readouterr().out
+
+
+def test_where_nothing_is_read_the_exit_code_says_so(tmp_path: Path, capsys: Captured) -> None:
+    assert checked(str(CORPUS / "web-server.log")) == 1
+    out = capsys.readouterr().out
+    assert "no format" in out
+    assert "no values found: set format=… or regex=…" in out
+
+
+def test_a_proposed_pattern_reads_the_values(tmp_path: Path, capsys: Captured) -> None:
+    lines = [f"== progress report: my loss {1.0 / n:.3f}, all is well" for n in range(1, 20)]
+    file = written(tmp_path / "train.log", *lines)
+    assert checked(file, "-o", "json") == 1
+    (found,) = json.loads(capsys.readouterr().out)
+    assert checked(file, "--regex", found["regex"], "--metric", "loss") == 0
+    assert "loss, 19 values, last 0.053" in capsys.readouterr().out
+
+
+def test_a_name_decides_among_series_that_are_equally_good(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    lines = [f"step {n}: loss_gen {1.0 / n:.3f} loss_disc {0.5 / n:.3f}" for n in range(1, 20)]
+    file = written(tmp_path / "train.log", *lines)
+    assert checked(file, "-o", "json") == 1
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["why_not"].startswith("several series are equally good, name one with metric=…")
+    assert checked(file, "--metric", "loss_disc") == 0
+    assert "  metric:   loss_disc, " in capsys.readouterr().out
+
+
+WRONG = {
+    "format": (["--format", "xml"], "annotation shuntyard.io/metrics, format: 'xml'"),
+    "total": (["--total-steps", "many"], "annotation shuntyard.io/metrics, total-steps: 'many'"),
+    "regex": (["--regex", "loss (.*)"], "annotation shuntyard.io/metrics, regex: 'loss (.*)'"),
+}
+
+
+@pytest.mark.parametrize(("options", "message"), WRONG.values(), ids=WRONG)
+def test_an_option_that_cannot_be_used_is_named_by_its_key(
+    options: list[str], message: str, capsys: Captured
+) -> None:
+    assert checked(str(CORPUS / "timm.log"), *options) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_read_does_not_stop_the_others(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    broken = written(tmp_path / "trainer_state.json", '{"log_history": [')
+    files = [str(tmp_path / "missing.log"), broken, str(CORPUS / "timm.log")]
+    assert checked(*files) == 2
+    captured = capsys.readouterr()
+    assert "missing.log: No such file or directory" in captured.err
+    assert "trainer_state.json: incomplete" in captured.err
+    assert "timm.log: " in captured.out
+
+
+def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    data = (CORPUS / "timm.log").read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert checked("-") == 0
+    assert capsys.readouterr().out.startswith("standard input: ")
+
+
+def test_a_stated_total_replaces_that_of_the_file(capsys: Captured) -> None:
+    assert checked(str(CORPUS / "llamafactory.jsonl"), "--total-steps", "99999") == 0
+    assert "of 99999, counted in steps" in capsys.readouterr().out
+
+
+def test_control_codes_of_a_log_are_not_printed(tmp_path: Path, capsys: Captured) -> None:
+    lines = [json.dumps({"step": n, "loss\x1b[31m": 1.0}) for n in range(1, 5)]
+    checked(written(tmp_path / "m.jsonl", *lines))
+    assert "\x1b" not in capsys.readouterr().out

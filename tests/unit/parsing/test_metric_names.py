@@ -1,0 +1,83 @@
+"""The metric that is followed by default, and the direction in which it improves."""
+
+import pytest
+
+from shared.parsing.metric_names import goal_of, is_metric, preferred
+from shared.progress import Goal
+
+PREFERRED = {
+    "evaluation before validation before training": (
+        ["loss", "val_loss", "eval_loss"],
+        "eval_loss",
+    ),
+    "validation before training": (["loss", "val_loss"], "val_loss"),
+    "Hugging Face in TensorBoard": (["train/loss", "eval/loss", "train/grad_norm"], "eval/loss"),
+    "Lightning": (["train_loss_step", "train_loss_epoch", "val_loss"], "val_loss"),
+    "Lightning without validation": (["train_loss_step", "train_loss_epoch"], "train_loss_epoch"),
+    "Keras inside its first epoch": (["batch_accuracy", "batch_loss"], "batch_loss"),
+    "Keras in TensorBoard": (["epoch_loss", "val_epoch_loss"], "val_epoch_loss"),
+    "PyTorch's tutorial": (["Loss/train", "Loss/test"], "Loss/train"),
+    "Megatron": (["lm loss", "validation lm loss", "grad norm"], "validation lm loss"),
+    "mnist": (["loss", "test_loss", "test_accuracy"], "loss"),
+    "a loss of the user's own": (["accuracy", "my_loss_1"], "my_loss_1"),
+    "a pattern without a name": (["value"], "value"),
+    "no loss": (["accuracy", "lr"], "accuracy"),
+    "the total before its parts": (
+        ["total_loss", "loss_cls", "loss_box_reg", "fast_rcnn/cls_accuracy"],
+        "total_loss",
+    ),
+    "parts alone": (["loss_cls", "loss_box_reg"], None),
+    "two networks": (["Loss_D", "Loss_G"], None),
+    "actor and critic": (["Actor Loss", "Critic Loss"], None),
+    "mean average precision before parts of a loss": (
+        [
+            "train/box_loss",
+            "val/box_loss",
+            "val/cls_loss",
+            "metrics/mAP50(B)",
+            "metrics/mAP50-95(B)",
+        ],
+        "metrics/mAP50-95(B)",
+    ),
+    "a reward before the loss of a policy": (
+        ["rollout/ep_rew_mean", "train/loss", "train/value_loss"],
+        "rollout/ep_rew_mean",
+    ),
+    "gradient boosting": (["train-rmse", "eval-rmse"], "eval-rmse"),
+    "two values on validation data": (["valid_0's auc", "valid_0's binary_logloss"], None),
+    "two accuracies": (["Acc@1", "Acc@5"], None),
+    "no metric": (["lr", "grad_norm", "loss scale", "epoch"], None),
+    "nothing": ([], None),
+}
+
+
+@pytest.mark.parametrize(("names", "want"), PREFERRED.values(), ids=PREFERRED)
+def test_the_default_metric(names: list[str], want: str | None) -> None:
+    assert preferred(names) == want
+    assert preferred(reversed(names)) == want
+
+
+GOALS = {
+    "eval_loss": Goal.MIN,
+    "lm loss PPL": Goal.MIN,
+    "error_rate": Goal.MIN,
+    "perplexity": Goal.MIN,
+    "val_accuracy": Goal.MAX,
+    "auc": Goal.MAX,
+    "mean_reward": Goal.MAX,
+    "mAP": Goal.MAX,
+    "value": None,
+    "learning_rate": None,
+}
+
+
+@pytest.mark.parametrize(("name", "want"), GOALS.items())
+def test_the_goal(name: str, want: Goal | None) -> None:
+    assert goal_of(name) is want
+
+
+def test_what_places_a_value_is_no_metric() -> None:
+    assert not any(
+        map(is_metric, ("step", "epoch", "time", "total_steps", "eval_runtime", "v_num"))
+    )
+    assert all(map(is_metric, ("loss", "epoch_loss", "runtime", "lr")))

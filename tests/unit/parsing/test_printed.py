@@ -1,0 +1,196 @@
+"""Corners of what frameworks print."""
+
+import math
+
+import pytest
+
+from shared.parsing import pairs
+from shared.parsing.base import Point
+from shared.parsing.huggingface import HuggingFace
+from shared.parsing.keras import Keras
+from shared.parsing.lightning import Lightning
+from shared.parsing.megatron import Megatron
+from shared.parsing.mnist import Mnist
+from shared.parsing.pairs import DeepSpeed
+from tests.unit.parsing.reading import read, values
+
+KERAS = {
+    "the full bar before validation and the one after": (
+        (
+            "Epoch 1/2\n90/90 ━━━ 0s 5ms/step - loss: 0.7\r"
+            "90/90 ━━━ 3s 33ms/step - loss: 0.7 - val_loss: 0.6\n"
+        ),
+        [("loss", 0.7, 1), ("val_loss", 0.6, 1)],
+    ),
+    "evaluate after training is left out": (
+        (
+            "Epoch 2/2\n90/90 - 3s - 33ms/step - loss: 0.7\n1/8 ━━━ 0s 4ms/step - loss: 0.6\r"
+            "8/8 ━━━ 0s 4ms/step - loss: 0.6\n"
+        ),
+        [("loss", 0.7, 2)],
+    ),
+    "a number of steps that is not known yet": (
+        "Epoch 1/2\n     41/Unknown 9s 109ms/step - loss: 1.3\r90/90 ━ 9s 99ms/step - loss: 1\n",
+        [("batch_loss", 1.3, None), ("loss", 1.0, 1)],
+    ),
+    "minutes and hours to go": (
+        "Epoch 1/2\n 1/90 ━ 1:02:03 9s/step - loss: 1.3\r 2/90 ━ 12:03 9s/step - loss: 1.2\r",
+        [("batch_loss", 1.3, 1 / 90), ("batch_loss", 1.2, 2 / 90)],
+    ),
+    "a log that is entered in the middle has no epoch": (
+        "90/90 - 3s - 33ms/step - loss: 0.7\nEpoch 5/9\n90/90 - 3s - 33ms/step - loss: 0.6\n",
+        [("loss", 0.7, None), ("loss", 0.6, 5)],
+    ),
+    "NaN": ("Epoch 1/2\n9/9 - 3s - 33ms/step - loss: nan\n", [("loss", math.nan, 1)]),
+    "something else between dashes is no bar": (
+        "Epoch 1/2\n9/9 - 3s - hello - loss: 0.5\n9/9 - loss: 0.5\n1/2 - a: b\n",
+        [],
+    ),
+    "restarted": (
+        "Epoch 1/2\n9/9 - 3s - 3ms/step - loss: 0.7\nEpoch 1/2\n9/9 - 3s - 3ms/step - loss: 0.8\n",
+        [("loss", 0.7, 1), ("loss", 0.8, 1)],
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "want"), KERAS.values(), ids=KERAS)
+def test_keras(text: str, want) -> None:
+    assert repr(values(read(Keras(), text))) == repr(want)
+
+
+HUGGING_FACE = {
+    "NaN, bare and in a text": (
+        "{'loss': nan, 'epoch': 1.0}\n{'eval_loss': 'nan', 'epoch': '1'}\n",
+        [("loss", math.nan, 1.0), ("eval_loss", math.nan, 1.0)],
+    ),
+    "an epoch printed twice tells the second point nothing": (
+        "{'loss': '2', 'epoch': '0.01'}\n{'loss': '1', 'epoch': '0.01'}\n",
+        [("loss", 2.0, 0.01), ("loss", 1.0, None)],
+    ),
+    "a dict without an epoch is the program's own": ("{'loss': 0.5}\n", []),
+    "a dict inside a dict is none of these": ("{'a': {'loss': 1, 'epoch': 1}}\n", []),
+    "half a dict is none": ("{'loss': 0.5, 'epoch': 1.0\n", []),
+    "words behind it make it none": ("{'loss': 0.5, 'epoch': 1.0} saved\n", []),
+    "texts and None in it are no values": (
+        "{'loss': '1', 'note': 'good', 'x': None, 'epoch': '1'}\n",
+        [("loss", 1.0, 1.0)],
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "want"), HUGGING_FACE.values(), ids=HUGGING_FACE)
+def test_hugging_face(text: str, want) -> None:
+    assert repr(values(read(HuggingFace(), text))) == repr(want)
+
+
+def test_hugging_face_has_the_total_if_its_log_level_prints_it() -> None:
+    text = "[INFO|trainer.py:2134] 2024-01-01 >>   Num Epochs = 1,000\n{'loss': 1, 'epoch': 1.0}\n"
+    assert [p.total_steps for p in read(HuggingFace(), text)] == [1000]
+
+
+LIGHTNING = {
+    "a value is reported when it changes, not when it is drawn again": (
+        (
+            "Epoch 0:  50%|# | 1/2 [00:00<00:00, 9.0it/s, loss=2.00]\n"
+            "Epoch 0: 100%|##| 2/2 [00:00<00:00, 9.0it/s, loss=2.00]\n"
+            "Epoch 0: 100%|##| 2/2 [00:00<00:00, 9.0it/s, loss=2.00, val_loss=3.00]\n"
+            "Epoch 1:   0%|  | 0/2 [00:00<?, ?it/s, loss=2.00, val_loss=3.00]\n"
+            "Epoch 1:  50%|# | 1/2 [00:00<00:00, 1.2s/it, loss=1.00, val_loss=3.00]\n"
+        ),
+        [("loss", 2, 0.5), ("val_loss", 3, 1.0), ("loss", 1, 1.5)],
+    ),
+    "an unknown number of steps": (
+        "Epoch 0: |          | 5/? [00:00<?, 42.99it/s, v_num=0, loss=nan]\n",
+        [("loss", math.nan, None)],
+    ),
+    "names with slashes": (
+        "Epoch 0:  50%|# | 1/2 [00:00<00:00, 9.0it/s, train/loss=2e-5]\n",
+        [("train/loss", 2e-5, 0.5)],
+    ),
+    "what follows the block of rich is not of it": (
+        "Epoch 0/0  ━━━ 2/2 0:00:00 • 0:00:00 61.21it/s loss: 1.000\n  acc: 0.5\ndone: 3\n  x: 4\n",
+        [("loss", 1, 1.0), ("acc", 0.5, 1.0)],
+    ),
+    "a value that is not all a number is none": (
+        "Epoch 0:  50%|# | 1/2 [00:00<00:00, 9.0it/s, loss=2.0abc]\n",
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "want"), LIGHTNING.values(), ids=LIGHTNING)
+def test_lightning(text: str, want) -> None:
+    assert repr(values(read(Lightning(), text))) == repr([(n, float(v), s) for n, v, s in want])
+
+
+MEGATRON = (
+    " iteration {step}/ 9 | {loss}number of skipped iterations: {skipped} | "
+    "number of nan iterations: {nans} |"
+)
+
+
+@pytest.mark.parametrize(
+    ("skipped", "nans", "is_nan"),
+    {"NaN": (0, 0, True), "NaN, counted": (1, 1, True), "skipped": (1, 0, False)}.values(),
+    ids=["NaN", "NaN, counted", "skipped"],
+)
+def test_megatron_s_missing_loss_is_nan_unless_the_step_was_skipped(skipped, nans, is_nan) -> None:
+    parser = Megatron()
+    parser.feed(MEGATRON.format(step=1, loss="lm loss: 1.0 | ", skipped=0, nans=0))
+    points = parser.feed(MEGATRON.format(step=2, loss="", skipped=skipped, nans=nans))
+    assert [str(p.value) for p in points] == (["nan"] if is_nan else [])
+
+
+def test_megatron_s_torn_lines_and_other_words_are_none() -> None:
+    for line in (
+        " iteration 1/ 9 | lm loss: 2.3",
+        "saved checkpoint from iteration 5 | x: 1 |",
+        "validation loss at iteration x | lm loss value: 1 |",
+        "iteration 5 of the sort",
+    ):
+        assert Megatron().feed(line) == ()
+
+
+def test_megatron_on_a_test_set_has_names_of_its_own() -> None:
+    line = " validation loss at iteration 5 on test set | lm loss value: 2.0E+00 |"
+    assert values(Megatron().feed(line)) == [("test lm loss", 2.0, 5)]
+
+
+def test_mnist_lines_with_other_words_are_none() -> None:
+    for line in ("Train Epoch: 1 loss 3", "Test set: Average loss: x, Accuracy: 1/2 (50%)"):
+        assert Mnist().feed(line) == ()
+    empty = Mnist().feed("Train Epoch: 1 [0/0 (0%)]\tLoss: 2.3")
+    assert empty == (Point("loss", 2.3, None),)
+    assert values(Mnist().feed("Test set: Average loss: 1.0, Accuracy: 0/0 (0%)")) == [
+        ("test_loss", 1.0, None)
+    ]
+
+
+PAIRS = {
+    "pairs": ("step: 100, loss: 0.5", (100.0, {"loss": 0.5})),
+    "equals signs": ("loss=0.5 acc=0.1", (None, {"loss": 0.5, "acc": 0.1})),
+    "bars": ("epoch: 1 | loss: 0.5", (1.0, {"loss": 0.5})),
+    "percent": ("epoch: 1, acc: 99.1%", (1.0, {"acc": 99.1})),
+    "steps in brackets": ("[1,  2000] loss: 2.203", (None, {"loss": 2.203})),
+    "two styles": ("loss: 0.5 acc=0.1", None),
+    "two separators": ("a: 1, loss: 0.5; acc: 0.1", None),
+    "a word more": ("loss: 0.5 good", None),
+    "a word before": ("INFO - loss: 0.5", None),
+    "nothing": ("", None),
+}
+
+
+@pytest.mark.parametrize(("line", "want"), PAIRS.values(), ids=PAIRS)
+def test_pairs_are_a_whole_line_or_nothing(line: str, want) -> None:
+    assert pairs.read_pairs(line) == want
+
+
+def test_before_a_line_of_deepspeed_s_own_its_parser_reads_nothing() -> None:
+    own = "[2022-08-29 06:58:56,176] [INFO] [timer.py:198:stop] 0/20, RunningAvgSamplesPerSec=232.7"
+    parser = DeepSpeed()
+    assert parser.feed("loss: 0.5") == ()
+    assert parser.feed(own) == ()
+    assert values(parser.feed("loss: 0.5")) == [("loss", 0.5, 20)]
+    assert values(parser.feed("loss: 0.4")) == [("loss", 0.4, None)]
+    assert values(parser.feed("{'loss': 0.3, 'epoch': 0.1}")) == [("loss", 0.3, 0.1)]
+    assert parser.feed("time: 0.5") == ()
