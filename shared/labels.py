@@ -75,7 +75,11 @@ UTILITY: Final = "shuntyard.io/utility"
 TRAINING: Final = "shuntyard.io/training"
 """Annotation on owner or pod template: epochs, chunks, batches, step seconds and gradient size."""
 
-OF_OWNER: Final = frozenset({CHECKPOINT, WORKERS, SHRINK, UTILITY, TRAINING})
+ON_HANG: Final = "shuntyard.io/on-hang"
+"""Annotation on owner or pod template: what is done when the training hangs, ``restart`` or
+``restart-without-checkpoint``."""
+
+OF_OWNER: Final = frozenset({CHECKPOINT, WORKERS, SHRINK, UTILITY, TRAINING, ON_HANG})
 """Keys that make us write to an owner: they are read from the owner object, its annotations and its
 pod template. A pod's own annotation does not count: its author may have no right to change the
 owner, and chooses the pod's name, labels and controller reference."""
@@ -89,6 +93,9 @@ SLOT_PLAN: Final = "shuntyard.io/slot-plan"
 PROFILE: Final = "shuntyard.io/profile"
 """Annotation on the owner: the run in which agents measure a job's training, and its result. Ours.
 """
+
+HANG_RESTARTS: Final = "shuntyard.io/hang-restarts"
+"""Annotation on the owner: how often its job was restarted because it hung, and when. Ours."""
 
 NODE: Final = "shuntyard.io/node"
 """Annotation on the pod: planned node. Ours; read-only for users."""
@@ -114,12 +121,14 @@ RESERVATION: Final = frozenset({NODE, PLAN, PLAN_SIZE, DECISION, DIRECT, RESERVA
 RESCALE_SIGNATURE: Final = "shuntyard.io/rescale-signature"
 SLOT_PLAN_SIGNATURE: Final = "shuntyard.io/slot-plan-signature"
 PROFILE_SIGNATURE: Final = "shuntyard.io/profile-signature"
+HANG_RESTARTS_SIGNATURE: Final = "shuntyard.io/hang-restarts-signature"
 """Annotations on the owner: that the records beside them are ours."""
 
 RECORDS: Final = {
     RESCALE: RESCALE_SIGNATURE,
     SLOT_PLAN: SLOT_PLAN_SIGNATURE,
     PROFILE: PROFILE_SIGNATURE,
+    HANG_RESTARTS: HANG_RESTARTS_SIGNATURE,
 }
 """Our records on owners, and the signature of each."""
 

@@ -266,7 +266,8 @@ class Composition:
         return TrainingFaultsController(
             context=self.decisions,
             heartbeat=self._context.beat("training-faults"),
-            events=self.events,
+            executor=self.executor,
+            owners=self.owner_writer,
             interval_seconds=self._settings.training_faults.interval_seconds,
         )
 

@@ -1,12 +1,18 @@
-"""The controller of training faults: a look at all reports every few seconds."""
+"""The controller of training faults: a look at all reports every few seconds.
+
+After the first write of a restart the next look follows soon: it deletes the pods.
+"""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
 from typing_extensions import override
 
 from extender.controllers.base import Controller
+from extender.core.cluster.commands import ChangeOwner
 from extender.core.cluster.session import Session
+from extender.core.records import hang_restarts
 from extender.core.training_faults.decision import (
     TRAINING_FAULTS,
     TrainingFaultsDecision,
@@ -14,7 +20,10 @@ from extender.core.training_faults.decision import (
     TrainingFaultsState,
     TrainingFaultsTrigger,
 )
-from extender.writers.events import EventWriter
+from extender.writers.execute import Executor
+from extender.writers.owners import OwnerWriter
+
+SOON_SECONDS: Final = 0.2
 
 
 @dataclass(kw_only=True)
@@ -24,22 +33,29 @@ class TrainingFaultsController(
     """See the module.
 
     Attributes:
+        executor: Deletes pods, and writes Events.
+        owners: Writes restarts on owners.
         interval_seconds: Time between two looks.
     """
 
     decision: TrainingFaultsDecision = TRAINING_FAULTS
-    events: EventWriter
+    executor: Executor
+    owners: OwnerWriter
     interval_seconds: float
+    _restarts: bool = field(init=False, default=False)
 
     @override
     async def wait(self) -> None:
-        await asyncio.sleep(self.interval_seconds)
+        await asyncio.sleep(min(self.interval_seconds, SOON_SECONDS if self._restarts else 60.0))
 
     @override
     def trigger(self, session: Session) -> TrainingFaultsTrigger | None:
-        """Return the trigger; None if no agent reports, or faults are not looked for."""
+        """Return the trigger; None if nothing is looked for, and no restart was begun."""
         enabled = self.context.parameters.fault_detection.enabled
-        return TrainingFaultsTrigger() if enabled and session.snapshot.reports else None
+        looks = enabled and session.snapshot.reports
+        if not looks and not any(hang_restarts.records(session.snapshot)):
+            return None
+        return TrainingFaultsTrigger()
 
     @override
     def take_over(self, session: Session, outcome: TrainingFaultsOutcome) -> None:
@@ -49,7 +65,11 @@ class TrainingFaultsController(
 
     @override
     async def carry_out(self, outcome: TrainingFaultsOutcome) -> None:
-        self.events.enqueue(outcome.commands)
+        changes = [c for c in outcome.commands if isinstance(c, ChangeOwner)]
+        others = [c for c in outcome.commands if not isinstance(c, ChangeOwner)]
+        self._restarts = bool(changes)
+        await self.owners.carry_out(changes)
+        await self.executor.carry_out(others)
 
     @override
     def stand_by(self) -> None:

@@ -124,6 +124,8 @@ class Cause(StrEnum):
     """None of the nodes it is pinned to could be used."""
     PARTIAL_GANG = "partial-gang"
     """Its gang stayed partial and was dissolved."""
+    HUNG = "hung"
+    """Its training hung, and its owner asked for a restart."""
     REPLACED = "replaced"
     """An earlier deletion for one of these causes was not finished."""
 

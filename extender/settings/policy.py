@@ -39,7 +39,7 @@ from extender.core.parameters.queue import (
     PriorityParameters,
     WeightingParameters,
 )
-from extender.core.parameters.training_faults import DetectionParameters
+from extender.core.parameters.training_faults import DetectionParameters, RestartParameters
 from extender.core.queue import order
 from shared.settings import Part, Section, fill, takes
 
@@ -266,9 +266,12 @@ class PriceBoundsSection(Section):
     """
 
 
-@takes(Part(DetectionParameters))
+@takes(Part(DetectionParameters), Part(RestartParameters))
 class TrainingFaultsSection(Section):
-    """When training hangs, diverges or is slowed down (docs/policies/fault_detection.md)."""
+    """When training hangs, diverges or is slowed down (docs/policies/fault_detection.md).
+
+    Then how often hung jobs with `shuntyard.io/on-hang` are restarted.
+    """
 
     interval_seconds: float = Field(
         default=10.0, ge=0.05, le=30, description="Time between two looks at all jobs."

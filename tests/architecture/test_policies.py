@@ -44,6 +44,7 @@ LIMITS = {
     "agents.AgentReportParameters",
     "migration.MigrationParameters",
     "elastic.RescaleParameters",
+    "training_faults.RestartParameters",
     "pricing.SlotTimeParameters",
     "combined.CoreParameters",
 }

@@ -40,6 +40,7 @@ NUMBERS_WITHOUT_UNIT = {
     ("gang", "spares"),
     ("training_faults", "least_gaps"),
     ("training_faults", "bad_values"),
+    ("training_faults", "most_restarts"),
     ("gang", "bind_parallelism"),
     ("priority", "high"),
     ("priority", "normal"),

@@ -61,6 +61,16 @@ class Shrink(StrEnum):
     """By SIGTERM alone: the training goes on without them."""
 
 
+class OnHang(StrEnum):
+    """What is done when the training of a job hangs."""
+
+    NOTHING = ""
+    RESTART = "restart"
+    """The gang is restarted, if it has a checkpoint."""
+    RESTART_WITHOUT_CHECKPOINT = "restart-without-checkpoint"
+    """The gang is restarted, from the start if it has none."""
+
+
 @dataclass(frozen=True)
 class WorkerRange:
     """Bounds of the number of workers of a job, both included."""
@@ -110,6 +120,7 @@ class JobSpec:
         topology: The domain that should hold the gang; None if not stated.
         workers: Bounds of the number of workers; None if it may not change.
         shrink: How workers leave.
+        on_hang: What is done when the training hangs.
         has_checkpoint: An owner that decides names a checkpoint directory: the job may be stopped
             and resumed.
         utility: What the completion of the job is worth; None if not stated.
@@ -125,6 +136,7 @@ class JobSpec:
     topology: TopologyRequest | None = None
     workers: WorkerRange | None = None
     shrink: Shrink = Shrink.CHECKPOINT
+    on_hang: OnHang = OnHang.NOTHING
     has_checkpoint: bool = False
     utility: Stated[UtilityCurve] | None = None
     training: Stated[Training] | None = None
@@ -153,6 +165,7 @@ def read(pod: Pod, above: Owners, deciding_owners: Sequence[Owner] = ()) -> JobS
             topology=_topology(pod, above),
             workers=_workers(of_owner(labels.WORKERS)),
             shrink=_shrink(of_owner(labels.SHRINK)),
+            on_hang=_on_hang(of_owner(labels.ON_HANG)),
             has_checkpoint=has_checkpoint,
             utility=_stated(of_owner(labels.UTILITY), utility.utility_of),
             training=_stated(of_owner(labels.TRAINING), training_spec.training_of),
@@ -266,6 +279,14 @@ def _shrink(text: str | None) -> Shrink:
         return Shrink(text)
     except ValueError:
         raise InputError(f"annotation {labels.SHRINK}", text, "checkpoint or terminate") from None
+
+
+def _on_hang(text: str | None) -> OnHang:
+    found = next((one for one in OnHang if one and one.value == text), None)
+    if text is not None and found is None:
+        expected = "restart or restart-without-checkpoint"
+        raise InputError(f"annotation {labels.ON_HANG}", text, expected)
+    return found or OnHang.NOTHING
 
 
 def _seconds(pod: Pod, above: Owners, key: str) -> float | None:

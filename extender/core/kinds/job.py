@@ -101,6 +101,15 @@ def _of_driven(owner: Owner, job: JobState, pods: Sequence[Pod]) -> Mover | Unmo
     return Mover.EVICT if _bears_an_eviction(job, pods[0]) else Unmovable(Obstacle.FAILURE)
 
 
+def failures_suffice(job: JobState, pods: Sequence[Pod]) -> bool:
+    """Return True if neither the Job nor an index fails when all these pods of it are deleted."""
+    if job.fails_with_pod:
+        return False
+    if job.per_index:
+        return all(_bears_an_eviction(job, pod) for pod in pods)
+    return job.failures_left >= len(pods)
+
+
 def _bears_an_eviction(job: JobState, pod: Pod) -> bool:
     """Return True if one more failure of this pod ends neither the Job nor the pod's index."""
     counted = integer(pod.annotations.get(labels.INDEX_FAILURES)) or 0

@@ -28,7 +28,7 @@ from extender.core.parameters.queue import (
     PriorityParameters,
     WeightingParameters,
 )
-from extender.core.parameters.training_faults import DetectionParameters
+from extender.core.parameters.training_faults import DetectionParameters, RestartParameters
 from shared import labels
 
 
@@ -122,6 +122,7 @@ class CoreParameters:
     fair_share: FairShareParameters = field(default_factory=FairShareParameters)
     agent_reports: AgentReportParameters = field(default_factory=AgentReportParameters)
     fault_detection: DetectionParameters = field(default_factory=DetectionParameters)
+    hang_restarts: RestartParameters = field(default_factory=RestartParameters)
 
     def __post_init__(self) -> None:
         if self.most_backoff_seconds < self.backoff_seconds:

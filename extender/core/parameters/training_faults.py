@@ -49,3 +49,19 @@ class DetectionParameters:
         Le(10000),
         Doc("Training has diverged when so many values in a row are NaN or infinite."),
     ] = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class RestartParameters:
+    """How often jobs with ``shuntyard.io/on-hang`` are restarted.
+
+    Source:
+        Ours: a job that hangs again and again needs its user.
+    """
+
+    most_restarts: Annotated[
+        int, Ge(0), Le(1000), Doc("Restarts of one job because it hangs, in its whole life.")
+    ] = 3
+    least_restart_seconds: Annotated[float, Ge(0), Le(604800), Doc("Time between two of them.")] = (
+        1800.0
+    )

@@ -126,6 +126,7 @@ class Signed(StrEnum):
     RESCALE = "rescale"
     SLOT_PLAN = "slot-plan"
     PROFILE = "profile"
+    HANG_RESTARTS = "hang-restarts"
     MIGRATION = "migration"
 
 

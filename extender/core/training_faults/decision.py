@@ -1,5 +1,7 @@
 """Which jobs have a training fault, by all their agents' reports: begun, gone on, ended.
 
+Hung jobs whose owner asks for it are restarted (``restarts``).
+
 A fault is reported once, when it begins. It ends when the reports say so: a member makes progress,
 values are finite again, steps are alike again; or when its pod is gone. While reports are missing,
 or the job waits for us, nothing begins and nothing ends.
@@ -14,12 +16,13 @@ from msgspec.structs import replace
 from typing_extensions import override
 
 from extender.core.cluster import job_views
-from extender.core.cluster.commands import EmitEvent
+from extender.core.cluster.commands import ChangeOwner, DeletePod, EmitEvent
 from extender.core.cluster.jobs import Job
 from extender.core.cluster.session import Decision, Outcome, Session
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.training_faults import fault_detection, observed_members
+from extender.core.training_faults import fault_detection, observed_members, restarts
 from extender.core.training_faults.fault_detection import FaultKind, Finding, Observed, Window
+from extender.core.training_faults.restarts import Refusal
 from shared.model import JobKey, NodeName, Uid
 
 ACTION: Final = "Train"
@@ -54,14 +57,19 @@ class TrainingFaultsState(Struct, frozen=True):
     Attributes:
         faults: Of each job that has any, at most one of each kind.
         windows: Comparisons of steps that run, by job.
+        refusals: Why hung jobs are not restarted, by job; each was reported.
     """
 
     faults: Mapping[JobKey, tuple[Fault, ...]] = {}
     windows: Mapping[JobKey, Window] = {}
+    refusals: Mapping[JobKey, Refusal] = {}
+
+
+Command = EmitEvent | ChangeOwner | DeletePod
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingFaultsOutcome(Outcome[TrainingFaultsState, EmitEvent]):
+class TrainingFaultsOutcome(Outcome[TrainingFaultsState, Command]):
     """What one pass found.
 
     Attributes:
@@ -75,10 +83,11 @@ class TrainingFaultsOutcome(Outcome[TrainingFaultsState, EmitEvent]):
 
 @dataclass(frozen=True)
 class _Found:
-    """The faults of one job after a pass, and its comparison of steps."""
+    """The faults of one job after a pass, its comparison of steps, and what is done if it hangs."""
 
     faults: tuple[Fault, ...]
     window: Window | None
+    restart: ChangeOwner | Refusal | None
 
 
 class TrainingFaultsDecision(
@@ -96,7 +105,7 @@ class TrainingFaultsDecision(
     ) -> TrainingFaultsOutcome:
         del trigger
         found: dict[JobKey, _Found] = {}
-        commands: list[EmitEvent] = []
+        commands: list[Command] = list(restarts.deletions(session))
         if session.parameters.fault_detection.enabled:
             changing = observed_members.changing_jobs(session.snapshot)
             reported = observed_members.reported_jobs(session)
@@ -105,9 +114,13 @@ class TrainingFaultsDecision(
                 job = job_views.view(session.snapshot, key)
                 found[key] = _of_job(session, job, state, changes=key in changing)
                 commands.extend(_events(job, state.faults.get(key, ()), found[key].faults))
+                commands.extend(_restart(job, found[key].restart, state.refusals.get(key)))
         after = TrainingFaultsState(
             faults={key: one.faults for key, one in found.items() if one.faults},
             windows={key: one.window for key, one in found.items() if one.window is not None},
+            refusals={
+                key: one.restart for key, one in found.items() if isinstance(one.restart, Refusal)
+            },
         )
         return TrainingFaultsOutcome(
             commands=tuple(commands),
@@ -136,18 +149,27 @@ def _of_job(session: Session, job: Job, state: TrainingFaultsState, *, changes: 
     before = {f.kind: f for f in state.faults.get(job.key, ()) if f.uid in uids}
     members = None if changes else observed_members.observed(session, job)
     if members is None:
-        return _Found(tuple(before.values()), None)
+        refusal = state.refusals.get(job.key) if FaultKind.HUNG in before else None
+        return _Found(tuple(before.values()), None, refusal)
     params = session.parameters.fault_detection
     diverged = fault_detection.diverged(members, params)
     if diverged is not None and FaultKind.DIVERGED not in before:
         before[FaultKind.DIVERGED] = _begun(diverged, session.now)
     slow, window = _straggler(session, members, state.windows.get(job.key), before)
-    faults = (
-        _hung(session, members, before.get(FaultKind.HUNG)),
-        slow,
-        None if diverged is None else before[FaultKind.DIVERGED],
-    )
-    return _Found(tuple(fault for fault in faults if fault is not None), window)
+    hung = _hung(session, members, before.get(FaultKind.HUNG))
+    restart = None if hung is None else restarts.decide(session, job, hung)
+    faults = (hung, slow, None if diverged is None else before[FaultKind.DIVERGED])
+    return _Found(tuple(fault for fault in faults if fault is not None), window, restart)
+
+
+def _restart(
+    job: Job, restart: ChangeOwner | Refusal | None, before: Refusal | None
+) -> Iterator[Command]:
+    """Yield the write of a restart, or an Event with a new reason why there is none."""
+    if isinstance(restart, ChangeOwner):
+        yield restart
+    elif restart is not None and restart != before:
+        yield restarts.refused(job, restart)
 
 
 def _hung(session: Session, members: tuple[Observed, ...], before: Fault | None) -> Fault | None:

@@ -43,6 +43,7 @@ _RECORDS = {
     labels.RESCALE: Signed.RESCALE,
     labels.SLOT_PLAN: Signed.SLOT_PLAN,
     labels.PROFILE: Signed.PROFILE,
+    labels.HANG_RESTARTS: Signed.HANG_RESTARTS,
 }
 
 log = logging.getLogger(__name__)
