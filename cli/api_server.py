@@ -30,7 +30,9 @@ class ApiServer:
     def __init__(self, credentials: Credentials) -> None:
         parts = connection.split(credentials.server)
         if parts is None:
-            raise UnansweredError(f"kubeconfig: server {credentials.server!r} is not a URL")
+            raise UnansweredError(
+                f"kubeconfig: server {credentials.server!r} is not a URL: correct `clusters`"
+            )
         self.namespace = credentials.namespace
         proxy = connection.split(credentials.proxy) if credentials.proxy else None
         self._server = Server(
@@ -76,7 +78,9 @@ class ApiServer:
         try:
             return connection.ask(self._server, replace(request, headers=headers))
         except connection.FAILURES as error:
-            raise UnansweredError(connection.failure(self._server, error)) from error
+            hint = "does `kubectl get namespaces` work? --context selects another cluster"
+            problem = connection.failure(self._server, error)
+            raise UnansweredError(f"{problem}; {hint}") from error
 
     def _authorization(self) -> dict[str, str]:
         try:

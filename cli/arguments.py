@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from typing_extensions import override
 
@@ -133,6 +133,15 @@ def _path(variable: str) -> Path | None:
     return Path(text) if text else None
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says with every error where the options are listed."""
+
+    @override
+    def error(self, message: str) -> NoReturn:
+        hint = "" if "--help`" in message else f"; `{self.prog} --help` lists the options"
+        super().error(f"{message}{hint}")
+
+
 class _Version(argparse.Action):
     """Looks the release up only when it is asked for, because that is slow."""
 
@@ -149,7 +158,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentP
     name = program()
     usage = f"{name} COMMAND [OPTION ...]"
     text = "Show how Shuntyard schedules training jobs."
-    parser = argparse.ArgumentParser(prog=name, usage=usage, epilog=_EPILOG, description=text)
+    parser = _Parser(prog=name, usage=usage, epilog=_EPILOG, description=text)
     parser.add_argument("--version", action=_Version, nargs=0, help="show the release")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     declared.add_common(parser)

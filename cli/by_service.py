@@ -24,6 +24,7 @@ _UNAUTHORIZED: Final = 401
 _CREATED: Final = 201
 _NO_ENDPOINTS: Final = "no endpoints available"
 _UNREACHABLE: Final = "error trying to reach service"
+_DOCTOR: Final = "`shuntyard doctor` looks for the cause"
 _ASK_FOR_ROLE: Final = "ask for the Role shuntyard-viewer, see docs/cli.md"
 
 
@@ -99,7 +100,9 @@ class ViewerToken:
             token: dict[str, Any] = msgspec.json.decode(answer.body, type=dict[str, Any])
             return str(token["status"]["token"])
         except (msgspec.MsgspecError, KeyError, TypeError) as error:
-            raise UnansweredError("the API server's TokenRequest has no token") from error
+            raise UnansweredError(
+                "the API server's TokenRequest has no token: use --url with --token-file"
+            ) from error
 
     def _refusal(self, answer: Answer) -> str:
         account = f"{self._service.namespace}/{VIEWERS_ACCOUNT}"
@@ -131,7 +134,7 @@ def refusal(status: int, body: bytes, service: Service, server: str, verb: str) 
     """
     error = errors.from_response(status, body)
     if not error.reason:  # no Status: from the extender, or from a proxy before it
-        return f"{error.message.strip()} (status {status})".lstrip()
+        return connection.refusal(error.message, status)
     where = f"{service.name} in the namespace {service.namespace}"
     match error:
         case errors.UnauthorizedError():
@@ -153,10 +156,10 @@ def refusal(status: int, body: bytes, service: Service, server: str, verb: str) 
 
 def _server_error(error: errors.ApiError, port: str, where: str) -> str:
     if _NO_ENDPOINTS in error.message:
-        return f"no extender is ready at port {port} of the Service {where}"
+        return f"no extender is ready at port {port} of the Service {where}: {_DOCTOR}"
     if _UNREACHABLE in error.message:
-        return f"the API server cannot reach the extender: {error.message}"
-    return f"{error.message} (status {error.status})"
+        return f"the API server cannot reach the extender: {error.message}; {_DOCTOR}"
+    return f"{error.message} (status {error.status}); {_DOCTOR}"
 
 
 def _is_from_extender(answer: Answer) -> bool:

@@ -70,7 +70,9 @@ class ByUrl:
         if parts is None:
             raise UnansweredError(f"{url} is not a URL such as http://127.0.0.1:10262")
         if token_file and parts.scheme != "https" and parts.hostname not in _LOOPBACK:
-            raise UnansweredError(f"{url}: a token is sent over https only")
+            raise UnansweredError(
+                f"{url}: a token is sent over https only; use an https URL, or no --token-file"
+            )
         tls = None if authority is None else _trusting(authority)
         self._server = Server(parts, tls, server_name)
         self._headers = {} if token_file is None else _token_header(token_file)
@@ -86,7 +88,7 @@ class ByUrl:
             raise UnansweredError(f"{problem}; {hint}") from error
         if status != connection.OK:
             message = body[:_MOST_ERROR_BYTES].decode(errors="replace").strip()
-            raise UnansweredError(f"{message} (status {status})".lstrip())
+            raise UnansweredError(connection.refusal(message, status))
         return body
 
 
@@ -114,7 +116,9 @@ def parse(body: bytes, kind: type[Answer]) -> Answer:
     try:
         answer = msgspec.json.decode(sanitize.json_texts(body), type=kind)
     except msgspec.MsgspecError as error:
-        raise UnansweredError(f"the answer is not that of a Shuntyard read API: {error}") from error
+        hint = "--url, --service or their variables name the read API"
+        problem = f"the answer is not that of a Shuntyard read API: {error}"
+        raise UnansweredError(f"{problem}; {hint}") from error
     if answer.api_version != api.API_VERSION:
         versions = f"the extender serves {answer.api_version}, this command reads {api.API_VERSION}"
         raise UnansweredError(f"{versions}: use the command of the extender's release")
@@ -143,7 +147,7 @@ def fetch_all(
         answer = parse(page, kind)
         for entry in _entries(answer):
             entries.setdefault(_key(entry), entry)
-    raise UnansweredError(f"{path} has more than {MOST_PAGES} pages")
+    raise UnansweredError(f"{path} has more than {MOST_PAGES} pages: use -n to list one namespace")
 
 
 def _continue(answer: api.Response) -> str:
@@ -164,14 +168,19 @@ def _trusting(authority: Path) -> SSLContext:
     try:
         return create_default_context(cafile=authority)
     except OSError as error:
-        raise UnansweredError(f"--ca {authority}: {error}") from error
+        raise UnansweredError(
+            f"--ca {authority}: {error}; name a file with CA certificates (PEM)"
+        ) from error
 
 
 def _token_header(token_file: Path) -> Mapping[str, str]:
     try:
         headers = connection.authorization(token_file.read_text().strip())
     except (OSError, UnicodeDecodeError, UnansweredError) as error:
-        raise UnansweredError(f"--token-file {token_file}: {error}") from error
+        raise UnansweredError(
+            f"--token-file {token_file}: {error}; name a file that holds one token"
+        ) from error
     if not headers:
-        raise UnansweredError(f"--token-file {token_file}: it is empty")
+        hint = "`kubectl create token SERVICEACCOUNT` makes one"
+        raise UnansweredError(f"--token-file {token_file}: it is empty; {hint}")
     return headers

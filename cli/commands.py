@@ -75,30 +75,30 @@ def lines(answer: api.Response, options: Namespace, screen: Terminal) -> list[st
     wide = options.output == "wide"
     match answer:
         case api.QueueResponse():
-            return queue.queue(answer, wide=wide)
+            return queue.queue(answer, wide=wide, screen=screen)
         case NamespacesResponse():
-            return queue.namespaces(answer, wide=wide)
+            return queue.namespaces(answer, wide=wide, screen=screen)
         case api.NodesResponse():
-            return nodes.nodes(answer, wide=wide)
+            return nodes.nodes(answer, wide=wide, screen=screen)
         case PricesResponse():
             return nodes.prices(answer, wide=wide)
         case api.JobsResponse():
             choice = jobs.Choice(options.columns, options.sort, options.reverse, wide)
             return jobs.jobs(answer, choice, screen)
         case _:
-            return _of_changes(answer, wide=wide)
+            return _of_changes(answer, screen, wide=wide)
 
 
-def _of_changes(answer: api.Response, *, wide: bool) -> list[str]:
+def _of_changes(answer: api.Response, screen: Terminal, *, wide: bool) -> list[str]:
     match answer:
         case api.MigrationsResponse():
-            return ledger.migrations(answer, wide=wide)
+            return ledger.migrations(answer, wide=wide, screen=screen)
         case RescalesResponse():
-            return ledger.rescales(answer, wide=wide)
+            return ledger.rescales(answer, wide=wide, screen=screen)
         case api.ExplainResponse():
             return explain.explain(answer, wide=wide)
         case api.WhatIfResponse():
-            return what_if.what_if(answer, wide=wide)
+            return what_if.what_if(answer, wide=wide, screen=screen)
         case _:
             raise TypeError(f"no view for {type(answer).__name__}")
 
@@ -155,7 +155,9 @@ def _slots(options: Namespace, answer: PricesResponse, out: TextIO) -> str:
     """Return the prices of the slots as a heat map, or where its picture was written."""
     slots: SlotPrices | None = answer.slots
     if slots is None:
-        raise UnansweredError(answer.slots_problem or "the slots have no prices yet")
+        raise UnansweredError(
+            answer.slots_problem or "the slots have no prices yet: try again in a moment"
+        )
     if options.svg:
         heatmap.write_svg(slots, options.resource, options.svg)
         return f"wrote {options.svg}"
@@ -194,5 +196,5 @@ def _to_migration(answer: api.MigrationsResponse, name: str) -> api.MigrationsRe
     """
     entries = tuple(entry for entry in answer.entries if entry.name == name)
     if not entries:
-        raise UnansweredError(f"migration {name} not found")
+        raise UnansweredError(f"migration {name} not found: `shuntyard migrations` lists them")
     return replace(answer, entries=entries, declined=())

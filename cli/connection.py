@@ -19,6 +19,13 @@ TIMEOUT_SECONDS: Final = 10.0
 QUESTION_TIMEOUT_SECONDS: Final = 60.0
 """For answers that are computed on request; an API server's proxy waits no longer."""
 OK: Final = 200
+_SERVER_ERROR: Final = 500
+_HINTS: Final = {
+    401: "use --token-file with a token that is valid now",
+    429: "try again in a moment",
+    500: "`shuntyard doctor` looks for the cause",
+}
+"""What helps, by status; a message about 403, 404 or a field says it itself."""
 FAILURES: Final = (OSError, HTTPException)
 _PORTS: Final = {"http": 80, "https": 443}
 
@@ -126,11 +133,19 @@ def authorization(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
+def refusal(message: str, status: int) -> str:
+    """Return the message of a server's refusal, with what helps where the status tells it."""
+    hint = _HINTS.get(status, _HINTS[_SERVER_ERROR] if status > _SERVER_ERROR else "")
+    text = f"{message.strip()} (status {status})".lstrip()
+    return f"{text}; {hint}" if hint else text
+
+
 def failure(server: Server, error: OSError | HTTPException) -> str:
     """Return the message of an error."""
     where = server.url.geturl()
     if isinstance(error, SSLCertVerificationError):
-        return f"the certificate of {where} is not trusted: {error.verify_message}"
+        hint = "name its CA: --ca, or certificate-authority in the kubeconfig"
+        return f"the certificate of {where} is not trusted: {error.verify_message}; {hint}"
     reason = error.strerror if isinstance(error, OSError) else None
     return f"no answer from {where}: {reason or error}"
 

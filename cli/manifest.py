@@ -80,11 +80,14 @@ def read(name: str) -> list[Any]:
         check_size(documents)
         documents = msgspec.json.decode(msgspec.json.encode(documents))  # without aliases
     except RecursionError as error:
-        raise UnansweredError(f"cannot read {name}: it is nested too deeply") from error
+        raise UnansweredError(
+            f"cannot read {name}: it is nested too deeply; write it flatter"
+        ) from error
     except (OSError, TypeError, UnicodeError, yaml.YAMLError) as error:
-        raise UnansweredError(f"cannot read {name}: {error}") from error
+        hint = "-f names a manifest in YAML or JSON, - standard input"
+        raise UnansweredError(f"cannot read {name}: {error}; {hint}") from error
     if not documents:
-        raise UnansweredError(f"{name} holds no object")
+        raise UnansweredError(f"{name} holds no object: -f takes what `kubectl apply -f` takes")
     return [item for document in documents for item in _items(document)]
 
 
@@ -95,7 +98,8 @@ def check_size(document: Any) -> None:
         UnansweredError: An alias contains itself, or aliases repeat too much.
     """
     if _values(document, {}) > MOST_VALUES:
-        raise UnansweredError(f"the manifest repeats itself to more than {MOST_VALUES} values")
+        text = f"the manifest repeats itself to more than {MOST_VALUES} values"
+        raise UnansweredError(f"{text}: write it without aliases")
 
 
 def _values(document: Any, counted: dict[int, int]) -> int:

@@ -66,7 +66,9 @@ def _data(secret: dict[str, Any], path: str) -> dict[str, bytes]:
         data = secret.get("data") or {}
         return {name: base64.b64decode(value, validate=True) for name, value in data.items()}
     except binascii.Error as error:
-        raise UnansweredError(f"{path}: a value is not base64") from error
+        raise UnansweredError(
+            f"{path}: a value is not base64: delete the Secret, then {_FIX}"
+        ) from error
 
 
 def _refused(action: str, path: str, status: int, body: bytes) -> str:

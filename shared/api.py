@@ -75,6 +75,7 @@ class QueueEntry(Struct, frozen=True, kw_only=True):
         max_wait_seconds: How long it may wait at most, as its owner says; None if it does not say.
         workers: How many workers it has and may have; None if their number does not change.
         admission: What it is worth and what was promised; None unless it is admitted by price.
+        requests: Amount by resource of all its pods that count, base units.
     """
 
     position: int | None
@@ -95,6 +96,7 @@ class QueueEntry(Struct, frozen=True, kw_only=True):
     max_wait_seconds: float | None = None
     workers: WorkersEntry | None = None
     admission: AdmissionEntry | None = None
+    requests: Mapping[str, int] = {}
 
 
 class QueueResponse(Listed, frozen=True, kw_only=True):

@@ -170,4 +170,6 @@ def _decoded(body: bytes, kind: Any) -> Any:
     try:
         return msgspec.json.decode(body, type=kind)
     except ValueError as error:
-        raise UnansweredError(f"the API server's answer cannot be read: {error}") from error
+        raise UnansweredError(
+            f"the API server's answer cannot be read: {error}; does `kubectl version` work?"
+        ) from error

@@ -1,11 +1,13 @@
 """Amounts and times in human-readable form."""
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
 _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
 _STEP: Final = 1024
+_GPUS: Final = re.compile(r"\b[\w.-]+\.[\w-]+/gpu\b")
 _TEN_SECONDS: Final = 10
 _MINUTE_SECONDS: Final = 60
 _HOUR_SECONDS: Final = 60 * _MINUTE_SECONDS
@@ -81,13 +83,25 @@ def requests(amounts: Mapping[str, int]) -> str:
     A resource is a GPU if its name says so: ``nvidia.com/gpu``, ``gpu.intel.com/i915``,
     ``nvidia.com/mig-1g.5gb``.
     """
-    gpus = sum(amount for name, amount in amounts.items() if _is_gpu(name))
-    if gpus:
-        return f"{gpus} GPU"
+    if count := gpus(amounts):
+        return f"{count} GPU"
     others = [name for name in sorted(amounts) if "/" in name and amounts[name]]
     if others:
         return f"{amounts[others[0]]} {others[0].rpartition('/')[2]}"
     return f"{amount('cpu', amounts['cpu'])} CPU" if amounts.get("cpu") else ""
+
+
+def gpus(amounts: Mapping[str, int]) -> int:
+    """Return how many GPUs are among some resources."""
+    return sum(count for name, count in amounts.items() if _is_gpu(name))
+
+
+def in_short(message: str) -> str:
+    """Return the details of a message without its general sentence, GPUs by that name.
+
+    A message that goes into details begins with a general sentence and a colon.
+    """
+    return _GPUS.sub("GPU", message.partition(": ")[2] or message)
 
 
 def _is_gpu(resource: str) -> bool:

@@ -86,7 +86,9 @@ def _fault(fault: FaultEntry, now: float) -> str:
 def _queue(answer: api.ExplainResponse) -> str:
     if not answer.ahead:
         return f"{answer.position}"
-    shown = [f"{job.job} ({job.reason}, V {number(job.v)})" for job in answer.ahead[:MOST_NAMED]]
+    shown = [
+        f"{job.job} ({job.reason}, score {number(job.v)})" for job in answer.ahead[:MOST_NAMED]
+    ]
     hidden = len(answer.ahead) - len(shown)
     rest = f" and {hidden} more" if hidden else ""
     return f"{answer.position}, behind {', '.join(shown)}{rest}"

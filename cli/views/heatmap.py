@@ -110,7 +110,7 @@ def write_svg(slots: SlotPrices, resource: str | None, path: Path) -> None:
     names = sorted(slots.scales) if resource is None else [resource]
     maps = {name: rows for name in names if (rows := of_resource(slots, name))}
     if not maps:
-        raise UnansweredError("there are no nodes to draw")
+        raise UnansweredError("there are no nodes to draw: `shuntyard nodes` lists them")
     settings: Any = {"svg.hashsalt": "prices", "svg.fonttype": "none", "font.size": 8}
     height = sum(1.2 + _ROW_INCHES * min(len(rows), 4 * _MOST_LABELS) for rows in maps.values())
     with mpl.rc_context(settings):
@@ -121,7 +121,7 @@ def write_svg(slots: SlotPrices, resource: str | None, path: Path) -> None:
         try:
             figure.savefig(path, format="svg", metadata={"Date": None})
         except OSError as error:
-            raise UnansweredError(f"--svg: {error}") from error
+            raise UnansweredError(f"--svg: {error}; name a file that you may write") from error
 
 
 def _binned(prices: Sequence[float], each: int) -> list[float]:

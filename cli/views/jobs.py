@@ -1,6 +1,5 @@
 """What ``shuntyard jobs`` shows: waiting, running and done jobs in one list."""
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -8,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from cli.errors import UnansweredError
 from cli.views import admission, training
-from cli.views.amounts import coming, duration, requests, rough
+from cli.views.amounts import coming, duration, in_short, requests, rough
 from cli.views.table import NOTHING, Column, table
 from cli.views.terminal import Colour, Terminal
 from shared import api
@@ -33,7 +32,6 @@ _ORDER: Final = {state: place for place, state in enumerate(JobState)}
 _ENDED: Final = frozenset({JobState.DONE, JobState.FAILED})
 _LAST: Final = float("inf")
 _BESIDE: Final = "nodes/reason"
-_GPUS: Final = re.compile(r"\b[\w.-]+\.[\w-]+/gpu\b")
 _SEPARATE: Final = frozenset({"nodes", "reason"})
 
 
@@ -192,13 +190,9 @@ def start_or_end(job: api.JobEntry, now: float, *, band: bool = True) -> str:
 
 
 def reason(job: api.JobEntry, *, wide: bool = False) -> str:
-    """Return in words why a job waits, or what is wrong with it; empty if nothing is.
-
-    A message that goes into details begins with a general sentence and a colon; without ``wide``
-    only the details are shown, and GPUs are called so.
-    """
+    """Return in words why a job waits, or what is wrong with it; empty if nothing is."""
     text = job.message or job.reason or job.problem
-    return text if wide else _GPUS.sub("GPU", text.partition(": ")[2] or text)
+    return text if wide else in_short(text)
 
 
 def _is_narrow(screen: Terminal) -> bool:

@@ -6,6 +6,7 @@ from typing import Final
 from cli.views.admission import change, phase
 from cli.views.amounts import binary, duration, span
 from cli.views.table import NOTHING, Column, table
+from cli.views.terminal import UNLIMITED, Terminal
 from shared import api
 from shared.ledgers import (
     Declined,
@@ -28,61 +29,69 @@ _PHASES: Final = {
 """Short names of the phases that take time."""
 
 
-def migrations(answer: api.MigrationsResponse, *, wide: bool) -> list[str]:
+def migrations(
+    answer: api.MigrationsResponse, *, wide: bool, screen: Terminal = UNLIMITED
+) -> list[str]:
     """Return the ledger of migrations, then the jobs that were not moved."""
     now = answer.generated_at
     columns: list[Column[MigrationEntry]] = [
-        Column("MIGRATION", lambda entry: entry.name),
-        Column("NAMESPACE", lambda entry: entry.namespace),
-        Column("JOB", lambda entry: entry.job),
+        Column("MIGRATION", lambda entry: entry.name, least=16),
+        Column("NAMESPACE", lambda entry: entry.namespace, rank=3),
+        Column("JOB", lambda entry: entry.job, rank=4),
         Column("WHY", lambda entry: entry.trigger),
         Column("FROM", lambda entry: _distinct(move.source for move in entry.members)),
         Column("TO", lambda entry: _distinct(move.target for move in entry.members)),
-        Column("AGE", lambda entry: duration(now - entry.created_at), right=True),
+        Column("AGE", lambda entry: duration(now - entry.created_at), right=True, rank=2),
         Column(
             *("SAVED", lambda entry: _distinct(move.acked_step for move in entry.members)),
             right=True,
+            rank=6,
         ),
         Column(
             *("RESUMED", lambda entry: _distinct(move.resumed_step for move in entry.members)),
             right=True,
+            rank=5,
         ),
         Column("DOWNTIME", lambda entry: _seconds(entry.downtime_seconds), right=True),
         Column("LOST", lambda entry: _number(entry.lost_steps), right=True),
         Column("PHASE", lambda entry: phase(entry.phase, entry.reason)),
-        Column("PHASES", _phase_times),
+        Column("PHASES", _phase_times, rank=7),
         Column("GAIN", lambda entry: _seconds(entry.gain_seconds), right=True, wide=True),
         Column("COST", lambda entry: _seconds(entry.cost_seconds), right=True, wide=True),
         Column("FIGURES", lambda entry: entry.why or NOTHING, wide=True),
     ]
-    entries = table(columns, answer.entries, wide=wide) if answer.entries else ["no migrations"]
+    entries = ["no migrations"]
+    if answer.entries:
+        entries = table(columns, answer.entries, wide=wide, screen=screen)
     standby = ["this replica is a standby: only the leader knows which jobs were not moved"]
     head = [] if answer.acting else standby
-    return [*head, *entries, *_declined("NOT-MOVED", answer.declined, now)]
+    return [*head, *entries, *_declined("NOT-MOVED", answer, screen)]
 
 
-def rescales(answer: RescalesResponse, *, wide: bool) -> list[str]:
+def rescales(answer: RescalesResponse, *, wide: bool, screen: Terminal = UNLIMITED) -> list[str]:
     """Return the ledger of rescales, then the jobs that were not changed."""
     now = answer.generated_at
     columns: list[Column[RescaleEntry]] = [
         Column("JOB", lambda entry: entry.job),
         Column("NAMESPACE", lambda entry: entry.namespace),
-        Column("CAUSE", lambda entry: entry.cause),
+        Column("CAUSE", lambda entry: entry.cause, rank=2),
         Column("WORKERS", change),
-        Column("FOR", _beneficiary),
+        Column("FOR", _beneficiary, least=16),
         Column("AGE", lambda entry: duration(now - entry.begun_at), right=True),
         Column("TOOK", _took, right=True),
         Column("SAVES", lambda entry: _seconds(entry.saved_seconds), right=True),
-        Column("STEP", _step_times),
+        Column("STEP", _step_times, rank=3),
         Column("PHASE", lambda entry: phase(entry.phase, entry.reason)),
         Column("KIND", lambda entry: entry.kind, wide=True),
         Column("ID", lambda entry: entry.id, wide=True),
         Column("MESSAGE", lambda entry: entry.message or NOTHING, wide=True),
     ]
-    entries = table(columns, answer.entries, wide=wide) if answer.entries else ["no rescales"]
+    entries = ["no rescales"]
+    if answer.entries:
+        entries = table(columns, answer.entries, wide=wide, screen=screen)
     standby = ["this replica is a standby: only the leader knows which jobs were not changed"]
     head = [] if answer.acting else standby
-    return [*head, *entries, *_declined("NOT-CHANGED", answer.declined, now)]
+    return [*head, *entries, *_declined("NOT-CHANGED", answer, screen)]
 
 
 def details(entry: MigrationEntry) -> list[str]:
@@ -128,8 +137,11 @@ def _members(members: Sequence[MoveEntry]) -> list[str]:
     return table(columns, members)
 
 
-def _declined(title: str, jobs: Sequence[Declined], now: float) -> list[str]:
+def _declined(
+    title: str, answer: api.MigrationsResponse | RescalesResponse, screen: Terminal
+) -> list[str]:
     """Return the jobs to which something was not done, after a blank line; empty without any."""
+    jobs, now = answer.declined, answer.generated_at
     if not jobs:
         return []
     columns: list[Column[Declined]] = [
@@ -137,9 +149,9 @@ def _declined(title: str, jobs: Sequence[Declined], now: float) -> list[str]:
         Column("NAMESPACE", lambda entry: entry.job.partition("/")[0]),
         Column("REASON", lambda entry: entry.reason),
         Column("AGO", lambda entry: duration(now - entry.at), right=True),
-        Column("MESSAGE", lambda entry: entry.message),
+        Column("MESSAGE", lambda entry: entry.message, least=20),
     ]
-    return ["", *table(columns, jobs)]
+    return ["", *table(columns, jobs, screen=screen)]
 
 
 def _job_name(entry: Declined) -> str:

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from typing import Final
 
-from cli.views.amounts import amount, binary, duration, number
+from cli.views.amounts import amount, binary, duration, gpus, number
 from cli.views.table import NOTHING, Column, table
+from cli.views.terminal import UNLIMITED, Colour, Terminal
 from shared import api
 from shared.pricing import NodePrices, PricesResponse
 
@@ -14,28 +15,34 @@ _RARE_PRICES: Final = frozenset({"pods", "ephemeral-storage"})
 """Shown with ``-o wide`` only."""
 
 
-def nodes(answer: api.NodesResponse, *, wide: bool) -> list[str]:
-    """Return a line for each node: what is free and used, and what its agent reports."""
+def nodes(answer: api.NodesResponse, *, wide: bool, screen: Terminal = UNLIMITED) -> list[str]:
+    """Return a line for each node: what is free of what it has, and what its agent reports."""
     if not answer.entries:
         return ["no nodes"]
+    has_gpus = any(gpus(node.allocatable) for node in answer.entries)
     columns: list[Column[api.NodeEntry]] = [
-        Column("NODE", lambda node: node.name),
-        Column("STATE", _state),
-        Column("CPU-FREE", lambda node: _free(node, "cpu"), right=True),
-        Column("CPU-USED", lambda node: _used(node, "cpu"), right=True),
-        Column("MEM-FREE", lambda node: _free(node, "memory"), right=True),
-        Column("MEM-USED", lambda node: _used(node, "memory"), right=True),
-        Column("PODS", _pods, right=True),
-        Column("RESERVED", lambda node: str(node.seats), right=True),
-        Column("PRICE", lambda node: f"{node.relative_price:.3f}", right=True),
-        Column("AGENT", lambda node: agent_age(node.agent), right=True),
-        Column("P/W/C", lambda node: pods_by_category(node.agent), right=True),
+        Column("NODE", lambda node: node.name, least=14),
+        Column("STATE", _state, colour=_state_colour),
+        *([Column("GPU-FREE", _gpus_free, right=True, colour=_gpu_colour)] if has_gpus else ()),
+        Column("CPU-FREE", lambda node: _free_of(node, "cpu"), right=True),
+        Column("MEM-FREE", lambda node: _free_of(node, "memory"), right=True, rank=1),
+        Column("PODS", _pods, right=True, rank=3),
+        Column("RESERVED", lambda node: str(node.seats), right=True, rank=5),
+        Column("PRICE", lambda node: f"{100 * node.relative_price:.0f}%", right=True, rank=2),
+        Column("AGENT", lambda node: agent_age(node.agent), right=True, rank=4),
+        Column("CPU-USED", lambda node: _used(node, "cpu"), right=True, wide=True),
+        Column("MEM-USED", lambda node: _used(node, "memory"), right=True, wide=True),
+        Column(
+            *("PROGRESSING/WATCHING/CONVERGED", lambda node: pods_by_category(node.agent)),
+            right=True,
+            wide=True,
+        ),
         Column("CPU-NOW", lambda node: cpu_now(node.agent), right=True, wide=True),
         Column("MEM-NOW", lambda node: memory_now(node.agent), right=True, wide=True),
         Column("LOG-PRICE", lambda node: f"{node.log_price:.3f}", right=True, wide=True),
         Column("OTHER-FREE", _other_free, wide=True),
     ]
-    return table(columns, answer.entries, wide=wide)
+    return table(columns, answer.entries, wide=wide, screen=screen)
 
 
 def prices(answer: PricesResponse, *, wide: bool) -> list[str]:
@@ -88,6 +95,27 @@ def _state(node: api.NodeEntry) -> str:
 
 def _free(node: api.NodeEntry, resource: str) -> str:
     return amount(resource, node.allocatable.get(resource, 0) - node.used.get(resource, 0))
+
+
+def _free_of(node: api.NodeEntry, resource: str) -> str:
+    """Return what is free of what the node has, such as ``5.5 of 8``."""
+    return f"{_free(node, resource)} of {amount(resource, node.allocatable.get(resource, 0))}"
+
+
+def _gpus_free(node: api.NodeEntry) -> str:
+    all_gpus = gpus(node.allocatable)
+    return f"{all_gpus - gpus(node.used)} of {all_gpus}" if all_gpus else NOTHING
+
+
+def _gpu_colour(node: api.NodeEntry) -> Colour:
+    is_free = gpus(node.allocatable) > gpus(node.used)
+    return Colour.GREEN if is_free else Colour.DIM
+
+
+def _state_colour(node: api.NodeEntry) -> Colour:
+    if not node.ready:
+        return Colour.RED
+    return Colour.YELLOW if node.unschedulable else Colour.NONE
 
 
 def _used(node: api.NodeEntry, resource: str) -> str:

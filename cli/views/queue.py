@@ -1,11 +1,13 @@
 """What ``shuntyard queue`` shows: the waiting jobs in order, or a line for each namespace."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from cli.views import admission
-from cli.views.amounts import amount, coming, duration, number
+from cli.views.amounts import amount, coming, duration, in_short, number, requests
 from cli.views.table import NOTHING, Column, table
+from cli.views.terminal import UNLIMITED, Colour, Terminal
 from cli.views.training import gang_size
 from shared import api
 from shared.tenancy import NamespaceEntry, NamespacesResponse
@@ -14,21 +16,29 @@ STANDBY: Final = "this replica is a standby: the queue may be out of date"
 _FAIR_SHARE_OFF: Final = (
     "fair share is off (tenancy.fair_share): shares, weights and limits have no effect"
 )
+BAR_WIDTH: Final = 8
+"""Characters of the bar of a score."""
+_MOST_TERMS: Final = 2.0
+"""Of V: two normalised terms, each 0 to 1 (docs/policies/priority.md)."""
 _COMMON: Final = ("cpu", "memory", "pods")
 
 
-def queue(answer: api.QueueResponse, *, wide: bool) -> list[str]:
+def queue(answer: api.QueueResponse, *, wide: bool, screen: Terminal = UNLIMITED) -> list[str]:
     """Return the waiting jobs by position, then those that need a change before they can start."""
     placed = [entry for entry in answer.entries if entry.position is not None]
     stuck = [entry for entry in answer.entries if entry.position is None]
     head = _head(answer) if wide or not answer.acting else []
     if not placed and not stuck:
         return [*head, "no jobs waiting"]
-    lines = table(_columns(answer), placed, wide=wide) if placed else ["no jobs waiting for room"]
-    return [*head, *lines, *_stuck(stuck, wide=wide)]
+    lines = ["no jobs waiting for room"]
+    if placed:
+        lines = table(_columns(answer, screen), placed, wide=wide, screen=screen)
+    return [*head, *lines, *_stuck(stuck, screen, wide=wide)]
 
 
-def namespaces(answer: NamespacesResponse, *, wide: bool) -> list[str]:
+def namespaces(
+    answer: NamespacesResponse, *, wide: bool, screen: Terminal = UNLIMITED
+) -> list[str]:
     """Return a line for each namespace: what its jobs hold, and may hold."""
     notes = [_FAIR_SHARE_OFF] * (not answer.fair_share) + [STANDBY] * (not answer.acting)
     if not answer.entries:
@@ -39,65 +49,108 @@ def namespaces(answer: NamespacesResponse, *, wide: bool) -> list[str]:
         Column("WAITING", lambda entry: str(entry.waiting), right=True),
         Column("RUNNING", lambda entry: str(entry.running), right=True),
         *(Column(name.upper(), _held(name), right=True) for name in [*_COMMON, *others]),
-        Column("SHARE", lambda entry: f"{entry.share:.3f}", right=True),
+        Column("SHARE", lambda entry: _percent(entry.share), right=True),
         Column("WEIGHT", lambda entry: number(entry.weight), right=True),
-        Column("GUARANTEED", lambda entry: _share(entry.guaranteed_share or None), right=True),
-        Column("LIMIT", lambda entry: _share(entry.limit), right=True),
+        Column("GUARANTEED", lambda entry: _percent(entry.guaranteed_share or None), right=True),
+        Column("LIMIT", lambda entry: _percent(entry.limit), right=True),
         Column("PROBLEM", lambda entry: entry.problem or NOTHING, wide=True),
     ]
-    return [*notes, *table(columns, answer.entries, wide=wide)]
+    return [*notes, *table(columns, answer.entries, wide=wide, screen=screen)]
 
 
-def _columns(answer: api.QueueResponse) -> list[Column[api.QueueEntry]]:
+def score_bar(terms: api.Terms, *, blocks: bool) -> str:
+    """Return how large a score is: an empty bar is the least possible one, a full bar the most."""
+    part = (terms.e_normalised + terms.m_normalised) / _MOST_TERMS
+    full = round(min(1.0, max(0.0, part)) * BAR_WIDTH)
+    one, none = ("█", "·") if blocks else ("#", ".")
+    return one * full + none * (BAR_WIDTH - full)
+
+
+def score_words(terms: api.Terms) -> str:
+    """Return the terms of a score in words."""
+    workers = f"{terms.m} worker{'' if terms.m == 1 else 's'}"
+    return f"user {terms.u} of 10, job {terms.b}; urgency {terms.l} of 100; {workers}"
+
+
+def _columns(answer: api.QueueResponse, screen: Terminal) -> list[Column[api.QueueEntry]]:
     now = answer.generated_at
-    weighting: list[Column[api.QueueEntry]] = [
-        Column(
-            "UTILITY", lambda job: str(job.weight.utility) if job.weight else NOTHING, right=True
-        ),
-        Column("SIZE", lambda job: f"{job.weight.size:.3f}" if job.weight else NOTHING, right=True),
-    ]
     return [
-        Column("POSITION", lambda job: str(job.position), right=True),
-        Column("JOB", lambda job: job.job),
-        Column("NAMESPACE", lambda job: job.namespace),
-        *(weighting if answer.order == "weighting" else ()),
-        Column("V", lambda job: number(job.v), right=True),
-        Column("U", lambda job: str(job.terms.u), right=True),
-        Column("B", lambda job: str(job.terms.b), right=True),
-        Column("L", lambda job: str(job.terms.l), right=True),
-        Column("M", lambda job: str(job.terms.m), right=True),
-        Column("WAIT", lambda job: duration(job.waited_seconds), right=True),
-        Column("START", lambda job: _start(job, now), right=True),
+        Column("POSITION", lambda job: str(job.position), right=True, rank=4),
+        Column("JOB", lambda job: job.job, least=14),
+        Column("NAMESPACE", lambda job: job.namespace, least=9),
+        Column("REQUESTS", lambda job: requests(job.requests) or NOTHING),
+        *_order(answer, screen),
+        Column("WAIT", lambda job: duration(job.waited_seconds), right=True, rank=2),
+        Column("START", lambda job: _start(job, now), right=True, rank=1),
         *admission.columns_for(answer.entries, now),
-        Column("REASON", lambda job: job.reason),
-        Column("KIND", lambda job: job.kind, wide=True),
-        Column(
-            *("PODS", lambda job: f"{job.members}/{gang_size(job.min_available)}"),
-            right=True,
-            wide=True,
-        ),
-        Column("E", lambda job: f"{job.terms.e_normalised:.3f}", right=True, wide=True),
-        Column("M-NORM", lambda job: f"{job.terms.m_normalised:.3f}", right=True, wide=True),
-        Column("LEFT", _left, right=True, wide=True),
-        Column("ESTIMATE", lambda job: job.estimate or NOTHING, wide=True),
-        Column("MESSAGE", lambda job: job.message or NOTHING, wide=True),
+        Column("REASON", lambda job: in_short(job.message or job.reason), least=18),
+        *_wide(),
     ]
 
 
-def _stuck(entries: list[api.QueueEntry], *, wide: bool) -> list[str]:
+def _order(answer: api.QueueResponse, screen: Terminal) -> list[Column[api.QueueEntry]]:
+    """Return the columns by which the queue is ordered; by age none but WAIT."""
+    if answer.order == "weighting":
+        return [
+            Column(
+                *("UTILITY", lambda job: str(job.weight.utility) if job.weight else NOTHING),
+                right=True,
+                rank=3,
+            ),
+            Column(
+                *("SIZE", lambda job: f"{job.weight.size:.3f}" if job.weight else NOTHING),
+                right=True,
+                rank=3,
+            ),
+        ]
+    if answer.order != "cps":
+        return []
+
+    def cell(job: api.QueueEntry) -> str:
+        return f"{score_bar(job.terms, blocks=screen.blocks)} {job.v:4.0f}"
+
+    return [Column("SCORE", cell, right=True, rank=3)]
+
+
+def _wide() -> list[Column[api.QueueEntry]]:
+    columns: list[Column[api.QueueEntry]] = [
+        Column("REASON-CODE", lambda job: job.reason),
+        Column("KIND", lambda job: job.kind),
+        Column("PODS", lambda job: f"{job.members}/{gang_size(job.min_available)}", right=True),
+        Column("V", lambda job: number(job.v), right=True),
+        Column("USER-PRIORITY", lambda job: str(job.terms.u), right=True),
+        Column("JOB-PRIORITY", lambda job: str(job.terms.b), right=True),
+        Column("URGENCY", lambda job: str(job.terms.l), right=True),
+        Column("WORKER-COUNT", lambda job: str(job.terms.m), right=True),
+        Column("PRIORITY-PART", lambda job: f"{job.terms.e_normalised:.3f}", right=True),
+        Column("WORKER-PART", lambda job: f"{job.terms.m_normalised:.3f}", right=True),
+        Column("LEFT", _left, right=True),
+        Column("ESTIMATE", lambda job: job.estimate or NOTHING),
+        Column("MESSAGE", lambda job: job.message or NOTHING),
+    ]
+    return [replace(column, wide=True) for column in columns]
+
+
+def _stuck(entries: list[api.QueueEntry], screen: Terminal, *, wide: bool) -> list[str]:
     """Return the jobs without a position, because waiting alone does not start them."""
     if not entries:
         return []
     columns: list[Column[api.QueueEntry]] = [
-        Column("JOB", lambda job: job.job),
-        Column("NAMESPACE", lambda job: job.namespace),
-        Column("WAIT", lambda job: duration(job.waited_seconds), right=True),
-        Column("REASON", lambda job: job.reason),
+        Column("JOB", lambda job: job.job, least=14),
+        Column("NAMESPACE", lambda job: job.namespace, least=9),
+        Column("REQUESTS", lambda job: requests(job.requests) or NOTHING, rank=2),
+        Column("WAIT", lambda job: duration(job.waited_seconds), right=True, rank=1),
+        Column(
+            *("REASON", lambda job: in_short(job.message or job.reason)),
+            least=18,
+            colour=lambda _: Colour.RED,
+        ),
+        Column("REASON-CODE", lambda job: job.reason, wide=True),
         Column("MESSAGE", lambda job: job.message, wide=True),
     ]
     hint = "" if wide else "; `shuntyard explain JOB` shows which"
     head = f"cannot start without a change{hint}:"
-    return ["", head, *table(columns, entries, wide=wide)]
+    return ["", head, *table(columns, entries, wide=wide, screen=screen)]
 
 
 def _head(answer: api.QueueResponse) -> list[str]:
@@ -121,5 +174,5 @@ def _held(resource: str) -> Callable[[NamespaceEntry], str]:
     return lambda entry: amount(resource, entry.held.get(resource, 0))
 
 
-def _share(share: float | None) -> str:
-    return NOTHING if share is None else f"{share:.3f}"
+def _percent(share: float | None) -> str:
+    return NOTHING if share is None else f"{100 * share:.1f}%"

@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from cli.views import admission, explain
+from cli.views import admission, explain, queue
 from cli.views.amounts import coming, duration, number
 from cli.views.explain import pods
 from cli.views.table import NOTHING, Column, more, table
+from cli.views.terminal import UNLIMITED, Terminal
 from shared import api
 from shared.explanation import Bill, Checked, Place, Shift
 
@@ -16,9 +17,12 @@ MOST_SHIFTS: Final = 10
 """Other jobs that are shown without ``-o wide``."""
 
 
-def what_if(answer: api.WhatIfResponse, *, wide: bool) -> list[str]:
+def what_if(answer: api.WhatIfResponse, *, wide: bool, screen: Terminal = UNLIMITED) -> list[str]:
     """Return the lines to print; ``wide``: every pod by name, and all other jobs."""
-    parts = [list(explain.labelled(_facts(answer))), _places(answer, wide=wide)]
+    parts = [
+        list(explain.labelled(_facts(answer, blocks=screen.blocks))),
+        _places(answer, wide=wide),
+    ]
     if answer.obstacles is not None:
         parts.append(explain.tried(answer.obstacles, wide=wide))
         parts.append(explain.changes(answer.obstacles))
@@ -26,8 +30,8 @@ def what_if(answer: api.WhatIfResponse, *, wide: bool) -> list[str]:
     return [line for part in parts if part for line in ("", *part)][1:]
 
 
-def _facts(answer: api.WhatIfResponse) -> Iterator[tuple[str, str]]:
-    entry, terms = answer.entry, answer.entry.terms
+def _facts(answer: api.WhatIfResponse, *, blocks: bool) -> Iterator[tuple[str, str]]:
+    entry = answer.entry
     yield "Job", f"{answer.job}, {pods(answer.pods)}"
     yield "Starts", _starts(answer)
     if not answer.starts_now:
@@ -35,12 +39,13 @@ def _facts(answer: api.WhatIfResponse) -> Iterator[tuple[str, str]]:
     if entry.position is None:
         yield "Queue", "no position: it cannot start without a change"
     else:
-        position = f"{entry.position} of {answer.waiting + 1}, V {number(entry.v)}"
-        yield "Queue", f"{position} (u {terms.u}, b {terms.b}, l {terms.l}, m {terms.m})"
+        yield "Queue", f"{entry.position} of {answer.waiting + 1}"
+        yield "Score", f"{number(entry.v)} {queue.score_bar(entry.terms, blocks=blocks)}"
+        yield "Priority", queue.score_words(entry.terms)
     if entry.admission is not None:
         yield from admission.admission_facts(entry.admission, answer.generated_at)
     if answer.bill is not None:
-        yield "Bill", _bill(answer.bill)
+        yield "Price", _price(answer.bill)
     for note in answer.notes:
         yield "Note", note
     if answer.checked is not None:
@@ -68,12 +73,16 @@ def _starts(answer: api.WhatIfResponse) -> str:
     return f"{coming(at, answer.generated_at)} ({why})"
 
 
-def _bill(bill: Bill) -> str:
-    """Return the cost; its unit is the idle price of the largest node (docs/cli.md)."""
+def _price(bill: Bill) -> str:
+    """Return the price; its unit is the largest node while it is idle (docs/cli.md)."""
     if bill.now is None:
-        return f"{number(bill.idle)} on an idle cluster"
-    ratio = f"; {bill.now / bill.idle:.2f}x" if bill.idle else ""
-    return f"{number(bill.now)} ({number(bill.idle)} on an idle cluster{ratio})"
+        return f"{_idle_nodes(bill.idle)} if the cluster were idle"
+    ratio = f"; {bill.now / bill.idle:.3g}x" if bill.idle else ""
+    return f"{_idle_nodes(bill.now)} ({number(bill.idle)} if the cluster were idle{ratio})"
+
+
+def _idle_nodes(price: float) -> str:
+    return f"{number(price)} idle node{'' if price == 1 else 's'}"
 
 
 def _places(answer: api.WhatIfResponse, *, wide: bool) -> list[str]:

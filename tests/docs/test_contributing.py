@@ -89,10 +89,8 @@ REASON: Final = """    MOON_PHASE = ReasonRecord(
 SETTING: Final = """    turn_share: Annotated[float, Doc("Part of a turn.")] = 0.5
 """
 TABLE: Final = """NODES_TABLE = \"\"\"\\
-NODE    STATE           ZONE  CPU-FREE  CPU-USED  MEM-FREE  MEM-USED   PODS  RESERVED  PRICE\
-  AGENT  P/W/C
-node-a  Ready,Cordoned  z          5.5       2.5    31.5Gi     512Mi  3/110         2  0.312\
-     3s  2/0/1
+NODE    STATE           GPU-FREE  ZONE  CPU-FREE        MEM-FREE   PODS  RESERVED  PRICE  AGENT
+node-a  Ready,Cordoned    3 of 4  z     5.5 of 8  31.5Gi of 32Gi  3/110         2    31%     3s
 \"\"\"
 """
 CHANGES: Final[Mapping[str, Change]] = {

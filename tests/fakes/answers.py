@@ -1,6 +1,7 @@
 """One answer of each kind of the read API, for tests of its clients."""
 
 import msgspec
+from msgspec.structs import replace
 
 from shared import api
 from shared.answer import JobState
@@ -31,6 +32,7 @@ QUEUE = api.QueueResponse(
             created_at=925.0,
             v=1250.0,
             terms=TERMS,
+            requests={"cpu": 64_000, "nvidia.com/gpu": 16},
             waited_seconds=75.0,
             members=8,
             min_available=8,
@@ -44,7 +46,7 @@ QUEUE = api.QueueResponse(
             kind="PyTorchJob",
             created_at=990.0,
             v=0.0,
-            terms=TERMS,
+            terms=replace(TERMS, e_normalised=0.0, m_normalised=0.0),
             waited_seconds=10.0,
             members=1,
             min_available=None,

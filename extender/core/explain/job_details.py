@@ -4,6 +4,7 @@ Workers of elastic jobs with their rescales, the slot plans of jobs with a utili
 the training.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
@@ -27,6 +28,8 @@ from shared.model import JobKey
 from shared.pricing import AdmissionEntry
 
 _GONE: Final = frozenset({State.SUCCEEDED, State.FAILED, State.LEAVING})
+_NOT_COUNTED: Final = frozenset({State.FAILED, State.LEAVING})
+_PODS: Final = "pods"
 _DIGITS: Final = 6
 
 
@@ -55,6 +58,18 @@ def fault_entries(session: Session, key: JobKey) -> tuple[FaultEntry, ...]:
         )
         for fault in session.states.of(TRAINING_FAULTS).faults.get(key, ())
     )
+
+
+def requested(job: Job) -> dict[str, int]:
+    """Return what the pods of a job request together, by resource, base units.
+
+    Pods that failed or leave do not count, unless the whole job has ended.
+    """
+    counted = [member for member in job.members if member.state not in _NOT_COUNTED]
+    total: Counter[str] = Counter()
+    for member in counted or job.members:
+        total.update(dict(member.shape.requests))
+    return {name: amount for name, amount in sorted(total.items()) if amount and name != _PODS}
 
 
 def workers_entry(snapshot: Snapshot, job: Job) -> WorkersEntry | None:

@@ -13,7 +13,12 @@ from extender.core.cluster import job_views, owner_progress
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Session
-from extender.core.explain.job_details import admission_entry, fault_entries, job_details
+from extender.core.explain.job_details import (
+    admission_entry,
+    fault_entries,
+    job_details,
+    requested,
+)
 from extender.core.explain.lists import WHOLE, Page, Positioned, with_positions
 from extender.core.pricing.outcome import JobStatus
 from extender.core.queue import running_jobs
@@ -27,8 +32,6 @@ from shared.ledgers import WorkersEntry
 from shared.model import JobKey
 
 _ENDED: Final = frozenset({State.SUCCEEDED, State.FAILED})
-_GONE: Final = frozenset({State.FAILED, State.LEAVING})
-_PODS: Final = "pods"
 
 
 class Forecasts(NamedTuple):
@@ -112,18 +115,6 @@ def job_state(job: Job, reason: Reason | None = None) -> JobState:
     if planned:
         return JobState.STARTING
     return JobState.BLOCKED if reason is not None and reason.needs_action else JobState.WAITING
-
-
-def requested(job: Job) -> dict[str, int]:
-    """Return what the pods of a job request together, by resource, base units.
-
-    Pods that failed or leave do not count, unless the whole job has ended.
-    """
-    counted = [member for member in job.members if member.state not in _GONE]
-    total: Counter[str] = Counter()
-    for member in counted or job.members:
-        total.update(dict(member.shape.requests))
-    return {name: amount for name, amount in sorted(total.items()) if amount and name != _PODS}
 
 
 def _runs(member: Member) -> bool:

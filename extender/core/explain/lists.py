@@ -21,7 +21,7 @@ from extender.core.agents import reports
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.explain.job_details import JobDetails, job_details
+from extender.core.explain.job_details import JobDetails, job_details, requested
 from extender.core.nodes.node_table import FloatVector, IntVector, NodeTable
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import scoring
@@ -214,6 +214,7 @@ def queue_entry(
         estimate=estimate.why,
         workers=details.workers,
         admission=details.admission,
+        requests=requested(job),
     )
 
 

@@ -1,5 +1,7 @@
 """Workers, payoff and promise in the tables and in `shuntyard explain`."""
 
+import re
+
 import msgspec
 import pytest
 from msgspec.structs import replace
@@ -54,8 +56,8 @@ def test_the_queue_has_the_columns_that_one_of_its_jobs_needs(
     assert main(["queue"]) == 0
     head, first, second = capsys.readouterr().out.splitlines()
     assert head.split()[-4:] == ["WORKERS", "PAYOFF", "PROMISE", "REASON"]
-    assert first.split()[-6:] == ["4>5", "of", "1..6", "-", "-", "GangDoesNotFit"]
-    assert second.split()[-4:] == ["-", "-1.25", "none", "GangSizeUnknown"]
+    assert re.split(r" {2,}", first)[-4:-1] == ["4>5 of 1..6", "-", "-"]
+    assert re.split(r" {2,}", second)[-4:-1] == ["-", "-1.25", "none"]
 
 
 def test_without_prices_only_a_column_of_workers_is_added(
@@ -65,8 +67,8 @@ def test_without_prices_only_a_column_of_workers_is_added(
     assert main(["queue"]) == 0
     head, first, second = capsys.readouterr().out.splitlines()
     assert head.split()[-3:] == ["START", "WORKERS", "REASON"]
-    assert first.split()[-4:-1] == ["4", "of", "1..6"]
-    assert second.split()[-2] == "-"
+    assert "  4 of 1..6  " in first
+    assert "1..6" not in second
 
 
 def test_jobs_show_how_the_promise_stands(

@@ -10,14 +10,16 @@ from shared import api
 from tests.fakes.answers import EXPLAIN, QUEUE
 from tests.unit.cli.conftest import ReadApi
 
-QUEUE_TABLE = """\
-POSITION  JOB     NAMESPACE     V  U   B  L  M   WAIT  START  REASON
-       1  resnet  team-a     1250  5  50  5  6  1m15s      -  GangDoesNotFit
-       2  bert    team-b        0  5  50  5  6    10s      -  GangSizeUnknown
-"""
+QUEUE_TABLE = (
+    "POSITION  JOB     NAMESPACE  REQUESTS          SCORE   WAIT  START  REASON\n"
+    "       1  resnet  team-a     16 GPU    █████··· 1250  1m15s      -  "
+    "not enough room for the whole gang\n"
+    "       2  bert    team-b     -         ········    0    10s      -  "
+    "the job's number of pods is not stated\n"
+)
 NODES_TABLE = """\
-NODE    STATE           CPU-FREE  CPU-USED  MEM-FREE  MEM-USED   PODS  RESERVED  PRICE  AGENT  P/W/C
-node-a  Ready,Cordoned       5.5       2.5    31.5Gi     512Mi  3/110         2  0.312     3s  2/0/1
+NODE    STATE           GPU-FREE  CPU-FREE        MEM-FREE   PODS  RESERVED  PRICE  AGENT
+node-a  Ready,Cordoned    3 of 4  5.5 of 8  31.5Gi of 32Gi  3/110         2    31%     3s
 """
 JOBS_TABLE = (
     "NAME    STATE    REQUESTS  PODS   SINCE  START/END               METRIC"

@@ -61,7 +61,7 @@ TEXT = """\
 Job:      default/job/train
 State:    gated
 Reason:   GangDoesNotFit: the gang asks for more than is free
-Queue:    2, behind default/job/big (MaxWaitDraining, V 1250.5)
+Queue:    2, behind default/job/big (MaxWaitDraining, score 1250.5)
 Needs:    8 pods at once, 5 fit; short of memory 1Gi, nvidia.com/gpu 3
 Cause:    nvidia.com/gpu
 

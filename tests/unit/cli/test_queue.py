@@ -1,5 +1,6 @@
 """The queue as a table: start, wait and order of each job."""
 
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 
 from cli.views import queue
 from cli.views.amounts import coming
+from cli.views.terminal import Terminal
 from shared import api
 from tests.fakes.answers import QUEUE
 
@@ -17,9 +19,9 @@ NOW = QUEUE.generated_at
 
 
 def cells(answer: api.QueueResponse, *, wide: bool = False) -> dict[str, str]:
-    """The first job's cells by column; no cell here has a blank in it."""
+    """The first job's cells by column; no cell here has two blanks in it."""
     header, row = [line for line in queue.queue(answer, wide=wide) if ":" not in line[:6]][:2]
-    return dict(zip(header.split(), row.replace("in ", "in_").split(), strict=True))
+    return dict(zip(header.split(), re.split(r" {2,}", row.strip()), strict=True))
 
 
 def changed(**fields: Any) -> api.QueueResponse:
@@ -39,7 +41,7 @@ SHOWN: dict[str, Shown] = {
     "nothing known": Shown({}, {"START": "-", "LEFT": "-", "ESTIMATE": "-", "MESSAGE": "full"}),
     "a start in minutes": Shown(
         {"estimated_start": NOW + 290, "estimate": "durations"},
-        {"START": "in_4m", "ESTIMATE": "durations"},
+        {"START": "in 4m", "ESTIMATE": "durations"},
     ),
     "no estimate, with a reason": Shown(
         {"estimate": "unknown"}, {"START": "-", "ESTIMATE": "unknown"}
@@ -94,6 +96,44 @@ def test_a_future_time_is_as_precise_as_an_estimate(seconds: float, want: str) -
     assert coming(ten_o_clock + seconds, ten_o_clock) == want
 
 
+TERMS: dict[str, tuple[float, float, str]] = {
+    "the least of all waiting jobs": (0.0, 0.0, "········"),
+    "the most workers": (0.0, 1.0, "████····"),
+    "the most of both": (1.0, 1.0, "████████"),
+    "out of bounds": (2.0, 1.0, "████████"),
+}
+
+
+@pytest.mark.parametrize(("urgency", "workers", "want"), TERMS.values(), ids=TERMS)
+def test_a_score_has_a_bar_from_the_least_to_the_most(
+    urgency: float, workers: float, want: str
+) -> None:
+    terms = replace(QUEUE.entries[0].terms, e_normalised=urgency, m_normalised=workers)
+    assert cells(changed(terms=terms))["SCORE"].split()[0] == want
+    assert queue.score_bar(terms, blocks=False) == want.replace("█", "#").replace("·", ".")
+
+
+def test_wide_names_every_term_of_the_score() -> None:
+    found = cells(changed(), wide=True)
+    assert {name: found[name] for name in ("V", "USER-PRIORITY", "JOB-PRIORITY", "URGENCY")} == {
+        "V": "1250",
+        "USER-PRIORITY": "5",
+        "JOB-PRIORITY": "50",
+        "URGENCY": "5",
+    }
+    assert (found["WORKER-COUNT"], found["REASON-CODE"]) == ("6", "GangDoesNotFit")
+
+
+@pytest.mark.parametrize("width", [72, 80, 100, 200])
+def test_a_terminal_shows_the_score_and_the_reason_in_its_width(width: int) -> None:
+    screen = Terminal(width, blocks=True, colours=False, height=30)
+    message = "the gang asks for more than is free: 16 nvidia.com/gpu needed, 3 nvidia.com/gpu free"
+    long = replace(QUEUE.entries[0], job="a-very-long-name-of-a-training-job", message=message)
+    lines = queue.queue(replace(QUEUE, entries=(long,)), wide=False, screen=screen)
+    assert max(map(len, lines)) <= width
+    assert "16 GPU needed" in lines[1]
+
+
 def test_jobs_that_cannot_start_are_listed_apart() -> None:
     """They have no position; each has its reason (defect B5)."""
     stuck = replace(QUEUE.entries[0], job="huge", position=None, reason="NoSuchNode", message="m")
@@ -102,7 +142,7 @@ def test_jobs_that_cannot_start_are_listed_apart() -> None:
     cut = lines.index("")
     assert [line.split()[1] for line in lines[1:cut]] == [able.job]
     assert lines[cut + 1] == ("cannot start without a change; `shuntyard explain JOB` shows which:")
-    assert lines[cut + 3].split() == ["huge", stuck.namespace, "1m15s", "NoSuchNode"]
+    assert lines[cut + 3].split() == ["huge", stuck.namespace, "16", "GPU", "1m15s", "m"]
     alone = queue.queue(replace(QUEUE, entries=(stuck,)), wide=False)
     assert alone[0] == "no jobs waiting for room"
     assert max(map(len, alone)) <= 80

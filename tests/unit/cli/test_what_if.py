@@ -20,8 +20,10 @@ from tests.unit.cli.test_by_service import PROXY, status
 SHOWN = """\
 Job:      team-a/job/mine, 3 pods
 Starts:   now
-Queue:    2 of 3, V 1250 (u 5, b 50, l 5, m 6)
-Bill:     1 (0.5 on an idle cluster; 2.00x)
+Queue:    2 of 3
+Score:    1250 █████···
+Priority: user 5 of 10, job 50; urgency 5 of 100; 6 workers
+Price:    1 idle node (0.5 if the cluster were idle; 2x)
 Note:     left out: Service of v1
 
 NODE    ROLE    PODS
@@ -174,7 +176,7 @@ def test_the_start_is_one_line(answer: api.WhatIfResponse, line: str) -> None:
 def test_reason_and_cost_are_shown() -> None:
     shown = what_if.what_if(LATER, wide=False)
     assert "Reason:   GangDoesNotFit: full" in shown
-    assert "Bill:     0.5 on an idle cluster" in shown
+    assert "Price:    0.5 idle nodes if the cluster were idle" in shown
     assert shown[-1] == "no other waiting job would start earlier or later; running jobs stay"
 
 
