@@ -97,6 +97,7 @@ class _Values:
 
     def __init__(self) -> None:
         self.metrics: dict[str, _Metric] = {}
+        self.totals: dict[Unit, int] = {}
         self._series = Series()
 
     @property
@@ -112,6 +113,8 @@ class _Values:
         if taken.restarted:
             for other in self.metrics.values():
                 other.curve = [p for p in other.curve if p.step < (point.step or 0.0)]
+        if point.total_steps:
+            self.totals[point.unit] = point.total_steps
         metric = self.metrics.setdefault(point.metric, _Metric(point))
         metric.last, metric.count = point, metric.count + 1
         if point.step is not None and at_seconds is not None and taken.is_finite:
@@ -196,7 +199,7 @@ def _finding(found: Finding, values: _Values, place: MetricsPlace) -> Finding:
         return replace(found, why_not=why, series=names)
     metric, goal = values.metrics[name], place.goal or goal_of(name) or Goal.MIN
     last = metric.last
-    total = place.total_steps or last.total_steps
+    total = place.total_steps or values.totals.get(last.unit)
     if total is not None and total < (last.step or 0.0):
         total = None  # the run is beyond it, so it is not the run's
     remaining, why = _remaining(metric, total, goal)

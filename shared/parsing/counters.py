@@ -11,6 +11,7 @@ from math import isfinite
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from shared.parsing.base import Unit
 
@@ -98,13 +99,13 @@ _STEPS_AHEAD: Final = (
     r"max_?(?:num_|train_)?(?:iters?|steps?|iterations|updates?)|train_iters"
     r"|num_(?:train|training)_steps"
     r"|total[_ ](?:(?:num|train|training|optimization|update|gradient)[_ ])*"
-    r"(?:steps|iters|iterations)|(?<=; )(?:steps|iters|iterations)"
+    r"(?:steps|iters|iterations)|(?:(?<=; )|(?<=for ))(?:steps|iters|iterations)"
 )
 _EPOCHS_AHEAD: Final = (
     r"(?:trainer\.)?(?:(?:num|max|total|n)[_ ])(?:train_)?epochs?|(?:train_)?epochs"
 )
 _IN_WORDS: Final = re.compile(
-    r"(?:train(?:ing)?|run(?:ning)?) for (?P<total>[0-9][0-9,]{0,14}) "
+    r"(?:(?:train(?:ing)?|run(?:ning)?) for|\bmax:) (?P<total>[0-9][0-9,]{0,14}) "
     r"(?:(?P<step>steps|iterations|iters|updates)|(?P<epoch>epochs))\b",
     re.IGNORECASE,
 )
@@ -133,7 +134,7 @@ class Announced:
 
     def read(self, line: str) -> None:
         """Take the totals of a line."""
-        in_words = _IN_WORDS.finditer(line) if " for " in line else ()
+        in_words = _IN_WORDS.finditer(line) if " for " in line or "max:" in line else ()
         for match in chain(_ANNOUNCED.finditer(line), in_words):
             unit: Unit = "step" if match["step"] else "epoch"
             number = total(float(match["total"].replace(",", "").replace("_", "")))
@@ -197,6 +198,69 @@ class Position:
         self._epoch, self._step = epoch, step
         total = counts.total_steps if self._before == 0 else None
         return Place(self._before + step, total)
+
+
+class Places:
+    """The places of lines whose counters are not all complete.
+
+    ::
+
+        Epoch 2/40                       the epoch that the bars below belong to
+         30%|###   | 30/100 … loss=0.5
+        epoch 2: val_loss 0.4            the end of that epoch, of 40
+
+    Attributes:
+        place: The last one; None before the first.
+        header: The counters of the last line that had nothing but an epoch; None if others came.
+    """
+
+    def __init__(self) -> None:
+        self.place: Place | None = None
+        self.header: Counts | None = None
+        self._position = Position()
+        self._counts = Counts()
+        self._epochs: int | None = None
+
+    def take(self, counts: Counts, *, has_values: bool) -> bool:
+        """Take the counters of a line; return False if it belongs to no new place."""
+        is_epoch = counts.epoch is not None and counts.step is None and counts.done is None
+        if is_epoch or counts.done is None:
+            self.header = counts if is_epoch and not has_values else None
+        before, last = self._counts, self.place
+        place, self._counts = self._position.place(counts), counts
+        if last is not None and last.unit == place.unit and counts.epoch == before.epoch:
+            if is_epoch and (place.step or 0.0) < (last.step or 0.0):
+                self._counts = before
+                return False
+            if place.total_steps is None and place.step == last.step:
+                place = replace(place, total_steps=last.total_steps)
+        self.place = self._with_epochs(place)
+        return True
+
+    def of_bar(self, value: float, total: int) -> Counts | None:
+        """Return the counters of a bar below a line with an epoch; None if it goes back.
+
+        Then it is another one: that of the validation after the training.
+        """
+        header = self.header
+        if header is None or not total:
+            return None
+        counts = Counts(epoch=header.epoch, total_epochs=header.total_epochs, done=value / total)
+        is_same = self._counts.epoch == counts.epoch and self._counts.done is not None
+        return None if is_same and (counts.done or 0.0) < (self._counts.done or 0.0) else counts
+
+    def expect_epochs(self, total: int | None) -> None:
+        """Take the number of epochs that a line without a place of its own has."""
+        self._epochs = total or self._epochs
+
+    def _with_epochs(self, place: Place) -> Place:
+        if place.unit != "epoch":
+            return place
+        if place.total_steps is not None:
+            self._epochs = place.total_steps
+        elif self._epochs is not None and (place.step or 0.0) <= self._epochs:
+            return replace(place, total_steps=self._epochs)
+        return place
 
 
 def counts_of(numbers: Mapping[str, float]) -> Counts:

@@ -28,7 +28,7 @@ _ITEM: Final = re.compile(
     rf"'([^'\\]{{1,200}})': (?:({NUMBER})|'({NUMBER})'|'[^'\\]*'|None|True|False)(, |\}}\Z)"
 )
 _EPOCHS: Final = re.compile(r"(?:.*\s)?Num Epochs = ([0-9,]{1,12})")
-_STEPS: Final = re.compile(r"(?:.*\s)?Total optimization steps = ([0-9,]{1,15})")
+_STEPS: Final = re.compile(r"(?:.*\s)?Total (?:optimization )?steps = ([0-9,]{1,15})")
 _BAR: Final = re.compile(r"(:?) {0,4}[0-9]{1,3}%\|[^|]*\| ([0-9]{1,12})/([0-9]{1,12}) \[")
 _SUMMARY: Final = "train_runtime"
 _TRAINING: Final = frozenset({"loss", "learning_rate"})
@@ -73,7 +73,7 @@ class HuggingFace:
     def _read_header(self, line: str) -> None:
         if "Num Epochs" in line and (header := _EPOCHS.fullmatch(line)):
             self._epochs = count(header[1].replace(",", ""))
-        elif "Total optimization steps" in line and (header := _STEPS.fullmatch(line)):
+        elif "steps = " in line and (header := _STEPS.fullmatch(line)):
             self._total, self._step = count(header[1].replace(",", "")), None
 
     def _read_bar(self, line: str) -> None:

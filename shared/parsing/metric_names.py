@@ -29,7 +29,7 @@ _BOOKKEEPING: Final = re.compile(
 _SEPARATORS: Final = re.compile(r"[\s_/.\-]+")
 _VALIDATION: Final = r"(?:eval(?:uation)?|val(?:id|idation)?|dev|cv)(?:_\d+'s)?"
 _TRAINING: Final = r"(?:train(?:ing)?)"
-_MEAN: Final = r"(?:(?:avg|avr|average|mean|epoch|total|lm|running|reduced)_)*"
+_MEAN: Final = r"(?:(?:avg|avr|average|mean|epoch|total|lm|main|running|reduced)_)*"
 _LOSS_OF: Final = rf"(?:{_TRAINING}(?:_total)?|total)"
 _EPISODE: Final = r"(?:(?:ep|episode|episodic|mean|average)_?)*"
 _QUALITY: Final = (
@@ -54,8 +54,8 @@ class _Tier(NamedTuple):
 _TIERS: Final = tuple(
     _Tier(re.compile(pattern), alike)
     for pattern, alike in (
-        (rf"eval_{_MEAN}loss", True),
-        (rf"{_VALIDATION}_{_MEAN}loss(?:_epoch)?|loss_(?:{_VALIDATION})", True),
+        (rf"eval_{_MEAN}(?:log)?loss", True),
+        (rf"{_VALIDATION}_{_MEAN}(?:log)?loss(?:_epoch)?|loss_(?:{_VALIDATION})", True),
         (
             rf"(?:rollout_|env_|test_)?{_EPISODE}(?:rew(?:ard)?|return|epret)(?:_mean)?",
             False,
@@ -69,6 +69,7 @@ _TIERS: Final = tuple(
         (r".*map(?:50|_50|@0?_?5)[-_:]0?_?95.*|.*bbox_map", False),
         (rf"{_VALIDATION}_.*{_QUALITY}", False),
         (rf"(?:{_VALIDATION}_|{_TRAINING}_)?score", True),
+        (r"\w*loss_\w*total|\w+_total_loss", False),
         (r"(?!.*(?:ppl|perplexity)).*loss.*|l_\w+", False),
         (rf"(?:{_VALIDATION}_|test_)?(?:pearson|spearman)r?", True),
         (r"(?:test_)?(?:ppl|perplexity|xent|nll|cross_?entropy|bp[bc])", True),

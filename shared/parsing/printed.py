@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from shared.parsing.base import NOTHING, NUMBER, Point
-from shared.parsing.counters import Announced, Counts, Place, Position
+from shared.parsing.counters import Announced, Counts, Places
 from shared.parsing.items import Item, items_of
 
 LONGEST_LINE: Final = 2000
@@ -28,6 +28,11 @@ MOST_LINES_APART: Final = 40
 """Lines between a place and the values that belong to it."""
 MOST_BARS: Final = 8
 """Bars of different lengths that are distinguished."""
+MOST_JOINED: Final = 40
+"""Lines of one dict."""
+_TRAINS: Final = ("training", "training...")
+_PHASES: Final = (*_TRAINS, "validating", "validating...", "evaluating", "evaluating...")
+"""Lines that end so say what the lines below are of."""
 _LOST: Final = "… "
 """Where the beginning of a line was dropped (``tailing.cutting``), its place is unknown."""
 _WORTH: Final = (
@@ -40,6 +45,7 @@ _WORTH: Final = (
 _BAR: Final = re.compile(r"\|[^|A-Za-z]*\|")
 _INDEX: Final = re.compile(
     r"(?:^|\] )\s*\[([0-9]{1,12})\]\s|^\s*([0-9]{1,12}):\s|^\[ *([0-9]{1,9}), *([0-9]{1,12})\] "
+    r"|^\[([0-9]{1,9})/([0-9]{1,9})\] ?\[ *([0-9]{1,9})/([0-9]{1,9})\]"
 )
 _VALUE_AT: Final = re.compile(
     r"((?:[A-Za-z]{1,20} ){0,3}(?:loss|objective function(?: for '[\w.-]{1,40}')?))"
@@ -76,8 +82,9 @@ class Printed:
 
     def __init__(self) -> None:
         self._value_name = ""
-        self._position = Position()
-        self._place: Place | None = None
+        self._places = Places()
+        self._open: list[str] = []
+        self._validates = False
         self._lines_apart = 0
         self._rounds = _Rounds()
         self.announced = Announced()
@@ -94,31 +101,64 @@ class Printed:
     def feed(self, line: str) -> Sequence[Point]:
         """See ``Parser``."""
         self._lines_apart += 1
-        lower = line[:LONGEST_LINE].lower()
+        if self._open or (line.startswith("{") and "}" not in line):
+            line = self._joined(line)
+        line = line[:LONGEST_LINE]
+        lower = line.lower()
+        if lower.endswith(_PHASES):
+            self._validates = not lower.endswith(_TRAINS)
+            return NOTHING
         if line.startswith(_LOST) or not any(word in lower for word in _WORTH):
             return NOTHING
         if not self._has_begun:
-            self.announced.read(line[:LONGEST_LINE])
+            self.announced.read(line)
         if "it/" in line:
-            line = _SCALED.sub(_unscaled, line[:LONGEST_LINE])
-        items = list(items_of(line[:LONGEST_LINE]))
-        if not items or self._is_of_another_rank(items):
+            line = _SCALED.sub(_unscaled, line)
+        items = list(items_of(line))
+        return NOTHING if self._is_of_another_rank(items) else self._read(line, items)
+
+    def _read(self, line: str, items: Sequence[Item]) -> Sequence[Point]:
+        """Return the points of a line with these numbers."""
+        if not items:
             return NOTHING
         found = _Found(items)
         values = found.values(items) or _value_at(line)
         self._value_name = self._value_name or next(iter(values), "")
+        if self._validates or _VALIDATES.search(line):
+            return self._validation(line, found, values)
         counts = self._counts(found, has_values=bool(values)) or _index(line)
-        if _VALIDATES.search(line):
-            if found.is_partial:
-                return NOTHING
-            values = {n if _HAS_PHASE.match(n) else f"val_{n}": v for n, v in values.items()}
-            counts = None if counts is not None and counts.done is not None else counts
-        if counts is not None:
-            self._place, self._lines_apart = self._position.place(counts), 0
+        if counts is not None and self._places.take(counts, has_values=bool(values)):
+            self._lines_apart = 0
+        if counts is None and found.bar is not None and self._places.header is not None:
+            return NOTHING  # a bar that is not of the training
         return self._points(values)
 
+    def _validation(
+        self, line: str, found: "_Found", values: Mapping[str, float]
+    ) -> Sequence[Point]:
+        """Return the points of a line of a validation: a part of it is none."""
+        if found.epoch is not None or found.step is not None:
+            self._validates = False
+        if found.is_partial:
+            return NOTHING
+        counts = found.counts() or _index(line)
+        if counts is not None and counts.done is None and found.bar is None:
+            self._places.take(counts, has_values=bool(values))
+            self._lines_apart = 0
+        return self._points(
+            {n if _HAS_PHASE.match(n) else f"val_{n}": v for n, v in values.items()}
+        )
+
+    def _joined(self, line: str) -> str:
+        """Return a dict that is printed over several lines, when it ends; empty before."""
+        self._open.append(line)
+        if "}" not in line and len(self._open) < MOST_JOINED:
+            return ""
+        pieces, self._open = self._open, []
+        return " ".join(pieces)
+
     def _points(self, values: Mapping[str, float]) -> Sequence[Point]:
-        place = self._place
+        place = self._places.place
         if not values or place is None or self._lines_apart > MOST_LINES_APART:
             return NOTHING
         self._has_begun = True
@@ -144,8 +184,10 @@ class Printed:
         bar = found.bar
         if bar is None or found.epoch is not None or found.step is not None:
             return found.counts()
-        if not has_values:
-            return None
+        if found.first.is_epoch:
+            self._places.expect_epochs(bar[1])
+        if not has_values or self._places.header is not None:
+            return self._places.of_bar(*bar) if has_values else None
         step, total = self._rounds.place(*bar)
         return Counts(step=step, total_steps=total)
 
@@ -154,11 +196,13 @@ class _Found:
     """The counters of one line, as they are found.
 
     Attributes:
+        first: The words before the first number.
         used: Indices of the numbers that count.
         is_partial: A counter, other than the epoch's, has not reached its total.
     """
 
     def __init__(self, items: Sequence[Item]) -> None:
+        self.first = items[0].name
         self.used: set[int] = set()
         self.epoch: Item | None = None
         self.step: Item | None = None
@@ -216,19 +260,24 @@ class _Found:
             return Counts(step=self._percent, total_steps=100)
         if not self.used:
             return None
-        done = self._done
-        if done is None and self.bar is not None and epoch is not None and self.bar[1]:
-            done = self.bar[0] / self.bar[1]
-        follows = self._epoch_index < self._step_index
-        if done is None and follows and self.step is not None and self.step.total:
-            done = self.step.value / self.step.total
-        if done is not None and epoch is not None:
+        done = None if epoch is None else self._part_of_epoch()
+        if done is not None or self.step is None:
             return Counts(epoch=epoch, total_epochs=epochs, done=done)
-        if self.step is None:
-            return Counts(epoch=epoch, total_epochs=epochs)
-        return Counts(
-            step=self.step.value, total_steps=self.step.total, epoch=epoch, total_epochs=epochs
-        )
+        total = self.step.total
+        if self.bar is not None and self.bar[0] == self.step.value:  # the same counter as a bar
+            total = total or self.bar[1]
+        return Counts(step=self.step.value, total_steps=total, epoch=epoch, total_epochs=epochs)
+
+    def _part_of_epoch(self) -> float | None:
+        """Return how much of the epoch is done; None if the line does not say."""
+        if self._done is not None:
+            return self._done
+        if self.bar is not None and self.bar[1]:
+            return self.bar[0] / self.bar[1]
+        follows = self._epoch_index < self._step_index
+        if follows and self.step is not None and self.step.total:
+            return self.step.value / self.step.total
+        return None
 
     def _is_epoch(self, item: Item) -> bool:
         if self.epoch is not None or item.value < 0:
@@ -275,11 +324,14 @@ def _is_value(item: Item) -> bool:
 def _index(line: str) -> Counts | None:
     """Return the number that a line begins with, as LightGBM, XGBoost and CLU count; else None.
 
-    ``[2,  4000] loss: 1.8`` has an epoch and a step.
+    ``[2,  4000] loss: 1.8`` has an epoch and a step, ``[2/25][50/1583]`` both with their ends.
     """
     index = _INDEX.search(line)
     if index is None:
         return None
+    if index[5]:
+        epoch, epochs, done, length = (int(index[i]) for i in range(5, 9))
+        return Counts(epoch=epoch, total_epochs=epochs, done=done / max(1, length))
     if index[3]:
         return Counts(epoch=float(index[3]), step=float(index[4]))
     return Counts(step=float(index[1] or index[2]))
