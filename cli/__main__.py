@@ -43,6 +43,10 @@ def _run(options: Namespace) -> int:
         from cli import logs_check  # noqa: PLC0415 - see the docstring
 
         return logs_check.run(options, sys.stdout)
+    if options.command == "submit":
+        from cli import submit  # noqa: PLC0415 - see the docstring
+
+        return submit.run(options, sys.stdout)
     if options.command == "rotate-signing-key":
         from cli import signing_key  # noqa: PLC0415 - see the docstring
 

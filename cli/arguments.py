@@ -22,6 +22,7 @@ _COMMANDS: Final = {
     "prices": "prices of resources now, and in the time slots to come",
     "explain": "why a job or pod waits, and what would make it run",
     "what-if": "when and where a job would start if you submitted it, and whom it would delay",
+    "submit": "create a job that waits in the queue, after showing what what-if says about it",
     "logs-check": "what the agent would read from a training log; needs no cluster",
     "doctor": "check the installation, and how to fix what is wrong",
     "rotate-signing-key": "make a new signing key; signatures of the previous key stay valid",
@@ -31,9 +32,10 @@ _ADDED: Final = {
     "jobs": declared.add_jobs,
     "logs-check": declared.add_logs_check,
     "prices": declared.add_prices,
+    "submit": declared.add_submit,
     "what-if": declared.add_what_if,
 }
-_ONCE: Final = frozenset({"doctor", "logs-check", "rotate-signing-key"})
+_ONCE: Final = frozenset({"doctor", "logs-check", "rotate-signing-key", "submit"})
 _FORMS: Final = "NAME, pod/NAME, job/NAME, NAMESPACE/NAME or NAMESPACE/KIND/NAME"
 _WRONG: Final = 2
 _EPILOG: Final = (
@@ -64,6 +66,8 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         declared.check_what_if(parser, options)
     if options.command == "prices":
         declared.check_prices(parser, options)
+    if options.command == "submit":
+        declared.check_submit(parser, options)
     declared.check_output(parser, options)
     if options.command in _ONCE and (options.url or options.watch):
         parser.error(f"--url and --watch cannot be combined with {options.command}")

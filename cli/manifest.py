@@ -56,14 +56,22 @@ def trial(options: Namespace, way: Way, namespace: str) -> Trial:
     """
     if not options.file:
         return Trial(_encoded([_from_options(options)]), None)
-    documents = read(options.file)
+    return checked(way, read(options.file), namespace)
+
+
+def checked(way: Way, documents: list[Any], namespace: str) -> Trial:
+    """Return the question about some objects, checked by the API server where there is one.
+
+    Raises:
+        UnansweredError: The API server would refuse an object.
+    """
     if way.api_server is None:
         return Trial(_encoded(documents), Checked(by_api_server=False, reason=BY_URL))
     from cli.dry_run import checking  # noqa: PLC0415 - loaded for a manifest only
 
     result = checking.check(way.api_server, documents, namespace)
-    checked = replace(result.checked, reason=plain(result.checked.reason))
-    return Trial(_encoded(result.documents), checked)
+    verdict = replace(result.checked, reason=plain(result.checked.reason))
+    return Trial(_encoded(result.documents), verdict)
 
 
 def read(name: str) -> list[Any]:

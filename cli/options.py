@@ -30,6 +30,7 @@ _WITHOUT_EFFECT: Final = {
     "prices": _NAMESPACES,
     "logs-check": _NAMESPACES | _PAST_API_SERVER | {"--kubeconfig", "--context", "--service"},
     "doctor": _NAMESPACES | _PAST_API_SERVER,
+    "submit": _PAST_API_SERVER,
     "rotate-signing-key": _NAMESPACES | _PAST_API_SERVER | {"--output"},
 }
 """By command the common options that have no effect there."""
@@ -149,6 +150,30 @@ def check_what_if(parser: argparse.ArgumentParser, options: argparse.Namespace) 
     missing = [f"--{name}" for name in required if name not in given]
     if not options.file and missing:
         parser.error(f"expected {_FILE}, or --workers and --cpu: {missing[0]} is missing")
+
+
+def add_submit(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``submit``."""
+    parser.add_argument(
+        *("-f", "--file"),
+        metavar="FILE",
+        required=True,
+        help="manifest, YAML or JSON, as for kubectl apply; - for standard input",
+    )
+    parser.add_argument("-y", "--yes", action="store_true", help="create it without a question")
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="create nothing; with -o yaml print the manifest with scheduler and gate",
+    )
+
+
+def check_submit(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """End the process with 2 if options cannot be combined."""
+    if options.file == "-" and not (options.yes or options.dry_run):
+        parser.error("-f - needs --yes or --dry-run: the answer is read from standard input")
+    if options.output in {"json", "yaml"} and not options.dry_run:
+        parser.error(f"-o {options.output} prints the manifest, and needs --dry-run")
 
 
 def add_prices(parser: argparse.ArgumentParser) -> None:

@@ -165,7 +165,7 @@ class _Run:
         if lasting is not None:
             return lasting
         body = msgspec.json.encode(document)
-        answer = self.served.server.ask(_path(resource, place), _QUERY, body)
+        answer = self.served.server.ask(resource.collection(place), _QUERY, body)
         where = f" in the namespace {place}" if place else ""
         verdict = verdicts.parse(answer, resource.name, where)
         if isinstance(verdict, Unchecked) and verdict.lasting:
@@ -235,13 +235,6 @@ def _made(documents: Sequence[Any]) -> frozenset[tuple[str, str]]:
 def _name(document: Mapping[str, Any]) -> str:
     meta = document["metadata"]
     return str(meta.get("name") or meta.get("generateName") or "what-if")
-
-
-def _path(resource: Resource, namespace: str) -> str:
-    if not namespace:
-        return resource.path
-    parent, plural = resource.path.rsplit("/", 1)
-    return f"{parent}/namespaces/{namespace}/{plural}"
 
 
 def _cleaned(verdict: Verdict, sent: Document) -> Verdict:

@@ -33,6 +33,13 @@ class Resource:
     name: str
     namespaced: bool
 
+    def collection(self, namespace: str) -> str:
+        """Return the path of its objects in a namespace; empty: of those that are in none."""
+        if not namespace:
+            return self.path
+        parent, plural = self.path.rsplit("/", 1)
+        return f"{parent}/namespaces/{namespace}/{plural}"
+
 
 class _Resource(Struct):
     name: str

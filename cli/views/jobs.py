@@ -192,7 +192,9 @@ def start_or_end(job: api.JobEntry, now: float, *, band: bool = True) -> str:
 def reason(job: api.JobEntry, *, wide: bool = False) -> str:
     """Return in words why a job waits, or what is wrong with it; empty if nothing is."""
     text = job.message or job.reason or job.problem
-    return text if wide else in_short(text)
+    if text:
+        return text if wide else in_short(text)
+    return "; ".join(f"{fault.kind}: {fault.message}" for fault in job.faults)
 
 
 def _is_narrow(screen: Terminal) -> bool:
@@ -249,5 +251,5 @@ def _nodes(job: api.JobEntry, *, wide: bool = False) -> str:
 
 
 def _nodes_or_reason(job: api.JobEntry) -> str:
-    has_nodes = job.nodes and job.state not in {JobState.WAITING, JobState.BLOCKED}
-    return _nodes(job) if has_nodes else reason(job) or NOTHING
+    is_well = not job.faults and job.state not in {JobState.WAITING, JobState.BLOCKED}
+    return _nodes(job) if job.nodes and is_well else reason(job) or NOTHING

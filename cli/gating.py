@@ -1,0 +1,106 @@
+"""Make the pods of a job wait in the queue: ``schedulerName`` and gate in every pod template."""
+
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from typing import Any, Final, NamedTuple
+
+from cli.dry_run import templates
+from cli.errors import UnansweredError
+from shared import labels
+from shared.kube import kinds
+
+_BUILT_IN: Final = (("Pod", ""), ("Job", "batch"), ("StatefulSet", "apps"), ("Deployment", "apps"))
+_RUNTIMES: Final = frozenset(
+    {
+        ("TrainingRuntime", "trainer.kubeflow.org"),
+        ("ClusterTrainingRuntime", "trainer.kubeflow.org"),
+    }
+)
+"""They hold the pod templates of TrainJobs, and make no pods themselves."""
+_SUBMITTER: Final = "submitterPodTemplate"
+"""The pod that submits a RayJob is no member of the gang, and starts after it."""
+_DEFAULT: Final = frozenset({"", "default-scheduler", labels.SCHEDULER_NAME})
+KINDS: Final = (*_BUILT_IN, *((kind.kind, kind.group) for kind in kinds.OWNERS))
+"""Kind and API group of what makes pods of jobs."""
+
+
+class Queued(NamedTuple):
+    """Objects whose pods wait in the queue.
+
+    Attributes:
+        documents: All objects of the manifest; those that make no pods are as they were.
+        jobs: Places among them of those that make pods.
+        notes: What the user has to know, in words.
+    """
+
+    documents: list[Any]
+    jobs: list[int]
+    notes: list[str]
+
+
+def queued(documents: Sequence[Any]) -> Queued:
+    """Return the objects of a manifest with our scheduler and gate in their pod templates.
+
+    Raises:
+        UnansweredError: No object makes pods of a job, or a template names another scheduler.
+    """
+    result = Queued([], [], [])
+    for place, document in enumerate(documents):
+        kind, group = _kind(document)
+        is_job = (kind, group) in KINDS
+        changed = deepcopy(document) if is_job or (kind, group) in _RUNTIMES else document
+        result.documents.append(changed)
+        if changed is not document:
+            specs = list(_pod_specs(changed))
+            for spec in specs:
+                _queue(spec, kind)
+            if is_job:
+                result.jobs.append(place)
+            if not specs:
+                result.notes.append(f"{kind} has no pod template: {_where(kind)}")
+    if not result.jobs:
+        known = ", ".join(dict.fromkeys(kind for kind, _ in KINDS))
+        raise UnansweredError(f"no object of the manifest is a job; submit takes {known}")
+    return result
+
+
+def _kind(document: Any) -> tuple[str, str]:
+    if not isinstance(document, dict):
+        return "", ""
+    version = str(document.get("apiVersion") or "")
+    return str(document.get("kind") or ""), version.rpartition("/")[0]
+
+
+def _pod_specs(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the pod specs of an object; changes to them change the object."""
+    spec = document.get("spec")
+    if document.get("kind") == "Pod":
+        yield from [spec] if isinstance(spec, dict) else []
+        return
+    if document.get("kind") == "RayJob" and isinstance(spec, dict):
+        document = {"spec": {key: part for key, part in spec.items() if key != _SUBMITTER}}
+    yield from (template.body["spec"] for template in templates.find(document))
+
+
+def _queue(spec: dict[str, Any], kind: str) -> None:
+    """Add scheduler and gate to a pod spec."""
+    stated = spec.get("schedulerName") or ""
+    if stated not in _DEFAULT:
+        raise UnansweredError(
+            f"the pod template of {kind} has schedulerName {stated}: remove it, or create the job "
+            "with kubectl if that scheduler is to place it"
+        )
+    gates = spec.get("schedulingGates")
+    gates = gates if isinstance(gates, list) else []
+    names = [gate.get("name") for gate in gates if isinstance(gate, dict)]
+    spec["schedulerName"] = labels.SCHEDULER_NAME
+    spec["schedulingGates"] = gates if labels.GATE in names else [*gates, {"name": labels.GATE}]
+
+
+def _where(kind: str) -> str:
+    if kind == "TrainJob":
+        return (
+            f"add `schedulerName: {labels.SCHEDULER_NAME}` and the gate {labels.GATE} to its "
+            "TrainingRuntime"
+        )
+    return "nothing was added to it"
