@@ -9,8 +9,8 @@ cannot lead out of it (links are refused when files are opened). A path may have
 ``shuntyard.io/metrics: key=value; key=value; …`` with the keys
 
 ==============  ==================================================================================
-``path``        file below the job's directory, ``*`` allowed in its last two parts; or ``log``: the
-                container's log
+``path``        file below the job's directory, ``*`` allowed in its last three parts; or ``log``:
+                the container's log
 ``format``      ``jsonl``, ``csv``, ``tfevents``, ``trainer-state``, ``keras``, ``huggingface``,
                 ``lightning``, ``torchrun``, ``megatron``, ``deepspeed``, ``regex``; or ``auto``
 ``metric``      name of the series; default: the first of ``eval_loss``, ``val_loss``, ``loss``
@@ -47,6 +47,8 @@ FORMATS: Final = (
     "table",
     "ultralytics",
     "mllog",
+    "mlflow",
+    "wandb",
     "printed",
     "regex",
 )

@@ -1,6 +1,6 @@
 """Resolves the path of an annotation to files of the shared volume.
 
-A path may have ``*`` (and ``?``, ``[…]``) in its last two parts. Everything but a regular file in
+A path may have ``*`` (and ``?``, ``[…]``) in its last three parts. Everything but a regular file in
 directories below the volume's root is refused: the annotation of one user must not make the agent
 read the files of another.
 """
@@ -31,7 +31,7 @@ MOST_WILDCARDS: Final = 16
 """``*``, ``?`` and ``[`` in one part of a path."""
 _DIGITS: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 _FIELD: Final = f"annotation {labels.METRICS}, path"
-_PATTERN_PARTS: Final = 2
+_PATTERN_PARTS: Final = 3
 _MAGIC: Final = frozenset("*?[")
 
 
@@ -46,16 +46,16 @@ def resolve(root: Path, relative: str, *, field: str = _FIELD) -> tuple[Path, ..
         field: The field that an error names.
 
     Raises:
-        InputError: The path leads out of the volume, has a pattern before its last two parts, goes
-            through a link, is not a file, or may not be read. A match of a pattern that is a link
-            or not a file is skipped, unless there is no other.
+        InputError: The path leads out of the volume, has a pattern before its last three parts,
+            goes through a link, is not a file, or may not be read. A match of a pattern that is a
+            link or not a file is skipped, unless there is no other.
     """
     parts = PurePosixPath(relative).parts
     if not parts or ".." in parts or parts[0] == "/" or "\0" in relative:
         raise InputError(field, relative, "a path below the root of the volume")
     fixed = next((i for i, part in enumerate(parts) if _is_pattern(part)), len(parts) - 1)
     if fixed < len(parts) - _PATTERN_PARTS:
-        raise InputError(field, relative, "a path with a pattern only in its last two parts")
+        raise InputError(field, relative, "a path with a pattern only in its last three parts")
     if any(len(part) > LONGEST_NAME or _wildcards(part) > MOST_WILDCARDS for part in parts):
         expected = f"parts of at most {LONGEST_NAME} characters and {MOST_WILDCARDS} wildcards each"
         raise InputError(field, relative, expected)

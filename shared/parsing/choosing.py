@@ -28,6 +28,7 @@ from shared.parsing.keras import Keras
 from shared.parsing.lightning import Lightning
 from shared.parsing.megatron import Megatron
 from shared.parsing.metric_names import best_of
+from shared.parsing.mlflow import MlflowMetric
 from shared.parsing.mllog import MlLog
 from shared.parsing.mnist import Mnist
 from shared.parsing.pairs import Absl, DeepSpeed
@@ -37,6 +38,7 @@ from shared.parsing.structured import JsonLines, Table
 from shared.parsing.tfevents import TfEvents
 from shared.parsing.trainer_state import TrainerState
 from shared.parsing.ultralytics import Ultralytics
+from shared.parsing.wandb import Wandb
 
 _RANK_PREFIX: Final = re.compile(r"\[[A-Za-z_]{1,32}([0-9]{1,5})\]:")
 NO_RANK: Final = -1
@@ -62,9 +64,16 @@ __all__ = ["Detector", "format_of", "parser_for"]
 _AUTO: Final = "auto"
 _TFEVENTS: Final = "tfevents"
 _TRAINER_STATE: Final = "trainer-state"
+_MLFLOW: Final = "mlflow"
 _REGEX: Final = "regex"
 _FIELD: Final = f"annotation {labels.METRICS}, format"
-_BY_SUFFIX: Final = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "csv"}
+_BY_SUFFIX: Final = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".wandb": "wandb",
+}
 
 
 def split_rank(line: str) -> tuple[int, str]:
@@ -236,6 +245,7 @@ _LINES: Final[Mapping[str, Callable[[], AnyParser]]] = {
     "table": Aligned,
     "ultralytics": Ultralytics,
     "mllog": MlLog,
+    "wandb": Wandb,
     "printed": Printed,
 }
 
@@ -250,9 +260,17 @@ def format_of(format: str, file_name: str = "") -> str:  # noqa: A002 - because 
         return format
     if "tfevents" in name:
         return _TFEVENTS
+    if _is_of_mlflow(PurePosixPath(file_name)):
+        return _MLFLOW
     if name == "trainer_state.json":
         return _TRAINER_STATE
     return _BY_SUFFIX.get(PurePosixPath(name).suffix, _AUTO)
+
+
+def _is_of_mlflow(path: PurePosixPath) -> bool:
+    """Return True for ``…/mlruns/EXPERIMENT/RUN/metrics/NAME``."""
+    parts = path.parts
+    return "mlruns" in parts and "metrics" in parts[parts.index("mlruns") : -1]
 
 
 def parser_for(
@@ -277,9 +295,13 @@ def parser_for(
     chosen = format_of(format, file_name)
     if chosen == _TFEVENTS:
         return TfEvents(directory=PurePosixPath(file_name).parent.name)
+    if chosen == _MLFLOW:
+        return MlflowMetric(file_name=file_name)
     if chosen == _REGEX and regex is not None:
         return Custom(regex, metric=metric or DEFAULT_METRIC)
     if chosen not in _LINES:
-        expected = f"one of {', '.join((*_LINES, _TFEVENTS, _REGEX))}; {_REGEX} with a pattern"
+        expected = (
+            f"one of {', '.join((*_LINES, _TFEVENTS, _MLFLOW, _REGEX))}; {_REGEX} with a pattern"
+        )
         raise InputError(_FIELD, format, expected)
     return _LINES[chosen]()

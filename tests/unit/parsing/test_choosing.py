@@ -12,6 +12,9 @@ NAMES = {
     "runs/train/events.out.tfevents.1700000000.host": "tfevents",
     "checkpoint-10/trainer_state.json": "trainer-state",
     "metrics.jsonl": "jsonl",
+    "wandb/run-1/run-1.wandb": "wandb",
+    "mlruns/0/5f9c/metrics/val/loss": "mlflow",
+    "mlruns/0/5f9c/params/loss": "auto",
     "metrics.csv": "csv",
     "results.tsv": "csv",
     "train.log": "auto",
@@ -33,8 +36,8 @@ def test_every_format_has_a_parser_that_knows_its_name(kind: str) -> None:
         isinstance(parser, protocol) for protocol in (Parser, RecordParser, DocumentParser)
     ]
     assert protocols == [
-        kind not in ("tfevents", "trainer-state"),
-        kind == "tfevents",
+        kind not in ("tfevents", "trainer-state", "wandb"),
+        kind in ("tfevents", "wandb"),
         kind == "trainer-state",
     ]
 

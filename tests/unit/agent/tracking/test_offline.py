@@ -10,6 +10,7 @@ from shared.places import MetricsPlace
 from shared.progress import PodReport
 from tests.fakes.extender import place
 from tests.unit.agent.tracking.test_tracker import A, Yard
+from tests.unit.parsing.reading import LOGS
 from tests.unit.parsing.test_corpus import CORPUS, READINGS
 
 
@@ -20,6 +21,19 @@ def reported(root: Path, name: str) -> PodReport:
     shutil.copy(CORPUS / name, folder)
     pod = place("a", metrics=f"path={name}")
     return Yard(root).turn(pod).reports[A]
+
+
+def test_files_of_trackers_are_read_by_patterns_of_three_parts(tmp_path: Path) -> None:
+    folder = tmp_path / "team" / "a"
+    shutil.copytree(LOGS / "mlruns", folder / "mlruns")
+    (folder / "wandb" / "offline-run-1").mkdir(parents=True)
+    shutil.copy(LOGS / "run-offline.wandb", folder / "wandb" / "offline-run-1" / "run-1.wandb")
+    steps = {}
+    for path in ("mlruns/0/*/metrics/*", "wandb/*run-*/*.wandb"):
+        progress = Yard(tmp_path).turn(place("a", metrics=f"path={path}")).reports[A].progress
+        assert progress is not None
+        steps[progress.source, progress.metric] = progress.step
+    assert steps == {("mlflow", "acc"): 9, ("wandb", "val_loss"): 40}
 
 
 def found(name: str) -> Finding:
