@@ -10,10 +10,13 @@ import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from io import TextIOWrapper
-from typing import TextIO
+from typing import Final, TextIO
 
 from cli import arguments, sanitize
 from cli.errors import UnansweredError
+
+_LOCAL: Final = frozenset({"completion", "logs-check", "man"})
+"""Commands that ask no server."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -35,14 +38,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(options: Namespace) -> int:
     """Load what the command needs; --help and wrong command lines need none of it."""
+    if options.command in _LOCAL:
+        return _without_server(options)
     if options.command == "doctor":
         from cli.doctor import running  # noqa: PLC0415 - see the docstring
 
         return running.run(options, sys.stdout)
-    if options.command == "logs-check":
-        from cli import logs_check  # noqa: PLC0415 - see the docstring
-
-        return logs_check.run(options, sys.stdout)
     if options.command == "submit":
         from cli import submit  # noqa: PLC0415 - see the docstring
 
@@ -54,6 +55,20 @@ def _run(options: Namespace) -> int:
     from cli import commands  # noqa: PLC0415 - see the docstring
 
     return commands.run(options, sys.stdout)
+
+
+def _without_server(options: Namespace) -> int:
+    if options.command == "completion":
+        from cli import completion  # noqa: PLC0415 - see ``_run``
+
+        return completion.run(options, sys.stdout)
+    if options.command == "man":
+        from cli import manual  # noqa: PLC0415 - see ``_run``
+
+        return manual.run(options, sys.stdout)
+    from cli import logs_check  # noqa: PLC0415 - see ``_run``
+
+    return logs_check.run(options, sys.stdout)
 
 
 def _close_silently(stream: TextIO) -> None:

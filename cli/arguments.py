@@ -24,18 +24,30 @@ _COMMANDS: Final = {
     "what-if": "when and where a job would start if you submitted it, and whom it would delay",
     "submit": "create a job that waits in the queue, after showing what what-if says about it",
     "logs-check": "what the agent would read from a training log; needs no cluster",
+    "completion": "print a completion script for a shell",
+    "man": "write manual pages into a directory",
     "doctor": "check the installation, and how to fix what is wrong",
     "rotate-signing-key": "make a new signing key; signatures of the previous key stay valid",
 }
-_SUBJECTS: Final = {"explain": ("POD|JOB",), "migrations": ("[NAME]",), "logs-check": ("FILE ...",)}
+_SUBJECTS: Final = {
+    "explain": "POD|JOB",
+    "migrations": "[NAME]",
+    "completion": "SHELL",
+    "man": "DIRECTORY",
+    "logs-check": "FILE ...",
+}
 _ADDED: Final = {
+    "completion": declared.add_completion,
     "jobs": declared.add_jobs,
+    "man": declared.add_man,
     "logs-check": declared.add_logs_check,
     "prices": declared.add_prices,
     "submit": declared.add_submit,
     "what-if": declared.add_what_if,
 }
-_ONCE: Final = frozenset({"doctor", "logs-check", "rotate-signing-key", "submit"})
+_ONCE: Final = frozenset(
+    {"completion", "doctor", "logs-check", "man", "rotate-signing-key", "submit"}
+)
 _FORMS: Final = "NAME, pod/NAME, job/NAME, NAMESPACE/NAME or NAMESPACE/KIND/NAME"
 _WRONG: Final = 2
 _EPILOG: Final = (
@@ -102,7 +114,7 @@ def _split_subject(text: str) -> tuple[str | None, str, str]:
 
 def _parsed(argv: Sequence[str] | None) -> tuple[argparse.ArgumentParser, argparse.Namespace]:
     """Return the command's parser, which knows its usage, and the parsed options."""
-    parser, commands = _parsers()
+    parser, commands = parsers()
     options, unknown = parser.parse_known_args(argv)
     if not options.command:
         parser.print_help(sys.stderr)
@@ -157,7 +169,7 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _parsers() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
+def parsers() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
     """Return the parser of the whole line, and that of each command."""
     name = program()
     usage = f"{name} COMMAND [OPTION ...]"
@@ -173,7 +185,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentP
 
 def _add(commands: Any, name: str) -> None:
     prog, text = f"{program()} {name}", _COMMANDS[name]
-    usage = " ".join([prog, *_SUBJECTS.get(name, ()), "[OPTION ...]"])
+    usage = " ".join(filter(None, [prog, _SUBJECTS.get(name), "[OPTION ...]"]))
     command = commands.add_parser(
         name, prog=prog, usage=usage, help=text, description=f"{text[0].upper()}{text[1:]}."
     )

@@ -20,15 +20,22 @@ JOB_COLUMNS: Final = (
     *("category", "eta", "attempt", "done", "ends", "checkpoint", "problem"),
 )
 """Columns of ``shuntyard jobs`` (``cli.views.jobs``)."""
+SHELLS: Final = ("bash", "zsh", "fish")
+"""Shells with a completion script."""
 NAMED: Final = frozenset({"queue", "jobs", "nodes", "migrations", "rescales"})
 """Commands whose entries have names for ``-o name``."""
 _FILE: Final = "-f/--file"
 _NAMESPACES: Final = frozenset({"--namespace", "--all-namespaces"})
 _PAST_API_SERVER: Final = frozenset({"--url", "--ca", "--token-file", "--server-name", "--watch"})
+_ALL_COMMON: Final = (
+    _NAMESPACES | _PAST_API_SERVER | {"--kubeconfig", "--context", "--service", "--output"}
+)
 _WITHOUT_EFFECT: Final = {
+    "completion": _ALL_COMMON,
+    "man": _ALL_COMMON,
     "nodes": _NAMESPACES,
     "prices": _NAMESPACES,
-    "logs-check": _NAMESPACES | _PAST_API_SERVER | {"--kubeconfig", "--context", "--service"},
+    "logs-check": _ALL_COMMON - {"--output"},
     "doctor": _NAMESPACES | _PAST_API_SERVER,
     "submit": _PAST_API_SERVER,
     "rotate-signing-key": _NAMESPACES | _PAST_API_SERVER | {"--output"},
@@ -99,6 +106,17 @@ def add_jobs(parser: argparse.ArgumentParser) -> None:
         help="sort by a column (default: by state, then by position, end or age)",
     )
     parser.add_argument("--reverse", action="store_true", help="list in reverse order")
+
+
+def add_completion(parser: argparse.ArgumentParser) -> None:
+    """Add the argument of ``completion``."""
+    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=", ".join(SHELLS))
+
+
+def add_man(parser: argparse.ArgumentParser) -> None:
+    """Add the argument of ``man``."""
+    directory = "a directory, such as ~/.local/share/man/man1"
+    parser.add_argument("directory", type=Path, metavar="DIRECTORY", help=directory)
 
 
 def add_logs_check(parser: argparse.ArgumentParser) -> None:
