@@ -26,7 +26,7 @@ from tests.unit.parsing.reading import LOGS, fed, lines_of
 from tests.unit.parsing.test_corpus import CORPUS
 from tests.unit.parsing.test_real_lines import CASES
 
-LINE_FORMATS = [f for f in FORMATS if f not in ("tfevents", "trainer-state")]
+LINE_FORMATS = [f for f in FORMATS if f not in ("tfevents", "trainer-state", "wandb")]
 PIECES = [
     *("Epoch ", "1/2", "9/9", " - ", "loss: ", "0.5", "nan", "1e999", "{'", "':", "}", '{"', '":'),
     *("step", "epoch", ",", "|", "━", "[", "]", "[default0]:", "iteration ", "=", "\t", "%", "…"),
