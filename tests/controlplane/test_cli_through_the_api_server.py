@@ -89,9 +89,9 @@ async def test_the_viewer_role_is_enough_for_every_command(yard: Yard, viewer: P
     await yard.until_waiting("wide", "GangDoesNotFit")
     pod = yard.of("wide")[0]["metadata"]["name"]
     commands: dict[tuple[str, ...], tuple[str, ...]] = {
-        ("queue",): ("wide", yard.team, "GangDoesNotFit"),
+        ("queue",): ("wide", yard.team, "cpu needed"),
         ("nodes",): ("kwok-0000", "Ready"),
-        ("jobs", "-n", yard.team): ("wide", "job"),
+        ("jobs", "-n", yard.team): ("wide", "waiting", "cpu needed"),
         ("explain", f"{yard.team}/{pod}"): (pod, "GangDoesNotFit"),
         ("explain", f"{yard.team}/wide"): ("6 pods at once", "What would make it run"),
         ("migrations",): ("no migrations",),

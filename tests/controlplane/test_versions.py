@@ -133,7 +133,7 @@ async def test_a_migration_is_accepted_and_stored_by_its_schema(yard: Yard) -> N
 async def test_the_command_reads_the_queue_through_the_api_server(yard: Yard) -> None:
     await yard.submit(job("wide", 20))
     await yard.until_waiting("wide", "GangDoesNotFit")
-    argv = (sys.executable, "-m", "cli", "queue")
+    argv = (sys.executable, "-m", "cli", "queue", "-o", "wide")
     kept = {key: value for key, value in os.environ.items() if not key.startswith("SHUNTYARD")}
     process = await asyncio.create_subprocess_exec(
         *argv,
