@@ -112,6 +112,7 @@ class ProcessDetector:
     def __init__(self) -> None:
         self._kept: dict[int, list[Sequence[Point]]] = {}
         self._candidates = candidates()
+        self._feeds = tuple(candidate.feed for candidate in self._candidates)
         self._chosen: Parser | None = None
         self._announced = next(c.announced for c in self._candidates if isinstance(c, Printed))
 
@@ -137,15 +138,16 @@ class ProcessDetector:
         """See ``Parser``."""
         if self._chosen is not None:
             return self._with_totals(self._chosen.feed(line))
-        for index, candidate in enumerate(self._candidates):
-            points = candidate.feed(line)
+        for index, feed in enumerate(self._feeds):
+            points = feed(line)
             if not points:
                 continue
+            candidate = self._candidates[index]
             kept = self._kept.setdefault(index, [])
             kept.append(points)
             if self._is_agreed(candidate, kept):
                 self._chosen = candidate
-                self._candidates, self._kept = (), {}
+                self._candidates, self._feeds, self._kept = (), (), {}
                 return self._with_totals([point for points in kept for point in points])
         return NOTHING
 

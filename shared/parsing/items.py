@@ -15,6 +15,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from shared.parsing.base import NUMBER
 from shared.parsing.metric_names import best_of
 
 LONGEST_WORDS: Final = 160
@@ -56,6 +57,21 @@ _NO_METRIC: Final = re.compile(
     re.IGNORECASE,
 )
 """Other values than the present one, and what every server counts."""
+_VALUE_AT: Final = re.compile(
+    r"((?:[A-Za-z]{1,20} ){0,3}(?:loss|objective function(?: for '[\w.-]{1,40}')?))"
+    r"(?: \([\w ]{1,40}\))? (?:at|after|for) (?:step|iteration|iter|epoch|(?:mini)?batch(?:es)?) "
+    rf"[0-9]{{1,12}}(?:-[0-9]{{1,12}})? ?(?:[:=]|is) ?({NUMBER})",
+    re.IGNORECASE,
+)
+_VALUE_BEFORE: Final = re.compile(
+    rf"(?:^|[,;|:])\s*({NUMBER}) ((?:(?:avg|average|mean|total|train|val|validation|test) )?loss)"
+    r"(?=\s*(?:[,;|]|$))",
+    re.IGNORECASE,
+)
+_SCALED: Final = re.compile(
+    r"([0-9]+(?:\.[0-9]+)?)([kMG]?)(?:it|step|ex)/([0-9]+(?:\.[0-9]+)?)([kMG]?)(?:it|step|ex)\b"
+)
+_SCALES: Final = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 
 
 class Name(Struct, frozen=True):
@@ -137,3 +153,24 @@ def _words(gap: str) -> str:
         return ""
     noise = _NOISE.match(words[0])
     return words[0][noise.end() :] if noise else words[0]
+
+
+def value_at(line: str) -> dict[str, float]:
+    """Return the value of ``Training loss (for one batch) at step 200: 0.9``, ``2.57 avg loss,``.
+
+    Also of ``objective function for 'output' for minibatches 0-9 is -0.4``.
+    """
+    if value := _VALUE_AT.search(line):
+        return {value[1].strip(): float(value[2])}
+    return {value[2]: float(value[1])} if (value := _VALUE_BEFORE.search(line)) else {}
+
+
+def unscaled(line: str) -> str:
+    """Return a line with counters such as ``10.0it/50.0kit`` written out."""
+    return _SCALED.sub(_counter, line) if "it/" in line else line
+
+
+def _counter(match: re.Match[str]) -> str:
+    """Return ``10.0it/50.0kit`` as a counter with its total."""
+    done, total = (float(match[i]) * _SCALES[match[i + 1]] for i in (1, 3))
+    return f" step {round(done)}/{round(total)} "

@@ -15,12 +15,13 @@ this reader only where no other one reads the log.
 """
 
 import re
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from shared.parsing.base import NOTHING, NUMBER, Point
+from shared.parsing.base import NOTHING, Point
 from shared.parsing.counters import Announced, Counts, Places
-from shared.parsing.items import Item, items_of
+from shared.parsing.items import Item, items_of, unscaled, value_at
 
 LONGEST_LINE: Final = 2000
 """Characters that are read of a line."""
@@ -35,33 +36,30 @@ _PHASES: Final = (*_TRAINS, "validating", "validating...", "evaluating", "evalua
 """Lines that end so say what the lines below are of."""
 _LOST: Final = "… "
 """Where the beginning of a line was dropped (``tailing.cutting``), its place is unknown."""
-_WORTH: Final = (
-    *("loss", "step", "iter", "epoch", "%|", "acc", "ppl", "perplexity", "batch", "update", "err"),
-    *("mae", "mse", "auc", "f1", "bleu", "wer", "cer", "map", "iou", "dice", "rew", "return"),
-    *("elbo", "nll", "xent", "bpb", "bpc", "psnr", "ssim", "top", "rank", "l_", "fid", "tick"),
-    *("score", "pearson", "spearman", "objective", "episode", "generation"),
+_VALUES: Final = (
+    *("loss", "acc", "ppl", "perplexity", "err", "mae", "mse", "auc", "f1", "bleu", "wer", "cer"),
+    *("map", "iou", "dice", "rew", "return", "elbo", "nll", "xent", "bpb", "bpc", "psnr", "ssim"),
+    *("top", "l_", "fid", "score", "pearson", "spearman", "objective"),
 )
-"""A line without any of these has neither a place nor a value; faster than a pattern."""
+"""A line without any of these has no value; faster than a pattern."""
+_COUNTERS: Final = (
+    *("step", "iter", "epoch", "%|", "batch", "update", "rank", "tick", "episode", "generation"),
+    *("round", "train"),
+)
+"""A line without any of these, or a value, has no place."""
+_TOTALS: Final = ("epochs", "max", "total", "iters", "steps", "num_", "epoch")
+MOST_WAITING: Final = 16
+"""Lines with counters that are kept before the first value."""
+LONGEST_WAITING: Final = 400
+"""Characters of such a line; longer ones are read at once."""
+MOST_MISSES: Final = 1000
+"""Lines that are read without finding a value before only one of ``MISS_RATIO`` is read."""
+MISS_RATIO: Final = 4
 _BAR: Final = re.compile(r"\|[^|A-Za-z]*\|")
 _INDEX: Final = re.compile(
     r"(?:^|\] )\s*\[([0-9]{1,12})\]\s|^\s*([0-9]{1,12}):\s|^\[ *([0-9]{1,9}), *([0-9]{1,12})\] "
     r"|^\[([0-9]{1,9})/([0-9]{1,9})\] ?\[ *([0-9]{1,9})/([0-9]{1,9})\]"
 )
-_VALUE_AT: Final = re.compile(
-    r"((?:[A-Za-z]{1,20} ){0,3}(?:loss|objective function(?: for '[\w.-]{1,40}')?))"
-    r"(?: \([\w ]{1,40}\))? (?:at|after|for) (?:step|iteration|iter|epoch|(?:mini)?batch(?:es)?) "
-    rf"[0-9]{{1,12}}(?:-[0-9]{{1,12}})? ?(?:[:=]|is) ?({NUMBER})",
-    re.IGNORECASE,
-)
-_VALUE_BEFORE: Final = re.compile(
-    rf"(?:^|[,;|:])\s*({NUMBER}) ((?:(?:avg|average|mean|total|train|val|validation|test) )?loss)"
-    r"(?=\s*(?:[,;|]|$))",
-    re.IGNORECASE,
-)
-_SCALED: Final = re.compile(
-    r"([0-9]+(?:\.[0-9]+)?)([kMG]?)(?:it|step|ex)/([0-9]+(?:\.[0-9]+)?)([kMG]?)(?:it|step|ex)\b"
-)
-_SCALES: Final = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 _VALIDATES: Final = re.compile(
     r"[|(] ?(?:val|valid|validation|eval|test) ?[|)]|(?:^|INFO[\s:\]-]{1,4}|DEBUG )\s*"
     r"(?:val|valid|validation|validating|eval|evaluation|test|testing|CV)(?::|ing\b|\s+\[| Epoch)",
@@ -85,11 +83,18 @@ class Printed:
         self._places = Places()
         self._open: list[str] = []
         self._validates = False
-        self._lines_apart = 0
+        self._line = self._placed_at = 0
+        self._waiting: deque[tuple[int, str]] = deque(maxlen=MOST_WAITING)
+        self._misses = 0
         self._rounds = _Rounds()
         self.announced = Announced()
         self._has_begun = False
         self._rank: float | None = None
+
+    @property
+    def held_bytes(self) -> int:
+        """See ``HoldsMemory``."""
+        return sum(len(line) for _, line in self._waiting) + sum(map(len, self._open))
 
     @property
     def hint(self) -> str:
@@ -100,7 +105,7 @@ class Printed:
 
     def feed(self, line: str) -> Sequence[Point]:
         """See ``Parser``."""
-        self._lines_apart += 1
+        self._line += 1
         if self._open or (line.startswith("{") and "}" not in line):
             line = self._joined(line)
         line = line[:LONGEST_LINE]
@@ -108,27 +113,47 @@ class Printed:
         if lower.endswith(_PHASES):
             self._validates = not lower.endswith(_TRAINS)
             return NOTHING
-        if line.startswith(_LOST) or not any(word in lower for word in _WORTH):
+        has_value = _has(lower, _VALUES)
+        if not has_value and not _has(lower, _COUNTERS):
             return NOTHING
-        if not self._has_begun:
-            self.announced.read(line)
-        if "it/" in line:
-            line = _SCALED.sub(_unscaled, line)
-        items = list(items_of(line))
-        return NOTHING if self._is_of_another_rank(items) else self._read(line, items)
+        if line.startswith(_LOST):
+            return NOTHING
+        return self._read(line) if self._has_begun else self._before(line, lower, has_value)
 
-    def _read(self, line: str, items: Sequence[Item]) -> Sequence[Point]:
-        """Return the points of a line with these numbers."""
-        if not items:
+    def _before(self, line: str, lower: str, has_value: bool) -> Sequence[Point]:  # noqa: FBT001 - private
+        """Return the points of a line before which there was none; most logs never have one.
+
+        A line with nothing but counters waits until there may be a value.
+        """
+        if _has(lower, _TOTALS):
+            self.announced.read(line)
+        if not has_value and len(line) <= LONGEST_WAITING:
+            self._waiting.append((self._line, line))
+            return NOTHING
+        self._misses += 1
+        if self._misses > MOST_MISSES and self._misses % MISS_RATIO:
+            return NOTHING
+        now, waiting = self._line, list(self._waiting)
+        self._waiting.clear()
+        for self._line, counters in waiting:
+            self._read(counters)
+        self._line = now
+        return self._read(line)
+
+    def _read(self, line: str) -> Sequence[Point]:
+        """Return the points of a line."""
+        line = unscaled(line)
+        items = list(items_of(line))
+        if not items or self._is_of_another_rank(items):
             return NOTHING
         found = _Found(items)
-        values = found.values(items) or _value_at(line)
+        values = found.values(items) or value_at(line)
         self._value_name = self._value_name or next(iter(values), "")
         if self._validates or _VALIDATES.search(line):
             return self._validation(line, found, values)
         counts = self._counts(found, has_values=bool(values)) or _index(line)
         if counts is not None and self._places.take(counts, has_values=bool(values)):
-            self._lines_apart = 0
+            self._placed_at = self._line
         if counts is None and found.bar is not None and self._places.header is not None:
             return NOTHING  # a bar that is not of the training
         return self._points(values)
@@ -144,7 +169,7 @@ class Printed:
         counts = found.counts() or _index(line)
         if counts is not None and counts.done is None and found.bar is None:
             self._places.take(counts, has_values=bool(values))
-            self._lines_apart = 0
+            self._placed_at = self._line
         return self._points(
             {n if _HAS_PHASE.match(n) else f"val_{n}": v for n, v in values.items()}
         )
@@ -159,7 +184,7 @@ class Printed:
 
     def _points(self, values: Mapping[str, float]) -> Sequence[Point]:
         place = self._places.place
-        if not values or place is None or self._lines_apart > MOST_LINES_APART:
+        if not values or place is None or self._line - self._placed_at > MOST_LINES_APART:
             return NOTHING
         self._has_begun = True
         total_steps = place.total_steps or self.announced.total(place.step, place.unit)
@@ -317,6 +342,14 @@ class _Rounds:
         return before + value, None if before else total
 
 
+def _has(text: str, words: tuple[str, ...]) -> bool:
+    """Return True if the text has one of the words; a loop is faster than a pattern or ``any``."""
+    for word in words:  # noqa: SIM110 - see the docstring
+        if word in text:
+            return True
+    return False
+
+
 def _is_value(item: Item) -> bool:
     return item.total is None and item.suffix in _VALUE_UNITS and item.name.is_metric
 
@@ -335,19 +368,3 @@ def _index(line: str) -> Counts | None:
     if index[3]:
         return Counts(epoch=float(index[3]), step=float(index[4]))
     return Counts(step=float(index[1] or index[2]))
-
-
-def _value_at(line: str) -> dict[str, float]:
-    """Return the value of ``Training loss (for one batch) at step 200: 0.9``, ``2.57 avg loss,``.
-
-    Also of ``objective function for 'output' for minibatches 0-9 is -0.4``.
-    """
-    if value := _VALUE_AT.search(line):
-        return {value[1].strip(): float(value[2])}
-    return {value[2]: float(value[1])} if (value := _VALUE_BEFORE.search(line)) else {}
-
-
-def _unscaled(match: re.Match[str]) -> str:
-    """Return ``10.0it/50.0kit`` as a counter with its total."""
-    done, total = (float(match[i]) * _SCALES[match[i + 1]] for i in (1, 3))
-    return f" step {round(done)}/{round(total)} "

@@ -141,10 +141,13 @@ class Table:
         ]
 
     def _take_header(self, line: str) -> None:
+        separators = [separator for separator in _SEPARATORS if separator in line]
+        if not separators:
+            return
         lower = line.lower()
         if self._strict and not any(word in lower for word in _COUNTER):
             return
-        for separator in _SEPARATORS:
+        for separator in separators:
             names = _cells(line, separator)
             if separator == _BLANKS and not (names and names[0].lower() in COUNTERS):
                 continue

@@ -12,6 +12,7 @@ from shared.parsing.lightning import Lightning
 from shared.parsing.megatron import Megatron
 from shared.parsing.mnist import Mnist
 from shared.parsing.pairs import DeepSpeed
+from shared.parsing.printed import Printed
 from tests.unit.parsing.reading import read, values
 
 KERAS = {
@@ -194,3 +195,28 @@ def test_before_a_line_of_deepspeed_s_own_its_parser_reads_nothing() -> None:
     assert values(parser.feed("loss: 0.4")) == [("loss", 0.4, None)]
     assert values(parser.feed("{'loss': 0.3, 'epoch': 0.1}")) == [("loss", 0.3, 0.1)]
     assert parser.feed("time: 0.5") == ()
+
+
+def test_a_counter_far_above_its_value_counts_also_before_the_first_value() -> None:
+    lines = ["step 7 begins", *["quiet"] * 20, "the loss is small: loss 0.5"]
+    (point,) = read(Printed(), "\n".join([*lines, ""]))
+    assert (point.metric, point.value, point.step) == ("loss", 0.5, 7.0)
+
+
+def test_a_counter_more_than_forty_lines_above_does_not_count() -> None:
+    lines = ["step 7 begins", *["quiet"] * 60, "loss 0.5"]
+    assert read(Printed(), "\n".join([*lines, ""])) == []
+
+
+def test_values_are_found_behind_thousands_of_lines_that_only_look_like_some() -> None:
+    noise = [f"GET /api/{n} failed with error {n}" for n in range(5000)]
+    lines = [f"step {n}: loss {1 / n:.3f}" for n in range(1, 20)]
+    points = read(Printed(), "\n".join([*noise, *lines, ""]))
+    assert [point.step for point in points][-15:] == [float(n) for n in range(5, 20)]
+
+
+def test_what_waits_for_a_value_is_bounded() -> None:
+    parser = Printed()
+    for n in range(10_000):
+        parser.feed(f"step {n} " + "x" * 300)
+    assert parser.held_bytes < 16 * 400
