@@ -74,6 +74,8 @@ def _facts(found: Finding, *, wide: bool) -> Iterator[tuple[str, str]]:
     if found.remaining is not None:
         span = found.remaining
         yield "left", f"{duration(span.value)} ({duration(span.low)} to {duration(span.high)})"
+    elif found.stated_left is not None:
+        yield "left", f"{duration(found.stated_left)}, as the program itself states it"
     elif found.why_not:
         yield "left", found.why_not.removeprefix("time left: ")
     if found.attempts > 1:

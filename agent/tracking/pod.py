@@ -211,7 +211,7 @@ class TrackedPod:
             bad_since_step=_whole(track.bad_since_step),
             pace=self._pace.pace,
             curve=track.curve.values(),
-            remaining_seconds=track.remaining_seconds,
+            remaining_seconds=track.remaining_seconds or source.stated_seconds,
             remaining_loss=track.remaining_loss,
         )
 

@@ -1,5 +1,6 @@
 """One source of a pod, a file or a container's log: its stream, and its values so far."""
 
+from math import isfinite
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -15,12 +16,14 @@ from shared.parsing.following import SETTLED_POINTS
 from shared.parsing.metric_names import ENTRY_BYTES
 from shared.parsing.series import Series
 from shared.places import MetricsPlace
-from shared.progress import Goal
+from shared.progress import Goal, Span
 
 MOST_NAMES: Final = 64
 """Names that are kept, to show them to a user and to skip most of them."""
 MOST_AHEAD_SECONDS: Final = 60.0
 """A time that is further ahead of our clock is ignored."""
+STATED_BAND: Final = 0.25
+"""Half of the band around a time left that a program states itself."""
 LARGEST_STEP: Final = 2**63 - 1
 SOURCE_BYTES: Final = 2048
 """Memory of a source before it has read anything."""
@@ -94,6 +97,7 @@ class Source:
         self._steps: dict[Unit, float] = {}
         self._totals: dict[Unit, int] = {}
         self._unit: Unit | None = None
+        self._ends_at: float | None = None
         self.first_at: float | None = None
         self.last_at = 0.0
         self.problem = ""
@@ -123,6 +127,17 @@ class Source:
         """
         total = None if self._unit is None else self._totals.get(self._unit)
         return None if total is None or total < (self.step or 0.0) else total
+
+    @property
+    def stated_seconds(self) -> Span | None:
+        """The time left that the program states itself, counted from the last value.
+
+        Its band is an assumption: programs take their mean pace so far for the rest.
+        """
+        if self._ends_at is None:
+            return None
+        left = max(0.0, self._ends_at - self.last_at)
+        return Span(left, left * (1 - STATED_BAND), left * (1 + STATED_BAND))
 
     @property
     def attempt(self) -> int:
@@ -189,6 +204,8 @@ class Source:
         point, before = reading.point, self.step
         at = self._moment(reading, now, begun_at)
         self._count(point, restarted=taken.restarted)
+        if point.left_seconds is not None and isfinite(point.left_seconds):
+            self._ends_at = at + point.left_seconds
         diverged = self._value(point, at)
         if taken.restarted and not reading.backlog:
             detail = f"step {_shown(point.step)} after {_shown(before)}"

@@ -46,6 +46,7 @@ class Point(Struct, frozen=True):
         at_seconds: When it was measured, seconds since the epoch; None if the source does not
             state it.
         unit: Of ``step``; a parser whose steps are all of one unit need not say which.
+        left_seconds: Time to the end of the run as the source states it; None if it does not.
     """
 
     metric: str
@@ -54,6 +55,7 @@ class Point(Struct, frozen=True):
     total_steps: int | None = None
     at_seconds: float | None = None
     unit: Unit = "step"
+    left_seconds: float | None = None
 
 
 @runtime_checkable

@@ -56,6 +56,7 @@ class Finding(Struct, frozen=True, kw_only=True):
         unit: What a step counts.
         attempts: 1, one more after each restart of the run.
         remaining: Seconds to the end, counted from the last value; None if it is not known.
+        stated_left: Seconds to the end as the program itself states it; None if it does not.
         why_not: Why the metric or the time left is not known.
         regex: A pattern that might read values where none is found; empty if none is known.
         series: Names of all metrics.
@@ -73,6 +74,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     unit: Unit | None = None
     attempts: int = 1
     remaining: Span | None = None
+    stated_left: float | None = None
     why_not: str = ""
     regex: str = ""
     series: tuple[str, ...] = ()
@@ -98,6 +100,7 @@ class _Values:
     def __init__(self) -> None:
         self.metrics: dict[str, _Metric] = {}
         self.totals: dict[Unit, int] = {}
+        self.left_seconds: float | None = None
         self._series = Series()
 
     @property
@@ -115,6 +118,7 @@ class _Values:
                 other.curve = [p for p in other.curve if p.step < (point.step or 0.0)]
         if point.total_steps:
             self.totals[point.unit] = point.total_steps
+        self.left_seconds = self.left_seconds if point.left_seconds is None else point.left_seconds
         metric = self.metrics.setdefault(point.metric, _Metric(point))
         metric.last, metric.count = point, metric.count + 1
         if point.step is not None and at_seconds is not None and taken.is_finite:
@@ -214,6 +218,7 @@ def _finding(found: Finding, values: _Values, place: MetricsPlace) -> Finding:
         unit=None if last.step is None else last.unit,
         attempts=values.attempts,
         remaining=remaining,
+        stated_left=values.left_seconds,
         why_not=why,
         series=names,
     )

@@ -22,6 +22,7 @@ from typing import Final
 from shared.parsing.base import NOTHING, Point
 from shared.parsing.counters import Announced, Counts, Places
 from shared.parsing.items import Item, items_of, unscaled, value_at
+from shared.parsing.stated_end import StatedEnd, stated_left
 
 LONGEST_LINE: Final = 2000
 """Characters that are read of a line."""
@@ -81,6 +82,7 @@ class Printed:
     def __init__(self) -> None:
         self._value_name = ""
         self._places = Places()
+        self._stated_end = StatedEnd()
         self._open: list[str] = []
         self._validates = False
         self._line = self._placed_at = 0
@@ -156,7 +158,15 @@ class Printed:
             self._placed_at = self._line
         if counts is None and found.bar is not None and self._places.header is not None:
             return NOTHING  # a bar that is not of the training
-        return self._points(values)
+        return self._points(values, self._left_seconds(line, counts) if values else None)
+
+    def _left_seconds(self, line: str, counts: Counts | None) -> float | None:
+        """Return the time left of the run that a line has; None if it has none."""
+        left = stated_left(line)
+        if left is None:
+            return None
+        counts = counts or self._places.header
+        return self._stated_end.of_run(left, None if counts is None else counts.epoch)
 
     def _validation(
         self, line: str, found: "_Found", values: Mapping[str, float]
@@ -182,14 +192,23 @@ class Printed:
         pieces, self._open = self._open, []
         return " ".join(pieces)
 
-    def _points(self, values: Mapping[str, float]) -> Sequence[Point]:
+    def _points(
+        self, values: Mapping[str, float], left_seconds: float | None = None
+    ) -> Sequence[Point]:
         place = self._places.place
         if not values or place is None or self._line - self._placed_at > MOST_LINES_APART:
             return NOTHING
         self._has_begun = True
         total_steps = place.total_steps or self.announced.total(place.step, place.unit)
         return [
-            Point(name, value, place.step, total_steps, unit=place.unit)
+            Point(
+                name,
+                value,
+                place.step,
+                total_steps,
+                unit=place.unit,
+                left_seconds=left_seconds,
+            )
             for name, value in values.items()
         ]
 

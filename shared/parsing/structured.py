@@ -13,6 +13,7 @@ from shared.parsing.base import LONGEST_NAME, NOTHING, Point, number, plain
 from shared.parsing.counters import COUNTERS, Position, counts_of
 from shared.parsing.json_scan import decoded
 from shared.parsing.metric_names import TIME_KEYS, is_metric
+from shared.parsing.stated_end import stated_left
 
 MOST_KEYS: Final = 256
 """Numbers of one line that are read."""
@@ -58,7 +59,7 @@ class JsonLines:
         validates = str(fields.get("mode", "")).lower() in _VALIDATION
         # its steps count batches of the other data
         place = self._position.last if validates else self._position.place(counts)
-        at_seconds = _moment(fields)
+        at_seconds, left_seconds = _moment(fields), _left(fields)
         return [
             Point(
                 f"val_{name}" if validates else name,
@@ -67,10 +68,19 @@ class JsonLines:
                 place.total_steps,
                 at_seconds,
                 unit=place.unit,
+                left_seconds=left_seconds,
             )
             for name, value in numbers
             if is_metric(name)
         ]
+
+
+def _left(fields: Mapping[str, Any]) -> float | None:
+    """Return the time left of a line: Detectron2's in seconds, LLaMA-Factory's as a text."""
+    seconds, text = fields.get("eta_seconds"), fields.get("remaining_time")
+    if isinstance(text, str):
+        return stated_left(f"eta {text}")
+    return plain(seconds)
 
 
 def _numbers(fields: Mapping[str, Any]) -> list[tuple[str, float]]:

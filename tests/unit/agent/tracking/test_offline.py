@@ -8,7 +8,7 @@ import pytest
 from agent.tracking.allowance import Allowance
 from shared.parsing.checking import Finding, check
 from shared.places import MetricsPlace
-from shared.progress import PodReport
+from shared.progress import PodReport, Span
 from tests.fakes.extender import place
 from tests.unit.agent.tracking.test_tracker import A, Yard
 from tests.unit.parsing.reading import LOGS
@@ -41,6 +41,15 @@ def test_files_of_trackers_are_read_by_patterns_of_three_parts(tmp_path: Path) -
         assert progress is not None
         steps[progress.source, progress.metric] = progress.step
     assert steps == {("mlflow", "acc"): 9, ("wandb", "val_loss"): 40}
+
+
+def test_the_programs_own_time_left_is_reported_where_the_total_is_missing(
+    tmp_path: Path,
+) -> None:
+    progress = reported(tmp_path, "darknet.log").progress
+    assert progress is not None
+    assert progress.total_steps is None
+    assert progress.remaining_seconds == Span(45036.0, 33777.0, 56295.0)
 
 
 def found(name: str) -> Finding:
