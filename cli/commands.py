@@ -3,6 +3,8 @@
 import sys
 import time
 from argparse import Namespace
+from collections.abc import Sequence
+from functools import partial
 from typing import Final, NamedTuple, TextIO, TypeVar
 
 import msgspec
@@ -57,6 +59,11 @@ def run(options: Namespace, out: TextIO) -> int:
         UnansweredError: No answer; under ``--watch`` only the first time.
     """
     way = client.way(options)
+    if options.command == "jobs" and options.watch and output.has_screen(options, out):
+        from cli import full_screen  # noqa: PLC0415 - textual is slow to load
+
+        source = full_screen.Source(partial(_jobs, options, way), partial(_explained, way))
+        return full_screen.run(source, _choice(options), options.watch)
     text, code = _show(options, way, out)
     print(output.first(options, text, out), file=out, flush=True)
     while options.watch:
@@ -83,8 +90,7 @@ def lines(answer: api.Response, options: Namespace, screen: Terminal) -> list[st
         case PricesResponse():
             return nodes.prices(answer, wide=wide)
         case api.JobsResponse():
-            choice = jobs.Choice(options.columns, options.sort, options.reverse, wide)
-            return jobs.jobs(answer, choice, screen)
+            return jobs.jobs(answer, _choice(options), screen)
         case _:
             return _of_changes(answer, screen, wide=wide)
 
@@ -124,6 +130,25 @@ def _show(options: Namespace, way: client.Way, out: TextIO) -> _Shown:
     if isinstance(answer, PricesResponse) and query:
         return _Shown(_slots(options, answer, out))
     return _Shown(_text(options, answer, out))
+
+
+def _choice(options: Namespace) -> jobs.Choice:
+    wide = options.output == "wide"
+    return jobs.Choice(options.columns, options.sort, options.reverse, wide)
+
+
+def _jobs(options: Namespace, way: client.Way) -> api.JobsResponse:
+    """Return the jobs of the options."""
+    query = _query(options, "")
+    _, whole = client.fetch_all(way, "/v1/jobs", api.JobsResponse, query)
+    return _to_states(_to_namespace(whole, options.namespace), options.state)
+
+
+def _explained(way: client.Way, job: api.JobEntry) -> str:
+    """Return what ``explain`` shows of a job."""
+    query = {"namespace": job.namespace, "job": job.job, "kind": job.kind}
+    answer = client.parse(way.fetch("/v1/explain", question=None, **query), api.ExplainResponse)
+    return "\n".join(explain.explain(answer, wide=False))
 
 
 def _query(options: Namespace, namespace: str) -> dict[str, str]:
@@ -166,19 +191,27 @@ def _slots(options: Namespace, answer: PricesResponse, out: TextIO) -> str:
 
 
 def _narrowed(options: Namespace, answer: api.Response) -> api.Response:
-    if options.namespace:
-        answer = _to_namespace(answer, options.namespace)
+    answer = _to_namespace(answer, options.namespace)
     if isinstance(answer, api.MigrationsResponse) and options.migration:
         answer = _to_migration(answer, options.migration)
-    if isinstance(answer, api.JobsResponse) and options.state:
-        states = {JobState(state) for state in options.state}
-        kept = tuple(entry for entry in answer.entries if entry.state in states)
-        answer = replace(answer, entries=kept)
+    if isinstance(answer, api.JobsResponse):
+        answer = _to_states(answer, options.state)
     return answer
 
 
-def _to_namespace(answer: Answer, namespace: str) -> Answer:
+def _to_states(answer: api.JobsResponse, states: Sequence[str]) -> api.JobsResponse:
+    """Return the answer with the jobs in some states; without states with all."""
+    if not states:
+        return answer
+    wanted = {JobState(state) for state in states}
+    kept = tuple(entry for entry in answer.entries if entry.state in wanted)
+    return replace(answer, entries=kept)
+
+
+def _to_namespace(answer: Answer, namespace: str | None) -> Answer:
     """Return the answer with the entries of one namespace; nodes are in none."""
+    if not namespace:
+        return answer
     if isinstance(answer, _LISTS):
         entries = [entry for entry in answer.entries if entry.namespace == namespace]
         answer = replace(answer, entries=tuple(entries))

@@ -1,5 +1,8 @@
 """Forms of an answer beside tables: JSON, YAML, names; and how a repeated output is separated."""
 
+import importlib.util
+import os
+import sys
 from argparse import Namespace
 from datetime import UTC, datetime
 from typing import Any, Final, TextIO
@@ -55,6 +58,14 @@ def _name(entry: Any) -> str:
             return entry.name
         case _:
             return str(entry.namespace)
+
+
+def has_screen(options: Namespace, out: TextIO) -> bool:
+    """Return True if a repeated table can fill the screen of a terminal that has a keyboard."""
+    if options.output not in {"table", "wide"} or os.environ.get("TERM", "dumb") == "dumb":
+        return False
+    is_terminal = out.isatty() and sys.stdin is not None and sys.stdin.isatty()
+    return is_terminal and importlib.util.find_spec("textual") is not None
 
 
 def first(options: Namespace, text: str, out: TextIO) -> str:

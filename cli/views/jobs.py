@@ -55,20 +55,26 @@ def jobs(answer: api.JobsResponse, choice: Choice, screen: Terminal) -> list[str
     """Return a line for each job."""
     if not answer.entries:
         return ["no jobs"]
+    lines, entries = rows(answer, choice, screen)
+    is_blocked = any(job.state is JobState.BLOCKED for job in entries)
+    return [*lines, "", _BLOCKED] if is_blocked and not choice.columns else lines
+
+
+def rows(
+    answer: api.JobsResponse, choice: Choice, screen: Terminal
+) -> tuple[list[str], list[api.JobEntry]]:
+    """Return the lines of the table, the heading first, and the jobs of the other lines."""
     columns = {column.title.lower(): column for column in _columns(answer, choice, screen)}
     entries = _sorted(answer, columns, choice)
     if choice.columns:
         chosen = [columns[name] for name in choice.columns if name in columns]
         chosen = [replace(column, wide=False, rank=0) for column in chosen]
-        return table(chosen, entries, screen=screen)
-    hidden = _SEPARATE if _is_narrow(screen) else {_BESIDE}
-    hidden = {_BESIDE} if choice.wide else hidden
+        return table(chosen, entries, screen=screen), entries
+    hidden = _SEPARATE if _is_narrow(screen) and not choice.wide else {_BESIDE}
     if len({job.namespace for job in entries}) == 1 and not choice.wide:
         hidden |= {"namespace"}
     shown = [column for name, column in columns.items() if name not in hidden]
-    is_blocked = any(job.state is JobState.BLOCKED for job in entries)
-    lines = table(shown, entries, wide=choice.wide, screen=screen)
-    return [*lines, "", _BLOCKED] if is_blocked else lines
+    return table(shown, entries, wide=choice.wide, screen=screen), entries
 
 
 def in_order(answer: api.JobsResponse) -> list[api.JobEntry]:

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 HEAVY = {"aiohttp", "asyncio", "kubernetes", "numpy", "pydantic", "prometheus_client"}
+HEAVY |= {"rich", "textual"}
 
 WAYS: dict[str, tuple[str, set[str]]] = {
     "a wrong command line": ("cli.arguments", {"http", "msgspec", "ssl", "dataclasses"}),
