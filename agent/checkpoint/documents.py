@@ -1,4 +1,4 @@
-"""The JSON files of the checkpoint contract (docs/checkpoint-contract.md), version 1.
+"""The JSON files of the checkpoint contract (docs/checkpoint-contract-spec.md), version 1.
 
 Unknown keys are ignored, so that a later trainer can add some.
 """

@@ -1,7 +1,7 @@
 """The contract's file names, and the content of the files as values. No I/O.
 
 Source:
-    docs/checkpoint-contract.md, version 1.
+    docs/checkpoint-contract-spec.md, version 1.
 """
 
 from __future__ import annotations

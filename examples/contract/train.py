@@ -1,0 +1,139 @@
+"""A trainer that keeps the checkpoint contract by itself, without our library.
+
+Python's standard library only; one process. The rules: docs/checkpoint-contract-spec.md.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+STEPS = int(os.environ.get("STEPS", "2000"))
+STEP_SECONDS = 0.02
+DIRECTORY = Path(os.environ.get("SHUNTYARD_CHECKPOINT_DIR", "checkpoints"))
+METRICS = Path(os.environ.get("SHUNTYARD_METRICS_FILE", os.devnull))
+UID = os.environ.get("SHUNTYARD_POD_UID", "")
+FOLDER = DIRECTORY / ".shuntyard"
+terminating: list[int] = []
+
+
+def put(name: str, **fields: object) -> None:
+    """Write a file whole and durably, or not at all."""
+    write(FOLDER / name, json.dumps({"version": 1, **fields}))
+
+
+def write(path: Path, text: str) -> None:
+    """Write to a temporary name, fsync, rename, fsync the directory."""
+    new = path.with_name(f".{path.name}.trainer-tmp")
+    with new.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    os.fsync(folder)
+    os.close(folder)
+
+
+def read(name: str) -> dict:
+    """Return the content of a file; empty if it is missing, not JSON or of another version."""
+    try:
+        found = json.loads((FOLDER / name).read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) and found.get("version") == 1 else {}
+
+
+def save(step: int, weight: float) -> dict:
+    """Write a checkpoint and ``saved.json``; return its fields."""
+    begun = time.time()
+    write(DIRECTORY / f"step-{step}", json.dumps({"step": step, "weight": weight}))
+    size = (DIRECTORY / f"step-{step}").stat().st_size
+    fields = {"step": step, "path": f"step-{step}", "bytes": size, "started_at": begun}
+    fields["finished_at"] = time.time()
+    put("saved.json", **fields)
+    return fields
+
+
+def new_request() -> str:
+    """Return the id of a new request for this pod; empty without one."""
+    found = read("request.json")
+    name = str(found.get("id", ""))
+    safe = 0 < len(name) <= 100 and all(c.isascii() and (c.isalnum() or c in "._-") for c in name)
+    mine = found.get("pod_uid") in {"", UID}
+    wanted = found.get("action") == "checkpoint" and found.get("deadline", 0) > time.time()
+    return name if safe and mine and wanted and not read(f"ack-{name}.json") else ""
+
+
+def hold(name: str, fields: dict) -> None:
+    """Take no step until SIGTERM, a cancel, or the deadline; a new request gets the same answer."""
+    while not terminating:
+        if other := new_request():
+            name = other
+            answer(name, fields)
+        found = read("request.json")
+        cancelled = (found.get("id"), found.get("action")) == (name, "cancel")
+        if cancelled or found.get("hold_deadline", 0) <= time.time():
+            why = "cancelled" if cancelled else "deadline"
+            put("released.json", id=name, at=time.time(), why=why)
+            return
+        time.sleep(0.05)
+    sys.exit(143)
+
+
+def answer(name: str, fields: dict) -> None:
+    """Answer a request."""
+    put(f"ack-{name}.json", id=name, pod_uid=UID, ok=True, error="", **fields)
+
+
+def held_before() -> str:
+    """Return the request for which this pod held when it was ended; empty without one."""
+    found = read("request.json")
+    name = str(found.get("id", ""))
+    mine = UID and found.get("pod_uid") == UID and read(f"ack-{name}.json").get("ok")
+    return name if mine and read("released.json").get("id") != name else ""
+
+
+def main() -> None:
+    """Train."""
+    signal.signal(signal.SIGTERM, lambda number, _: terminating.append(number))
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    FOLDER.chmod(0o2775)
+    saved = read("saved.json")
+    step, weight = saved.get("step", 0), 0.0
+    if saved:
+        weight = json.loads((DIRECTORY / saved["path"]).read_text())["weight"]
+    put(
+        "trainer.json",
+        pid=os.getpid(),
+        started_at=time.time(),
+        resumed_step=step if saved else None,
+        exits_zero_on_term=False,
+        pod_uid=UID,
+        rank=0,
+        world_size=1,
+    )
+    if name := held_before():
+        del saved["version"]
+        hold(name, saved)
+    while step < STEPS:
+        weight += 0.5 * (1.0 - weight)  # a step of the training
+        time.sleep(STEP_SECONDS)
+        step += 1
+        with METRICS.open("a") as file:
+            file.write(json.dumps({"step": step, "loss": 1.0 - weight}) + "\n")
+        (FOLDER / "done.json").unlink(missing_ok=True)
+        if name := new_request():
+            fields = save(step, weight)
+            answer(name, fields)
+            hold(name, fields)
+        elif terminating:
+            save(step, weight)
+            sys.exit(143)
+    save(step, weight)
+    put("done.json", step=step, finished_at=time.time())
+
+
+main()

@@ -1,0 +1,161 @@
+"""A trainer under test: its process, its directory, and the agent's side of the contract."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from shuntyard_trainer import records
+from shuntyard_trainer.clock import Clock
+from shuntyard_trainer.contract_schema import ContractSchema
+
+T = TypeVar("T")
+LOOK_SECONDS = 0.01
+MOST_OUTPUT = 2000
+"""Characters of the program's output that are shown."""
+_FILES = (records.TRAINER, records.SAVED, records.RELEASED, records.DONE)
+
+
+class ContractError(Exception):
+    """The trainer broke a rule; the text names it."""
+
+
+class TrainerUnderTest:
+    """See the module.
+
+    Args:
+        command: Command line of the trainer.
+        directory: Its checkpoint directory.
+        uid: Uid of its pod.
+
+    Attributes:
+        torn: Files that were read and could not be parsed, or are not as the schema has them.
+    """
+
+    def __init__(self, command: Sequence[str], directory: Path, uid: str) -> None:
+        self.directory = directory
+        self.uid = uid
+        self.folder = directory / records.FOLDER
+        self.output = directory.parent / f"output-{os.urandom(4).hex()}.txt"
+        self.metrics = directory.parent / "metrics.jsonl"
+        self.torn: dict[str, None] = {}
+        self._schema = ContractSchema()
+        variables = {
+            "SHUNTYARD_CHECKPOINT_DIR": str(directory),
+            "SHUNTYARD_METRICS_FILE": str(self.metrics),
+            "SHUNTYARD_POD_UID": uid,
+        }
+        with self.output.open("wb") as output:
+            self.process = subprocess.Popen(  # noqa: S603 - the command under test
+                command, env={**os.environ, **variables}, stdout=output, stderr=subprocess.STDOUT
+            )
+        self._ended = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
+        self._watcher.start()
+
+    def read(self, name: str) -> dict[str, Any] | None:
+        """Return the content of a file; None if it is not there or not as the schema has it."""
+        try:
+            text = (self.folder / name).read_text(encoding="utf-8")
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        try:
+            document = json.loads(text)
+        except ValueError:
+            self.torn[f"{name} is not whole: {text[:80]!r}"] = None
+            return None
+        errors = self._schema.errors(name, document)
+        self.torn.update(dict.fromkeys(errors))
+        return None if errors or not isinstance(document, dict) else document
+
+    def request(self, name: str, **fields: Any) -> dict[str, Any]:
+        """Write ``request.json`` as the agent does, and return it; times are from now on."""
+        now = Clock.now()
+        document = {
+            "version": records.VERSION,
+            "id": name,
+            "pod_uid": self.uid,
+            "action": "checkpoint",
+            "deadline": now + fields.pop("within", 600.0),
+            "hold_deadline": now + fields.pop("hold", 3600.0),
+            "reason": "contract test",
+            **fields,
+        }
+        new = self.folder / ".request.json.agent-tmp"
+        new.write_text(json.dumps(document))
+        new.replace(self.folder / records.REQUEST)
+        return document
+
+    def wait_for(self, look: Callable[[], T | None], seconds: float, what: str) -> T:
+        """Return the first result of ``look`` that is not None.
+
+        Raises:
+            ContractError: There was none in time, or the program ended.
+        """
+        until = Clock.monotonic() + seconds
+        while True:
+            has_ended = self.process.poll() is not None
+            found = look()
+            if found is not None:
+                return found
+            if has_ended:
+                raise ContractError(f"{what}: the program ended with {self.process.returncode}")
+            if Clock.monotonic() > until:
+                raise ContractError(f"{what}: not within {seconds:g} s{self._why()}")
+            Clock.sleep(LOOK_SECONDS)
+
+    def never(self, look: Callable[[], object], seconds: float, what: str) -> None:
+        """Return if ``look`` is None for some time.
+
+        Raises:
+            ContractError: It was not, or the program ended.
+        """
+        until = Clock.monotonic() + seconds
+        while Clock.monotonic() < until:
+            if look() is not None:
+                raise ContractError(what)
+            if self.process.poll() is not None:
+                raise ContractError(f"the program ended with {self.process.returncode}")
+            Clock.sleep(LOOK_SECONDS)
+
+    def ends(self, seconds: float, what: str) -> int:
+        """Return the exit code; raises ``ContractError`` if it does not end in time."""
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise ContractError(f"{what}: it did not end within {seconds:g} s") from None
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+        self.process.send_signal(signal.SIGTERM)
+
+    def close(self) -> None:
+        """Kill it if it still runs, and stop watching."""
+        self.process.kill()
+        self.process.wait()
+        self._ended.set()
+        self._watcher.join()
+
+    def last_output(self) -> str:
+        """Return the end of what it printed."""
+        return self.output.read_text(errors="replace")[-MOST_OUTPUT:].strip()
+
+    def _why(self) -> str:
+        return f" ({'; '.join(self.torn)})" if self.torn else ""
+
+    def _watch(self) -> None:
+        """Read all its files again and again: one that is not written at once is found torn."""
+        while not self._ended.wait(LOOK_SECONDS):
+            for name in (*_FILES, *(path.name for path in self.folder.glob(records.ACKS))):
+                self.read(name)
+
+
+def checkpoint_path(directory: Path, document: Mapping[str, Any]) -> Path | None:
+    """Return where the checkpoint of an answer is; None for an address such as ``s3://…``."""
+    return None if "://" in document["path"] else directory / document["path"]
