@@ -22,6 +22,7 @@ from typing import Final
 from shared.parsing.base import NOTHING, Point
 from shared.parsing.counters import Announced, Counts, Places
 from shared.parsing.items import Item, items_of, unscaled, value_at
+from shared.parsing.proposals import Hint
 from shared.parsing.stated_end import StatedEnd, stated_left
 
 LONGEST_LINE: Final = 2000
@@ -80,7 +81,7 @@ class Printed:
     format = "printed"
 
     def __init__(self) -> None:
-        self._value_name = ""
+        self._hint = Hint()
         self._places = Places()
         self._stated_end = StatedEnd()
         self._open: list[str] = []
@@ -96,14 +97,13 @@ class Printed:
     @property
     def held_bytes(self) -> int:
         """See ``HoldsMemory``."""
-        return sum(len(line) for _, line in self._waiting) + sum(map(len, self._open))
+        waiting = sum(len(line) for _, line in self._waiting)
+        return waiting + sum(map(len, self._open)) + self._hint.held_bytes
 
     @property
     def hint(self) -> str:
         """See ``GivesHint``."""
-        if not self._value_name:
-            return ""
-        return rf"{re.escape(self._value_name)}\W{{1,3}}(?P<value>[-+.\deE]+)"
+        return self._hint.pattern()
 
     def feed(self, line: str) -> Sequence[Point]:
         """See ``Parser``."""
@@ -129,6 +129,7 @@ class Printed:
         """
         if _has(lower, _TOTALS):
             self.announced.read(line)
+        self._hint.take(line)
         if not has_value and len(line) <= LONGEST_WAITING:
             self._waiting.append((self._line, line))
             return NOTHING
@@ -150,7 +151,8 @@ class Printed:
             return NOTHING
         found = _Found(items)
         values = found.values(items) or value_at(line)
-        self._value_name = self._value_name or next(iter(values), "")
+        if values and not self._has_begun:
+            self._hint.take_name(next(iter(values)))
         if self._validates or _VALIDATES.search(line):
             return self._validation(line, found, values)
         counts = self._counts(found, has_values=bool(values)) or _index(line)
