@@ -102,7 +102,7 @@ def _of_changes(answer: api.Response, screen: Terminal, *, wide: bool) -> list[s
         case RescalesResponse():
             return ledger.rescales(answer, wide=wide, screen=screen)
         case api.ExplainResponse():
-            return explain.explain(answer, wide=wide)
+            return explain.explain(answer, wide=wide, screen=screen)
         case api.WhatIfResponse():
             return what_if.what_if(answer, wide=wide, screen=screen)
         case _:

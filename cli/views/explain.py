@@ -6,6 +6,7 @@ from typing import Final
 from cli.views import admission, training
 from cli.views.amounts import amount, coming, duration, number
 from cli.views.table import NOTHING, Column, more, table
+from cli.views.terminal import UNLIMITED, Colour, Terminal
 from shared import api
 from shared.answer import FaultEntry
 from shared.explanation import Change, NodeGroup, Tried
@@ -17,9 +18,9 @@ MOST_NAMED: Final = 3
 _WIDTH: Final = 10
 
 
-def explain(answer: api.ExplainResponse, *, wide: bool) -> list[str]:
+def explain(answer: api.ExplainResponse, *, wide: bool, screen: Terminal = UNLIMITED) -> list[str]:
     """Return the lines to print; ``wide``: with all nodes by name."""
-    parts = [list(labelled(_facts(answer))), tried(answer, wide=wide)]
+    parts = [list(labelled(_facts(answer))), tried(answer, wide=wide, screen=screen)]
     parts += [admission.price(answer, wide=wide), admission.rescales(answer, wide=wide)]
     parts.append(changes(answer))
     if answer.pod and (answer.nodes or not answer.tried):
@@ -100,7 +101,7 @@ def _needs(answer: api.ExplainResponse) -> str:
     return f"{fit}; short of {', '.join(missing)}" if missing else fit
 
 
-def tried(answer: api.ExplainResponse, *, wide: bool) -> list[str]:
+def tried(answer: api.ExplainResponse, *, wide: bool, screen: Terminal = UNLIMITED) -> list[str]:
     """Return the table of what each group of nodes answered; empty if no node was tried."""
     rows = [
         (attempt if not i else None, group)
@@ -110,13 +111,17 @@ def tried(answer: api.ExplainResponse, *, wide: bool) -> list[str]:
     columns: list[Column[tuple[Tried | None, NodeGroup]]] = [
         Column("ROLE", lambda row: row[0].role or NOTHING if row[0] else ""),
         Column("PODS", lambda row: str(row[0].pods) if row[0] else "", right=True),
-        Column("REQUESTS", lambda row: _requests(row[0]) if row[0] else ""),
+        Column("REQUESTS", lambda row: _requests(row[0]) if row[0] else "", least=12),
         Column("FIT", lambda row: str(row[0].fits) if row[0] else "", right=True),
         Column("NODES", lambda row: str(len(row[1].nodes)), right=True),
-        Column("VERDICT", lambda row: _verdict(row[1])),
-        Column("NAMES", lambda row: _names(row[1], wide=wide)),
+        Column("VERDICT", lambda row: _verdict(row[1]), least=20, colour=_verdict_colour),
+        Column("NAMES", lambda row: _names(row[1], wide=wide), least=10),
     ]
-    return table(columns, rows) if rows else []
+    return table(columns, rows, wide=wide, screen=screen) if rows else []
+
+
+def _verdict_colour(row: tuple[Tried | None, NodeGroup]) -> Colour:
+    return Colour.NONE if row[1].causes else Colour.GREEN
 
 
 def _requests(attempt: Tried) -> str:

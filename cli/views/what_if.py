@@ -24,9 +24,9 @@ def what_if(answer: api.WhatIfResponse, *, wide: bool, screen: Terminal = UNLIMI
         _places(answer, wide=wide),
     ]
     if answer.obstacles is not None:
-        parts.append(explain.tried(answer.obstacles, wide=wide))
+        parts.append(explain.tried(answer.obstacles, wide=wide, screen=screen))
         parts.append(explain.changes(answer.obstacles))
-    parts.append(_shifts(answer, wide=wide))
+    parts.append(_shifts(answer, screen, wide=wide))
     return [line for part in parts if part for line in ("", *part)][1:]
 
 
@@ -104,20 +104,23 @@ def _places(answer: api.WhatIfResponse, *, wide: bool) -> list[str]:
     return table(by_node, counts.items())
 
 
-def _shifts(answer: api.WhatIfResponse, *, wide: bool) -> list[str]:
+def _shifts(answer: api.WhatIfResponse, screen: Terminal, *, wide: bool) -> list[str]:
     if not answer.shifts:
         return ["no other waiting job would start earlier or later; running jobs stay"]
     now = answer.generated_at
     columns: list[Column[Shift]] = [
-        Column("OTHER-JOB", lambda shift: shift.job),
+        Column("OTHER-JOB", lambda shift: shift.job, least=16),
         Column("POSITION", _positions, right=True),
         Column("START", lambda shift: _at(shift.start_without, now), right=True),
         Column("WITH-IT", lambda shift: _at(shift.start_with, now), right=True),
         Column("LATER", lambda shift: _later(shift.later_seconds), right=True),
-        Column("WHY", lambda shift: shift.estimate_with or UNKNOWN),
+        Column("WHY", lambda shift: shift.estimate_with or UNKNOWN, least=12),
     ]
     shown = answer.shifts if wide else answer.shifts[:MOST_SHIFTS]
-    return [*table(columns, shown), *more(len(answer.shifts) - len(shown))]
+    return [
+        *table(columns, shown, wide=wide, screen=screen),
+        *more(len(answer.shifts) - len(shown)),
+    ]
 
 
 def _positions(shift: Shift) -> str:

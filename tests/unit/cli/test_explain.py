@@ -5,6 +5,7 @@ import pytest
 
 from cli import arguments
 from cli.views import explain
+from cli.views.terminal import Terminal
 from shared import api
 from shared.answer import FaultEntry
 from shared.explanation import Ahead, Change, NodeGroup, Step, StepKind, Tried
@@ -163,3 +164,11 @@ def test_training_is_shown_with_how_it_is_read_and_what_is_not_understood() -> N
     left = "1h00m (50m00s to 1h10m) left"
     assert f"Progress: loss=2.5, step 100/1000, progressing, {left}, read as printed" in lines
     assert f"Metrics:  {why}" in lines
+
+
+@pytest.mark.parametrize("width", [80, 100, 200])
+def test_the_table_of_nodes_fits_the_terminal(width: int) -> None:
+    screen = Terminal(width, blocks=True, colours=False, height=30)
+    lines = explain.tried(WAITS, wide=False, screen=screen)
+    assert len(lines) > 1
+    assert max(map(len, lines)) <= width

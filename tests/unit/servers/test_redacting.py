@@ -45,6 +45,12 @@ def test_entries_of_hidden_namespaces_are_removed() -> None:
     assert ("red" in text, "blue" in text) == (True, False)
 
 
+def test_the_reason_of_a_visible_job_loses_the_name_of_a_hidden_one() -> None:
+    waiting = job("red", reason="BehindReservation", message="room is kept for blue/job/fit")
+    answer = redacted(api.JobsResponse(generated_at=1.0, entries=(waiting,)), {"blue"})
+    assert answer["entries"][0]["message"] == f"room is kept for {HIDDEN}"
+
+
 def test_a_namespace_is_listed_even_if_it_is_gone() -> None:
     body = api.JobsResponse(generated_at=1.0, entries=(job("gone"),))
     assert redacting.listed_namespaces(body) == {"gone"}
