@@ -41,14 +41,15 @@ class Mnist:
         if line.startswith("Train Epoch: ") and (train := _TRAIN.fullmatch(line)):
             epoch, done, total = int(train[1]), int(train[2]), int(train[3])
             self._epoch = epoch
-            return (Point("loss", float(train[4]), epoch + done / total if total else None),)
+            step = epoch + done / total if total else None
+            return (Point("loss", float(train[4]), step, unit="epoch"),)
         if line.startswith("Test set: ") and (test := _TEST.fullmatch(line)):
             return self._test(float(test[1]), int(test[2]), int(test[3]))
         return NOTHING
 
     def _test(self, loss: float, correct: int, total: int) -> Sequence[Point]:
         step = None if self._epoch is None else self._epoch + 1
-        points = [Point("test_loss", loss, step)]
+        points = [Point("test_loss", loss, step, unit="epoch")]
         if total:
-            points.append(Point("test_accuracy", correct / total, step))
+            points.append(Point("test_accuracy", correct / total, step, unit="epoch"))
         return points

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from shared.parsing.base import NOTHING, NUMBER, Point
+from shared.parsing.base import NOTHING, NUMBER, Point, Unit
 from shared.parsing.counters import EPOCH_KEYS, STEP_KEYS
 from shared.parsing.huggingface import HuggingFace
 from shared.parsing.metric_names import Repeats, is_metric
@@ -41,6 +41,7 @@ class Pairs(NamedTuple):
     """The step and the metrics of a line of pairs."""
 
     step: float | None
+    unit: Unit
     metrics: dict[str, float]
 
 
@@ -62,9 +63,11 @@ def read_pairs(line: str) -> Pairs | None:
         separator = pair[4].strip()
     if position != len(line) or not values:
         return None
-    steps = [value for name in _STEPS for key, value in values.items() if key.lower() == name]
+    lower = {key.lower(): value for key, value in values.items()}
+    counter = next((name for name in _STEPS if name in lower), None)
+    unit: Unit = "epoch" if counter in EPOCH_KEYS else "step"
     metrics = {n: v for n, v in values.items() if is_metric(n.lower()) and n.lower() not in _STEPS}
-    return Pairs(steps[0] if steps else None, metrics)
+    return Pairs(None if counter is None else lower[counter], unit, metrics)
 
 
 class Absl:
@@ -85,7 +88,9 @@ class Absl:
         pairs = read_pairs(line[prefix.end() :]) if prefix else None
         if pairs is None or pairs.step is None:
             return NOTHING
-        return [Point(name, value, pairs.step) for name, value in pairs.metrics.items()]
+        return [
+            Point(name, value, pairs.step, unit=pairs.unit) for name, value in pairs.metrics.items()
+        ]
 
 
 class DeepSpeed:
@@ -135,6 +140,6 @@ class DeepSpeed:
         return [
             Point(name, value, self._repeats.exact(name, self._step))
             if pairs.step is None
-            else Point(name, value, pairs.step)
+            else Point(name, value, pairs.step, unit=pairs.unit)
             for name, value in pairs.metrics.items()
         ]

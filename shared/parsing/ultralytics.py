@@ -50,7 +50,10 @@ class Ultralytics:
         if self._epoch is not None and (row := _VALIDATION.fullmatch(line.rstrip())):
             values = map(float, row[1].split()[:4])
             named = zip(_QUALITIES, values, strict=True)
-            return [Point(f"metrics/{n}(B)", v, self._epoch, self._epochs) for n, v in named]
+            return [
+                Point(f"metrics/{n}(B)", v, self._epoch, self._epochs, unit="epoch")
+                for n, v in named
+            ]
         return NOTHING
 
     def _row(self, epoch: int, epochs: int, values: list[str]) -> Sequence[Point]:
@@ -59,7 +62,7 @@ class Ultralytics:
         if len(values) != len(self._columns) or is_drawn_again:
             return NOTHING
         return [
-            Point(f"train/{name}", float(value), epoch, epochs)
+            Point(f"train/{name}", float(value), epoch, epochs, unit="epoch")
             for name, value in zip(self._columns, values, strict=True)
             if name not in _NO_LOSSES
         ]

@@ -161,7 +161,7 @@ def test_mnist_lines_with_other_words_are_none() -> None:
     for line in ("Train Epoch: 1 loss 3", "Test set: Average loss: x, Accuracy: 1/2 (50%)"):
         assert Mnist().feed(line) == ()
     empty = Mnist().feed("Train Epoch: 1 [0/0 (0%)]\tLoss: 2.3")
-    assert empty == (Point("loss", 2.3, None),)
+    assert empty == (Point("loss", 2.3, None, unit="epoch"),)
     assert values(Mnist().feed("Test set: Average loss: 1.0, Accuracy: 0/0 (0%)")) == [
         ("test_loss", 1.0, None)
     ]
@@ -183,7 +183,15 @@ PAIRS = {
 
 @pytest.mark.parametrize(("line", "want"), PAIRS.values(), ids=PAIRS)
 def test_pairs_are_a_whole_line_or_nothing(line: str, want) -> None:
-    assert pairs.read_pairs(line) == want
+    found = pairs.read_pairs(line)
+    assert (None if found is None else (found.step, found.metrics)) == want
+
+
+def test_pairs_know_what_their_counter_counts() -> None:
+    for line, unit in (("epoch: 3, loss: 0.5", "epoch"), ("step: 3, loss: 0.5", "step")):
+        found = pairs.read_pairs(line)
+        assert found is not None
+        assert found.unit == unit
 
 
 def test_before_a_line_of_deepspeed_s_own_its_parser_reads_nothing() -> None:
