@@ -11,7 +11,7 @@ import gc
 import itertools
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -29,7 +29,7 @@ from extender.servers.scheduler.verbs import SchedulerAnswers
 from extender.writers.decision_log.recorder import Recorder
 from extender.writers.decision_log.segments import SegmentFiles
 from shared.health import Heartbeat
-from shared.model import Pod, Upsert
+from shared.model import NodeName, Pod, PodKey, Uid, Upsert
 from shared.system_clock import SystemClock
 
 SEGMENT_BYTES: Final = 64 * 2**20
@@ -80,7 +80,7 @@ async def serve(options: argparse.Namespace, directory: Path) -> None:
         leads=stirring(recorder) if options.changing else lambda: True,
         metrics=recorder.metrics,
     )
-    answers = SchedulerAnswers(context, _NoDirectGangs(), barrier=_bind_nothing)
+    answers = SchedulerAnswers(context, _NoDirectGangs(), _bind_nothing, _NoBursts())
     runner = create_runner(create_scheduler_app(answers, recorder.metrics), drain_seconds=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -105,6 +105,22 @@ class _NoDirectGangs:
         return NEVER
 
     def take_over(self, _pod: Pod, _verdict: FilterVerdict) -> None:
+        """Do nothing."""
+
+
+class _NoBursts:
+    """No answer is held."""
+
+    async def hold(self, _pod: Pod, _names: Sequence[str], _passed: Sequence[str]) -> float:
+        return 0.0
+
+    def arrive(self, _key: PodKey, _uid: Uid, _node: NodeName) -> None:
+        """Do nothing."""
+
+    def keep_apart(self) -> None:
+        """Do nothing."""
+
+    def stand_by(self) -> None:
         """Do nothing."""
 
 

@@ -36,6 +36,7 @@ PodGroup = owners.PodGroup
 TERMINAL_PHASES = frozenset({"Succeeded", "Failed"})
 CPU = "cpu"
 PODS = "pods"
+ALL_NAMESPACES = "*"
 
 
 class Pod(Struct, frozen=True, kw_only=True, tag=True, omit_defaults=True):
@@ -59,6 +60,9 @@ class Pod(Struct, frozen=True, kw_only=True, tag=True, omit_defaults=True):
 
     ``reservation_refused`` is the reason why its ``labels.RESERVATION`` annotations are not ours;
     they were removed before the core sees the pod. Empty: it had none, or they are ours.
+
+    ``repels`` are the namespaces of the pods that its required anti-affinity may keep off its node,
+    sorted; ``ALL_NAMESPACES`` alone where it may be any.
     """
 
     namespace: str
@@ -90,6 +94,7 @@ class Pod(Struct, frozen=True, kw_only=True, tag=True, omit_defaults=True):
     prefers: bool = False
     excess: str = ""
     reservation_refused: str = ""
+    repels: tuple[str, ...] = ()
 
     @property
     def key(self) -> PodKey:

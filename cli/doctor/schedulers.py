@@ -19,6 +19,10 @@ CONFIGURATION: Final = "configuration"
 NEIGHBOURS: Final = "neighbours"
 BIND_WAIT_SECONDS: Final = 240.0
 """The extender's default of ``gang.bind_wait_seconds``."""
+BURST_HOLD_SECONDS: Final = 0.4
+"""Its default of ``gang.burst_hold_seconds``."""
+ANSWER_AFTER_HOLD_SECONDS: Final = 2.0
+"""By so much kube-scheduler must wait longer than an answer to filter is held."""
 SCHEDULER_PORT: Final = 10261
 """Its default of ``scheduler.listen_port``."""
 LONGEST_ANSWER_SECONDS: Final = 30.0
@@ -144,15 +148,20 @@ def _of_entries(entries: list[Object], settings: Settings) -> Iterator[Problem]:
     if any(not entry.get("prioritizeVerb") for entry in filters):
         yield False, "no prioritizeVerb beside filterVerb: our scores of nodes have no effect"
     for entry in filters:
-        yield from _of_filter(entry)
+        yield from _of_filter(entry, settings)
     for entry in binders:
         yield from _of_binder(entry, settings)
     for entry in {id(entry): entry for entry in (*filters, *binders)}.values():
         yield from _of_entry(entry, settings)
 
 
-def _of_filter(entry: Object) -> Iterator[Problem]:
+def _of_filter(entry: Object, settings: Settings) -> Iterator[Problem]:
     timeout = _timeout(entry)
+    hold = float(settings.of("gang", "burst_hold_seconds", BURST_HOLD_SECONDS))
+    if hold and timeout is not None and timeout < hold + ANSWER_AFTER_HOLD_SECONDS:
+        text = f"the entry with filterVerb has httpTimeout {entry.get('httpTimeout')}"
+        least = hold + ANSWER_AFTER_HOLD_SECONDS
+        yield True, f"{text}, but an answer may be held for {hold:g} s; use at least {least:g}s"
     if timeout is None or timeout > LONGEST_ANSWER_SECONDS:
         text = f"the entry with filterVerb has httpTimeout {entry.get('httpTimeout')}"
         yield False, f"{text}: it holds up kube-scheduler's one loop; use 5s"

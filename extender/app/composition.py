@@ -3,15 +3,15 @@
 import random
 import socket
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Protocol
 
 from extender.app import listeners
 from extender.app.context import Context, segments, signing_keys
 from extender.app.listeners import Certificates, Listener
+from extender.app.parts import Loop, Parts
 from extender.controllers.base import ChangeNotifier, DecisionContext
+from extender.controllers.bursts import Bursts
 from extender.controllers.cpu_shares import CpuSharesController
 from extender.controllers.elastic import ElasticController
 from extender.controllers.measure import MeasureLoop, ReportsLoop
@@ -47,29 +47,6 @@ from shared.kube import endpoints, paths
 from shared.kube.lease import LeaseObserver
 from shared.kube.lease_holding import LeaseCandidate, LeaseTerms
 from shared.kube.resources import OPTIONAL
-
-
-class Loop(Protocol):
-    """An endless activity; the process ends if it fails."""
-
-    async def run(self) -> None:
-        """Run until cancelled."""
-        ...
-
-
-@dataclass(frozen=True)
-class Parts:
-    """All parts, ready to run.
-
-    Attributes:
-        farewell: The last step on SIGTERM, while the loops still run.
-        release: Lets another replica lead; called when no part of this one runs any more.
-    """
-
-    loops: tuple[Loop, ...]
-    listeners: tuple[Listener, ...]
-    farewell: Callable[[], Awaitable[None]]
-    release: Callable[[], Awaitable[None]]
 
 
 class Composition:
@@ -274,18 +251,36 @@ class Composition:
     @cached_property
     def barrier(self) -> BindBarrier:
         """Binds a gang when all its members have arrived."""
-        context, gang = self._context, self._settings.gang
         most_calls = listeners.most_of(ListenerName.SCHEDULER, self._settings.scheduler)
         return BindBarrier(
             store=self.recorder.store,
-            bindings=Bindings(self.writer, self.recorder, context.metrics, gang.bind_parallelism),
+            bindings=self.bindings,
             parameters=self.parameters,
             acting=self.leads,
-            metrics=context.metrics,
-            heartbeat=context.beat("bind"),
-            bind_wait_seconds=gang.bind_wait_seconds,
+            metrics=self._context.metrics,
+            heartbeat=self._context.beat("bind"),
+            bind_wait_seconds=self._settings.gang.bind_wait_seconds,
             most_calls=int(CALLS_SHARE * most_calls),
         )
+
+    @cached_property
+    def bursts(self) -> Bursts:
+        """Binds other pods while kube-scheduler waits for an answer."""
+        return Bursts(
+            context=self.decisions,
+            queue=self.queue,
+            bindings=self.bindings,
+            barrier=self.barrier,
+            events=self.events,
+            heartbeat=self._context.beat("burst"),
+            hold_seconds=self._settings.gang.burst_hold_seconds,
+        )
+
+    @cached_property
+    def bindings(self) -> Bindings:
+        """Posts Bindings, with as many writers as releases have."""
+        shared = (self.writer, self.recorder, self._context.metrics)
+        return Bindings(*shared, self.executor.parallelism)
 
     @cached_property
     def reads(self) -> ReadAnswers:
@@ -314,7 +309,14 @@ class Composition:
             health=self._context.health,
             barrier=self.barrier.waiting,
         )
-        shell = (self.observer, self.leadership, self.recorder, self.barrier, self.events)
+        shell = (
+            self.observer,
+            self.leadership,
+            self.recorder,
+            self.barrier,
+            self.bursts,
+            self.events,
+        )
         decisions = (self.queue, self.migration, self.cpu_shares, self.elastic, self.pricing)
         return (*shell, *decisions, self.training_faults, measure)
 
@@ -322,15 +324,13 @@ class Composition:
         if ListenerName.AGENTS not in self._certificates:
             return ()
         context, stale_seconds = self._context, self.parameters.agent_reports.stale_seconds
-        beat = context.beat("agents")
-        store = self.recorder.store
-        return (ReportsLoop(store, context.clock, context.metrics, beat, stale_seconds),)
+        shared = (self.recorder.store, context.clock, context.metrics)
+        return (ReportsLoop(*shared, context.beat("agents"), stale_seconds),)
 
     def _listeners(self) -> list[Listener]:
         settings, context, certificates = self._settings, self._context, self._certificates
-        answers = SchedulerAnswers(
-            self.decisions, LiveDirectGangs(self.recorder, self.queue), self.barrier.bind
-        )
+        gangs = LiveDirectGangs(self.recorder, self.queue)
+        answers = SchedulerAnswers(self.decisions, gangs, self.barrier.bind, self.bursts)
         forwarding = listeners.forwarding_to_leader(
             settings.peers, self.leadership, self.leads, tls=ListenerName.API in certificates
         )

@@ -12,8 +12,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from extender.app import listeners, replay
-from extender.app.composition import Composition, Loop, Parts
+from extender.app.composition import Composition
 from extender.app.context import Context, segments, signing_keys
+from extender.app.parts import Loop, Parts
 from extender.servers.tls.renewal import RenewalLoop
 from extender.settings.certificates import CertificatesSection
 from extender.settings.extender import ExtenderSettings, SigningSection

@@ -165,6 +165,10 @@ class QueueController(Controller[QueueState, QueueTrigger, QueueOutcome]):
         """Return True if a pass, not filter, gives this direct gang its reservations."""
         return job in self.turned_away or job in self.state.turned_away
 
+    def direct_gangs(self) -> tuple[JobKey, ...]:
+        """Return the direct gangs to which a pass gives their reservations."""
+        return tuple(sorted(self.turned_away.union(self.state.turned_away)))
+
     def may_plan(self, job: JobKey) -> bool:
         """Return True if filter may plan a direct gang: it overtakes no job."""
         if self._deciding or self.has_direct_gang(job) or self.turned_away:

@@ -24,7 +24,7 @@ from extender.core.records.signatures import Fault, Signed
 from extender.metrics.admission import AdmissionMetrics
 from extender.metrics.cluster import ClusterMetrics
 from extender.metrics.listeners import CertificateMetrics, ConnectionMetrics
-from extender.metrics.queue import QueueMetrics
+from extender.metrics.queue import BurstMetrics, QueueMetrics
 from extender.metrics.running_jobs import MigrationMetrics, ScalingMetrics, TrainingFaultMetrics
 from extender.metrics.series import Series
 
@@ -213,6 +213,7 @@ class ExtenderMetrics:
             {"version": VERSION}
         )
         self.queue = QueueMetrics(self.series)
+        self.bursts = BurstMetrics(self.series)
         self.moves = MigrationMetrics(self.series)
         self.scaling = ScalingMetrics(self.series)
         self.training_faults = TrainingFaultMetrics(self.series)

@@ -18,6 +18,7 @@ WAIT_BUCKETS_SECONDS: Final = (
     *(3600.0, 7200.0, 14400.0, 28800.0, 86400.0),
 )
 """Up to a day: a job that waits longer causes an alert."""
+HOLD_BUCKETS_SECONDS: Final = (0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 1.5, 2.5)
 MOST_USER_PRIORITY: Final = 10
 
 
@@ -55,6 +56,25 @@ class Whose(StrEnum):
 
     FIRST = "first"
     MEAN = "mean"
+
+
+class BurstMetrics:
+    """Metrics of bursts (docs/adr/0017-burst-binding.md).
+
+    Attributes:
+        hold_seconds: How long answers to filter were held.
+        pods: Pods that were bound meanwhile.
+    """
+
+    def __init__(self, series: Series) -> None:
+        self.hold_seconds = series.histogram(
+            "shuntyard_burst_hold_seconds",
+            "How long answers to filter were held while other pods were bound.",
+            HOLD_BUCKETS_SECONDS,
+        )
+        self.pods = series.counter(
+            "shuntyard_burst_pods", "Pods that were bound while an answer to filter was held."
+        )
 
 
 class QueueMetrics:

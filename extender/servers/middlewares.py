@@ -20,6 +20,9 @@ METRICS: Final = web.AppKey("metrics", ExtenderMetrics)
 OUTCOME: Final = web.RequestKey("outcome", Outcome)
 """Set by a handler whose answer has status 200 and is a refusal."""
 
+HELD_SECONDS: Final = web.RequestKey("held_seconds", float)
+"""Set by a handler that held its answer on purpose: this time is not the request's."""
+
 FIRST_CLIENT_ERROR: Final = 400
 FIRST_SERVER_ERROR: Final = 500
 _PEER: Final = "peercert"
@@ -44,7 +47,8 @@ async def count(request: web.Request, handler: Handler) -> web.StreamResponse:
         outcome = request.get(OUTCOME, _outcome(response.status))
         return response
     finally:
-        verb, duration_seconds = _verb(request), time.monotonic() - started_at
+        verb = _verb(request)
+        duration_seconds = time.monotonic() - started_at - request.get(HELD_SECONDS, 0.0)
         request.app[METRICS].observe_request(verb, outcome, duration_seconds)
         if log.isEnabledFor(logging.DEBUG):
             fields = {"verb": verb, "outcome": outcome, "duration_seconds": duration_seconds}

@@ -93,6 +93,15 @@ class GangSection(Section):
     bind_parallelism: int = Field(
         default=32, ge=1, le=512, description="Bindings, or releases, sent at the same time."
     )
+    burst_hold_seconds: float = Field(
+        default=0.4,
+        ge=0,
+        le=2,
+        description="How long kube-scheduler waits for an answer to filter while we bind the rest "
+        "of the gang and other pods that wait. 0: kube-scheduler asks about every pod. The "
+        "`httpTimeout` of the filter entry in its configuration must be at least 2 s longer. Use 0 "
+        "if its profile has plugins beside the default ones.",
+    )
 
 
 class Weights(StrEnum):

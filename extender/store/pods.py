@@ -5,6 +5,7 @@ pods.
 """
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
@@ -82,6 +83,31 @@ class JobIndex:
         return self._waiting.frozen().keys()
 
 
+class RepelledNamespaces:
+    """Namespaces that unfinished pods repel by required anti-affinity, with how many pods do."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._names: frozenset[str] = frozenset()
+
+    def move(self, old: PodState | None, new: PodState | None) -> None:
+        """Take over a change of one pod."""
+        before, after = _repelled_by(old), _repelled_by(new)
+        if before != after:
+            self._counts.update(after)
+            self._counts.subtract(before)
+            self._counts = +self._counts
+            self._names = frozenset(self._counts)
+
+    def names(self) -> frozenset[str]:
+        """Return the namespaces; the same object until they change."""
+        return self._names
+
+
+def _repelled_by(state: PodState | None) -> tuple[str, ...]:
+    return () if state is None or state.pod.finished else state.pod.repels
+
+
 def _age(pod: Pod) -> tuple[float, str, Uid]:
     return pod.created_at, pod.name, pod.uid
 
@@ -107,6 +133,7 @@ class PodBook:
         self.bound: Table[Uid, NodeName] = Table()
         self.marked: Table[Uid, Pod] = Table()
         self.company = MostPlacedIndex()
+        self.repelled = RepelledNamespaces()
 
     def get(self, key: str) -> Pod | None:
         """The pod as observed."""
@@ -193,6 +220,7 @@ class PodBook:
         if new is not None and new.job is not None:
             self.jobs.add(new.job, new)
         self.company.move(old, new)
+        self.repelled.move(old, new)
         self._move_rows(old, new)
 
     def _move_room(self, old: PodState | None, new: PodState | None) -> None:

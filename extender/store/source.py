@@ -69,6 +69,10 @@ class StoreReads(SnapshotSource, Protocol):
         """Return True if the pod has a reservation or a node."""
         ...
 
+    def awaits(self, uid: Uid) -> bool:
+        """Return True if a write of ours to the pod was not observed yet."""
+        ...
+
     def takes(self, uid: Uid) -> NodeName | None:
         """Return the node on which a pod takes room, bound or reserved; None: on none."""
         ...

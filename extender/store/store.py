@@ -176,6 +176,10 @@ class ClusterStore:
         """Return True if the pod has a reservation or a node, without a snapshot."""
         return self._pods.has_place(uid)
 
+    def awaits(self, uid: Uid) -> bool:
+        """Return True if a write of ours to the pod was not observed yet."""
+        return uid in self._pods.assumptions()
+
     def takes(self, uid: Uid) -> NodeName | None:
         """Return the node on which a pod takes room, bound or reserved there; None: on none."""
         return self._pods.takes(uid)
@@ -216,6 +220,7 @@ class ClusterStore:
                 placeholders=self._placeholders.rows(),
                 marked=self._pods.marked.frozen(),
                 most_placed=self._pods.company.rows(),
+                repelled=self._pods.repelled.names(),
                 cache=self._cache,
             )
         return self._snapshot

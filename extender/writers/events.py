@@ -5,6 +5,7 @@ Per pod and per job only the newest is queued; a superseded one is never written
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -34,6 +35,7 @@ class EventWriter:
     heartbeat: Heartbeat
     instance: str
     _pending: dict[tuple[str, str], SetQueuedCondition | EmitEvent] = field(default_factory=dict)
+    _unhurried: deque[EmitEvent] = field(default_factory=deque)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
 
     def enqueue(self, notices: Iterable[SetQueuedCondition | EmitEvent]) -> None:
@@ -42,6 +44,14 @@ class EventWriter:
             self._pending[_about(notice)] = notice
         if self._pending:
             self._wake.set()
+
+    def enqueue_unhurried(self, event: EmitEvent) -> None:
+        """Queue an Event that is written alone, when no other notice waits.
+
+        There may be hundreds a second, while Bindings are posted that matter more.
+        """
+        self._unhurried.append(event)
+        self._wake.set()
 
     def drop(self, uids: Iterable[Uid]) -> None:
         """Drop the queued notices about these pods: they do not wait any more."""
@@ -62,8 +72,11 @@ class EventWriter:
             await self._drain()
 
     async def _drain(self) -> None:
-        while self._pending:
+        while self._pending or self._unhurried:
             self.heartbeat.beat()
+            if not self._pending:
+                await self._write(self._unhurried.popleft())
+                continue
             batch = [self._pending.pop(key) for key in list(self._pending)[:PARALLELISM]]
             async with asyncio.TaskGroup() as group:
                 for notice in batch:

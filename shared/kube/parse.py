@@ -26,7 +26,7 @@ from shared.kube import (
 )
 from shared.kube.changes import Changes, suspendable, with_changes
 from shared.kube.errors import OddObjectError
-from shared.kube.shapes import claims, prefers, shape, terms
+from shared.kube.shapes import claims, prefers, repels, shape, terms
 from shared.label_selectors import NOTHING, LabelSelector
 
 Entity = TypeVar("Entity")
@@ -129,6 +129,7 @@ def decode_pod(data: Data) -> model.Pod:
         scheduling_group=_group(spec),
         prefers=prefers(spec),
         excess=spec_excess or kept.excess,
+        repels=repels(spec, meta.namespace or ""),
     )
 
 

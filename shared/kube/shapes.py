@@ -1,9 +1,13 @@
 """The part of a pod that node filters read, in a canonical form: equal pods have equal shapes."""
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from shared import model
 from shared.kube import wire
+
+MOST_REPELLED: Final = 64
+"""Namespaces that anti-affinity may name; a pod that names more counts as if it named all."""
 
 
 def shape(spec: wire.PodSpec, requests: tuple[tuple[str, int], ...]) -> model.PodShape:
@@ -75,6 +79,21 @@ def prefers(spec: wire.PodSpec) -> bool:
     spreads = spec.topology_spread_constraints or ()
     spread = any(s.when_unsatisfiable == "ScheduleAnyway" for s in spreads)
     return spread or any(kind is not None and bool(kind.preferred) for kind in kinds)
+
+
+def repels(spec: wire.PodSpec, namespace: str) -> tuple[str, ...]:
+    """Return the namespaces of pods that the pod's required anti-affinity may keep off its node.
+
+    Args:
+        spec: Of the pod.
+        namespace: Of the pod; a term without namespaces is about the pods of this one.
+    """
+    affinity = (spec.affinity or wire.Affinity()).pod_anti_affinity
+    terms = (affinity and affinity.required) or ()
+    names = {name for term in terms for name in term.namespaces or (namespace,)}
+    if any(term.namespace_selector is not None for term in terms) or len(names) > MOST_REPELLED:
+        return (model.ALL_NAMESPACES,)
+    return tuple(sorted(names))
 
 
 def _running(spec: wire.PodSpec) -> Iterator[wire.Container]:

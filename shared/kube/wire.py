@@ -15,6 +15,8 @@ from shared.label_selectors import LabelSelector
 
 ResourceList = dict[str, str]
 Count = Annotated[int, MsgspecMeta(ge=0)]
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 class OwnerRef(Struct, rename="camel"):
@@ -112,23 +114,22 @@ class NodeSelector(Struct, rename="camel"):
 class NodeAffinity(Struct):
     """``affinity.nodeAffinity``; of what is preferred only whether there is some."""
 
-    required: NodeSelector | None = field(
-        default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
-    )
-    preferred: list[Raw] | None = field(
-        default=None, name="preferredDuringSchedulingIgnoredDuringExecution"
-    )
+    required: NodeSelector | None = field(default=None, name=REQUIRED)
+    preferred: list[Raw] | None = field(default=None, name=PREFERRED)
+
+
+class PodAffinityTerm(Struct, rename="camel"):
+    """A required term; only in which namespaces it holds."""
+
+    namespaces: list[str] | None = None
+    namespace_selector: dict[str, Raw] | None = None
 
 
 class PodAffinity(Struct):
-    """``affinity.podAffinity`` and ``podAntiAffinity``; only whether there is something."""
+    """``affinity.podAffinity`` and ``podAntiAffinity``; of what is preferred only that it is."""
 
-    required: list[Raw] | None = field(
-        default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
-    )
-    preferred: list[Raw] | None = field(
-        default=None, name="preferredDuringSchedulingIgnoredDuringExecution"
-    )
+    required: list[PodAffinityTerm] | None = field(default=None, name=REQUIRED)
+    preferred: list[Raw] | None = field(default=None, name=PREFERRED)
 
 
 class Affinity(Struct, rename="camel"):

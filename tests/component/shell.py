@@ -10,8 +10,8 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from extender.app.composition import Parts
 from extender.app.main import serve
+from extender.app.parts import Parts
 from extender.core.nodes import feasibility
 from extender.settings.extender import ExtenderSettings
 from shared import labels
@@ -150,6 +150,8 @@ async def lease(fake: FakeKube, holder: str = IDENTITY) -> AsyncIterator[None]:
 class MiniScheduler:
     """Calls filter for each released pod, then bind, as kube-scheduler does; retries for ever.
 
+    One filter call is open at a time; bind calls may be several.
+
     Attributes:
         url: Where the extender listens; a test moves it to another one after a crash.
         answers: What bind answered, by pod, in order.
@@ -164,6 +166,7 @@ class MiniScheduler:
         self.asked: set[str] = set()
         self.refused: set[str] = set()
         self._busy: set[str] = set()
+        self._cycle = asyncio.Lock()
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator["MiniScheduler"]:
@@ -188,12 +191,13 @@ class MiniScheduler:
 
     async def _schedule(self, session: aiohttp.ClientSession, found: dict[str, Any]) -> None:
         try:
-            names = self._offered(found)
-            if not names:
-                return
-            body = {"Pod": found, "Nodes": None, "NodeNames": names}
-            verdict = await self._post(session, "filter", body)
             meta = found["metadata"]
+            async with self._cycle:
+                names = self._offered(found)
+                if not names or self._is_bound(meta["uid"]):
+                    return
+                body = {"Pod": found, "Nodes": None, "NodeNames": names}
+                verdict = await self._post(session, "filter", body)
             self.asked.add(meta["name"])
             if not verdict.get("NodeNames"):
                 self.refused.update([meta["name"]] if verdict.get("NodeNames") == [] else ())
@@ -214,6 +218,11 @@ class MiniScheduler:
         finally:
             await asyncio.sleep(0.05)
             self._busy.discard(found["metadata"]["uid"])
+
+    def _is_bound(self, uid: str) -> bool:
+        """Return True if the pod was bound or deleted meanwhile, which kube-scheduler observes."""
+        pods = (p for p in self.fake.objects(paths.PODS) if p["metadata"]["uid"] == uid)
+        return not any(_is_due(pod) for pod in pods)
 
     def _offered(self, found: dict[str, Any]) -> list[str]:
         shape = parse.decode_pod(_raw(found)).shape

@@ -128,7 +128,7 @@ async def test_a_direct_gang_does_not_overtake_a_queued_one_that_waits_for_room(
         await eventually(lambda: len(names(fake, "runs")) == 4)
         for i in range(6):
             fake.put(paths.PODS, pod(f"wide-{i}", job="wide", size=6))
-        await eventually(lambda: fake.objects(paths.EVENTS))
+        await eventually(lambda: "Queue" in {e["action"] for e in fake.objects(paths.EVENTS)})
         put_direct(fake, "narrow", 2)
         await eventually(lambda: len(names(fake, "narrow")) == 2)  # the queue backfills it
     assert notes(fake, "narrow-0")[labels.PLAN_SIZE] == "2"

@@ -30,15 +30,16 @@ async def test_a_secret_of_a_pod_or_its_owner_is_in_no_segment(tmp_path: Path) -
     """Written by cycles, answers to filter, Bindings and several openings."""
     section = {"directory": tmp_path, "segment_bytes": 2**16}
     secret = secretive("any")["metadata"]["annotations"]
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "controller": True}
     job = {
-        "metadata": {"name": "j", "namespace": "default", "uid": "u", "annotations": secret},
+        "metadata": {"name": "j", "namespace": "default", "annotations": secret},
         "spec": {"parallelism": 2, "completions": 2, "template": {"spec": {"env": CANARY}}},
     }
     space = {"metadata": {"name": "default", "annotations": {"note": CANARY}}}
     async with FakeKube.running() as fake, lease(fake):
         fake.put(paths.NAMESPACES, space)
         fake.put(paths.JOBS, job)
+        owner["uid"] = fake.object(paths.JOBS, "j", "default")["metadata"]["uid"]
         fake.put(paths.NODES, node("a"))
         for number in range(2):
             fake.put(paths.PODS, secretive(f"s-{number}", ownerReferences=[owner]))

@@ -68,7 +68,8 @@ async def test_a_replica_without_the_lease_does_nothing():
 async def test_a_gang_may_have_more_members_than_calls_may_wait(fake):
     fake.put(paths.NODES, node("c", cpu="64"))
     put_gang(fake, size=30)
-    async with extender(fake, gang={"bind_wait_seconds": 60.0}) as running:
+    gang = {"bind_wait_seconds": 60.0, "burst_hold_seconds": 0}
+    async with extender(fake, gang=gang) as running:
         _barrier(running).most_calls = 9
         scheduler = MiniScheduler(fake, running.scheduler_url)
         async with scheduler.running():
@@ -214,14 +215,15 @@ async def test_a_bare_pod_with_a_lost_pin_is_recreated(fake):
     assert len(fake.objects(paths.PODS)) == 1
 
 
-async def test_a_gang_is_bound_after_a_crash_in_the_middle_of_its_burst(fake):
+@pytest.mark.parametrize(("hold", "before"), [(0.0, 3), (0.4, 2)], ids=["bind calls", "burst"])
+async def test_a_gang_is_bound_after_a_crash_in_the_middle_of_its_burst(fake, hold, before):
     put_gang(fake)
     gate = kube_faults.Slow()
     fake.faults.order("create", "*/j-2/binding", gate)
-    async with extender(fake) as first:
+    async with extender(fake, gang={"burst_hold_seconds": hold}) as first:
         scheduler = MiniScheduler(fake, first.scheduler_url)
         async with scheduler.running():
-            await eventually(lambda: len(bound(fake)) == 3)
+            await eventually(lambda: len(bound(fake)) == before)
             await first.kill()
             async with extender(fake) as second:
                 scheduler.url = second.scheduler_url

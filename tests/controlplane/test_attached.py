@@ -20,8 +20,8 @@ from devcluster import assets
 from devcluster.certificates import Authority
 from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
-from extender.app.composition import Parts
 from extender.app.main import serve
+from extender.app.parts import Parts
 from extender.core import certificates
 from extender.core.certificates import Plan, Requirements
 from extender.servers.tls import issuing, parsing

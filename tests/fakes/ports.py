@@ -48,6 +48,9 @@ class FakeScheduler:
         failed = dict.fromkeys(node_names[1:], REFUSED)
         return self.verdict or FilterVerdict(passed=tuple(node_names[:1]), failed=failed)
 
+    async def hold(self, pod: Pod, node_names: Sequence[str], verdict: FilterVerdict) -> float:
+        return 0.0
+
     def prioritize(self, pod: Pod, node_names: Sequence[str]) -> Sequence[tuple[str, int]]:
         self.calls.append(("prioritize", pod.key, tuple(node_names)))
         if self.scores is not None:

@@ -202,6 +202,8 @@ class Snapshot:
         reports: Of the agents, by node; a node without an agent is not in it.
         groups: Declared by ``PodGroup.<API group>/namespace/name``.
         placeholders: What direct gangs have for members that do not exist yet, by job.
+        repelled: Namespaces of pods that the required anti-affinity of an unfinished pod may keep
+            off nodes; ``ALL_NAMESPACES`` among them where it may be any.
         cache: Results of earlier work; the same for all snapshots of a store.
     """
 
@@ -225,4 +227,5 @@ class Snapshot:
     placeholders: Mapping[JobKey, PlaceholderReservations] = field(default_factory=dict)
     marked: Mapping[Uid, Pod] = field(default_factory=dict)
     most_placed: Mapping[JobKey, int] = field(default_factory=dict)
+    repelled: frozenset[str] = frozenset()
     cache: Cache = field(default_factory=Cache, compare=False, repr=False)

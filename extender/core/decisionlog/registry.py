@@ -9,6 +9,7 @@ from extender.core.elastic.decision import ELASTIC
 from extender.core.migration.decision import MIGRATION
 from extender.core.pricing.decision import PRICING
 from extender.core.queue.decision import QUEUE
+from extender.core.scheduler.burst import BURST
 from extender.core.scheduler.requests import FILTER, PRIORITIZE
 from extender.core.training_faults.decision import TRAINING_FAULTS
 
@@ -23,5 +24,6 @@ DECISIONS: Final[Mapping[str, Decision[Any, Any, Any]]] = {
         TRAINING_FAULTS,
         FILTER,
         PRIORITIZE,
+        BURST,
     )
 }

@@ -18,6 +18,7 @@ FloatMatrix = NDArray[np.float64]
 IntMatrix = NDArray[np.int64]
 IntVector = NDArray[np.int64]
 BoolVector = NDArray[np.bool_]
+BoolMatrix = NDArray[np.bool_]
 
 
 class ClassMasks(Protocol):

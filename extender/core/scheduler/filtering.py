@@ -2,6 +2,7 @@
 
 * A pod of another scheduler passes unchanged.
 * A pod of which the spec is more than we read (``Pod.excess``) passes nowhere.
+* A pod that is bound already passes on its own node alone: kube-scheduler has not observed it yet.
 * A pod with a reservation passes on its planned node alone.
 * A single pod without our gate passes on the node where the planner would put it: a gang of one
   (docs/adr/0009-one-node-for-a-single-pod.md). Nothing is kept for it; a second call plans it
@@ -38,6 +39,9 @@ from extender.core.scheduler.direct_gangs import Grant, QueueView
 from shared.model import NodeName, Pod, PodShape
 
 PLANNED_NOT_OFFERED: Final = "shuntyard: the planned node was not offered"
+
+
+BOUND_ALREADY: Final = "shuntyard: the pod is bound to another node"
 
 
 NO_ROOM_BESIDE_RESERVATIONS: Final = "shuntyard: the free room is reserved for other jobs"
@@ -90,9 +94,8 @@ def filter_nodes(
         return FilterVerdict(passed=tuple(names))
     if pod.excess:
         return FilterVerdict(nowhere=f"shuntyard: {pod.excess}")
-    planned = planned_node(snapshot, pod)
-    if planned is not None:
-        return _planned(planned, names)
+    if (known := _known_node(snapshot, pod, names)) is not None:
+        return known
     if not direct_gangs.needs_reservation(snapshot, pod):
         if not namespace_shares.may_hold(snapshot, pod, params):
             return FilterVerdict(nowhere=NO_QUOTA)
@@ -102,6 +105,15 @@ def filter_nodes(
         )
     granted = direct_gangs.grant(snapshot, pod, names, view, params)
     return WITHOUT_RESERVATIONS if granted is None else _planned(granted.node, names, granted)
+
+
+def _known_node(snapshot: Snapshot, pod: Pod, names: Sequence[str]) -> FilterVerdict | None:
+    """Judge the offered nodes for a pod that is bound or has a planned node; None for others."""
+    bound = snapshot.bound.get(pod.uid)
+    if bound is not None and bound not in names:
+        return FilterVerdict(failed=dict.fromkeys(names, BOUND_ALREADY))
+    node = bound or planned_node(snapshot, pod)
+    return None if node is None else _planned(node, names)
 
 
 def _planned(

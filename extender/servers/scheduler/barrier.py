@@ -12,7 +12,7 @@ Every call ends in one of these ways, and each is safe to repeat:
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from extender.core.cluster.snapshot import Snapshot
@@ -60,6 +60,8 @@ class BindBarrier:
     most_calls: int
     arrivals: dict[JobKey, dict[Uid, Arrival]] = field(default_factory=dict)
     _ready: set[JobKey] = field(default_factory=set)
+    _begun: set[JobKey] = field(default_factory=set)
+    """Gangs of which some members were bound without a bind call."""
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _calls: int = 0
 
@@ -86,6 +88,29 @@ class BindBarrier:
                 return await self._outcome(arrival)
         finally:
             self._calls -= 1
+
+    def check(self, job: JobKey) -> None:
+        """Look again whether a gang can be bound, now and at each arrival: some of it was."""
+        self._begun.add(job)
+        if job in self.arrivals:
+            self._ready.add(job)
+            self._wake.set()
+
+    async def bind_early(self, job: JobKey, uids: Iterable[Uid]) -> bool:
+        """Bind waiting pods before the rest of their gang has come; True if all are bound.
+
+        For parameter servers of which a burst binds the workers.
+        """
+        snapshot, gang = self.store.snapshot(), self.arrivals.get(job, {})
+        self._dismiss(job, snapshot)
+        unbound = [uid for uid in uids if uid not in snapshot.bound]
+        arrivals = [gang[uid] for uid in unbound if uid in gang and not gang[uid].started]
+        if len(arrivals) < len(unbound) or not self.acting():
+            return False
+        for arrival in arrivals:
+            arrival.started = True
+            arrival.annotations = binding.annotations(snapshot, arrival.pod)
+        return await self._bind_all(arrivals)
 
     def waiting(self) -> int:
         """Return how many pods wait for their gang or their Binding."""
@@ -115,7 +140,8 @@ class BindBarrier:
             gang[pod.uid] = arrival = Arrival(pod, node, outcome)
         reservation = snapshot.reservations.get(pod.uid)
         # A gang's last arrival opens the barrier at once; the ones before it need no check.
-        if reservation is None or len(gang) >= reservation.plan_size:
+        begun = job in self._begun
+        if begun or reservation is None or len(gang) >= reservation.plan_size:
             self._ready.add(job)
             self._wake.set()
         return arrival
@@ -150,6 +176,7 @@ class BindBarrier:
                 self._wake.clear()
         except TimeoutError:
             self._ready.update(self.arrivals)
+            self._begun &= self.store.snapshot().waiting
 
     def _due(self) -> list[JobKey]:
         due = sorted(self._ready & self.arrivals.keys())

@@ -2,8 +2,8 @@
 
 kube-scheduler takes every status other than 200 as a failed call, so what concerns the pod is in
 the body of the answer; a body that cannot be read is 400. Nothing here awaits anything but the
-request's own body, except bind, which waits for the gang. A standby reads the Lease before it comes
-here.
+request's own body, except bind, which waits for the gang, and filter, which is held while other
+pods are bound (``controllers.bursts``). A standby reads the Lease before it comes here.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -22,11 +22,11 @@ from extender.core.scheduler.direct_gangs import QueueView
 from extender.core.scheduler.filtering import WITHOUT_RESERVATIONS, FilterVerdict
 from extender.core.scheduler.requests import FILTER, PRIORITIZE, NoState, RequestTrigger
 from extender.metrics.extender import Outcome, Passed
-from extender.servers.middlewares import OUTCOME
+from extender.servers.middlewares import HELD_SECONDS, OUTCOME
 from extender.servers.scheduler import schema
 from extender.writers.decision_log.recorder import Recorder
 from shared import labels
-from shared.model import JobKey, Pod
+from shared.model import JobKey, NodeName, Pod, PodKey, Uid
 
 JSON: Final = "application/json"
 
@@ -47,6 +47,26 @@ class DirectGangs(Protocol):
         ...
 
 
+class Holding(Protocol):
+    """Binds other pods while an answer to filter is held."""
+
+    async def hold(self, pod: Pod, names: Sequence[str], passed: Sequence[str]) -> float:
+        """Return when the answer may be given; the value is how many seconds that took."""
+        ...
+
+    def arrive(self, key: PodKey, uid: Uid, node: NodeName) -> None:
+        """Take over the node that kube-scheduler chose for a pod."""
+        ...
+
+    def keep_apart(self) -> None:
+        """Hold nothing for a while: kube-scheduler serves another scheduler's pods too."""
+        ...
+
+    def stand_by(self) -> None:
+        """Forget what another leader may change meanwhile."""
+        ...
+
+
 @dataclass(frozen=True)
 class SchedulerAnswers:
     """Answers to kube-scheduler.
@@ -55,11 +75,13 @@ class SchedulerAnswers:
         context: What all decisions share.
         direct_gangs: Knows the queue, and keeps the reservations that filter makes.
         barrier: Binds a pod together with its gang.
+        bursts: Binds other pods while kube-scheduler waits.
     """
 
     context: DecisionContext
     direct_gangs: DirectGangs
     barrier: Callable[[str, str, str, str], Awaitable[CallError | None]]
+    bursts: Holding
 
     def filter(self, pod: Pod, node_names: Sequence[str]) -> FilterVerdict:
         """Judge the offered nodes; a standby answers with an error.
@@ -67,9 +89,11 @@ class SchedulerAnswers:
         A refusal that is repeated is no new decision: it is neither decided nor recorded again.
         """
         if not self.context.leads():
+            self.bursts.stand_by()
             return FilterVerdict(error=STANDBY)
         pod = self.context.recorder.genuine(pod)
-        if pod.scheduler_name != self.context.parameters.scheduler_name:
+        if not self._is_ours(pod):
+            self.bursts.keep_apart()
             self.context.metrics.passed.labels(verb=Passed.FILTER.value).inc()
         if self.direct_gangs.waits(pod):
             return WITHOUT_RESERVATIONS
@@ -77,6 +101,19 @@ class SchedulerAnswers:
         verdict = self._decided(FILTER, trigger).answer
         self.direct_gangs.take_over(pod, verdict)
         return verdict
+
+    async def hold(self, pod: Pod, node_names: Sequence[str], verdict: FilterVerdict) -> float:
+        """Bind other pods before an answer to filter is given; return how long that took.
+
+        Returns:
+            Seconds.
+        """
+        if verdict.error is not None or not self._is_ours(pod):
+            return 0.0
+        return await self.bursts.hold(pod, node_names, verdict.passed)
+
+    def _is_ours(self, pod: Pod) -> bool:
+        return pod.scheduler_name == self.context.parameters.scheduler_name
 
     def prioritize(self, pod: Pod, node_names: Sequence[str]) -> Sequence[tuple[str, int]]:
         """Score the nodes that are left, 0 to 10."""
@@ -93,6 +130,7 @@ class SchedulerAnswers:
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> CallError | None:
         """Bind a pod to a node; return why that fails, None if it does not."""
+        self.bursts.arrive(PodKey(f"{namespace}/{name}"), Uid(uid), NodeName(node))
         return await self.barrier(namespace, name, uid, node)
 
 
@@ -102,7 +140,9 @@ SCHEDULER: Final = web.AppKey("scheduler", SchedulerAnswers)
 async def filter_nodes(request: web.Request) -> web.Response:
     """``POST /filter``: which of the offered nodes may take the pod."""
     offer = schema.read_offer(await request.read())
-    verdict = request.app[SCHEDULER].filter(offer.pod, offer.names)
+    scheduler = request.app[SCHEDULER]
+    verdict = scheduler.filter(offer.pod, offer.names)
+    request[HELD_SECONDS] = await scheduler.hold(offer.pod, offer.names, verdict)
     if verdict.error is not None:
         request[OUTCOME] = Outcome.REFUSED
     body = schema.write_verdict(offer, verdict)

@@ -193,6 +193,9 @@ BROKEN: dict[str, tuple[Break, str, Level, str]] = {
     "a long time-out of filter": (
         entries(0, httpTimeout="2m"), "configuration", WARNING, "holds up kube-scheduler",
     ),
+    "filter gives up while an answer is held": (
+        entries(0, httpTimeout="2s"), "configuration", FAULT, "use at least 2.4s",
+    ),
     "a malformed time-out": (
         entries(1, httpTimeout="long"), "configuration", FAULT, "httpTimeout long",
     ),

@@ -1,0 +1,331 @@
+"""Bursts: the answer to filter is held while other pods are bound (``core.scheduler.burst``).
+
+Bindings are posted for ``hold_seconds`` at most. The answer is given once our watch shows those
+that were written, and some milliseconds later: kube-scheduler has then observed them too, and does
+not ask about those pods. It is given in any case ``DRAIN_SECONDS`` after the hold; a pod that is
+asked about late gets its own node.
+
+One answer is held at a time. Pods of another scheduler in the same kube-scheduler would wait for
+our Bindings, so for ``APART_SECONDS`` after one of them nothing is held.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from msgspec.structs import replace
+
+from extender.controllers.base import DecisionContext
+from extender.controllers.queue import QueueController
+from extender.core.cluster.commands import EmitEvent
+from extender.core.kinds import registry
+from extender.core.scheduler.burst import (
+    BURST,
+    BurstBinding,
+    BurstOutcome,
+    BurstState,
+    BurstTrigger,
+)
+from extender.core.scheduler.direct_gangs import QueueView
+from extender.writers.bindings import Bindings
+from extender.writers.events import EventWriter
+from shared.health import Heartbeat
+from shared.model import JobKey, NodeName, OwnerReference, Pod, PodKey, Uid
+
+DRAIN_SECONDS: Final = 1.0
+"""Bindings that are on their way when the hold ends have so long before the answer is given."""
+
+POLL_SECONDS: Final = 0.002
+"""Between looks at whether our watch shows the Bindings."""
+
+SETTLE_SECONDS: Final = 0.005
+"""By so much kube-scheduler's watch may be behind ours."""
+
+GROWTH_SECONDS: Final = 0.02
+"""The answer about a gang that is still being created is held while a member comes so often."""
+
+APART_SECONDS: Final = 600.0
+BEAT_SECONDS: Final = 1.0
+EVENT_ACTION: Final = "Binding"
+
+log = logging.getLogger(__name__)
+
+
+class Barrier(Protocol):
+    """Where bind calls wait for their gang."""
+
+    async def bind_early(self, job: JobKey, uids: Iterable[Uid]) -> bool:
+        """Bind waiting pods before the rest of their gang has come; True if all are bound."""
+        ...
+
+    def check(self, job: JobKey) -> None:
+        """Look again whether a gang can be bound."""
+        ...
+
+
+@dataclass(kw_only=True)
+class Bursts:
+    """See the module. Handlers call ``hold`` and ``arrive``; ``run`` carries the Bindings out.
+
+    Attributes:
+        context: What all decisions share.
+        queue: Knows whether gangs may be planned.
+        bindings: Posts them.
+        barrier: Where the asked pods and their gangs wait.
+        events: Writes an Event for each pod, as kube-scheduler does.
+        heartbeat: Beats while ``run`` runs.
+        hold_seconds: How long Bindings are posted; 0: no answer is held.
+    """
+
+    context: DecisionContext
+    queue: QueueController
+    bindings: Bindings
+    barrier: Barrier
+    events: EventWriter
+    heartbeat: Heartbeat
+    hold_seconds: float
+    _tasks: asyncio.TaskGroup | None = field(init=False, default=None)
+    _busy: bool = field(init=False, default=False)
+    _apart_until: float = field(init=False, default=0.0)
+    _returned: tuple[Uid, ...] = field(init=False, default=())
+
+    async def run(self) -> None:
+        """Let holds run; returns only by cancellation."""
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            try:
+                while True:
+                    self.heartbeat.beat()
+                    await asyncio.sleep(BEAT_SECONDS)
+            finally:
+                self._tasks = None  # a group that ends takes no more tasks
+
+    def keep_apart(self) -> None:
+        """Hold nothing for a while: kube-scheduler serves another scheduler's pods too."""
+        self._apart_until = self.context.clock.monotonic() + APART_SECONDS
+
+    async def hold(self, pod: Pod, names: Sequence[str], passed: Sequence[str]) -> float:
+        """Bind other pods before kube-scheduler is answered; return how long it was held.
+
+        Args:
+            pod: The pod of the call.
+            names: The offered nodes.
+            passed: The nodes of the answer.
+
+        Returns:
+            Seconds.
+        """
+        if not self.hold_seconds or not passed:
+            return 0.0
+        monotonic, node = self.context.clock.monotonic, NodeName(passed[0])
+        began = monotonic()
+        free = self._tasks is not None and not self._busy and began >= self._apart_until
+        trigger = self._trigger(pod, node if len(passed) == 1 else None, names if free else ())
+        outcome = self._decide(trigger)
+        if self._tasks is None or outcome.idle:
+            return 0.0
+        self._busy = True
+        task = self._tasks.create_task(self._run(trigger, outcome), name=f"burst of {pod.key}")
+        await asyncio.wait({task}, timeout=self.hold_seconds + DRAIN_SECONDS)
+        held = monotonic() - began
+        self.context.metrics.bursts.hold_seconds.observe(held)
+        return held
+
+    def arrive(self, key: PodKey, uid: Uid, node: NodeName) -> None:
+        """Take over the node that kube-scheduler chose, where only it knew it."""
+        entry = self._state.answered.get(uid)
+        if entry is not None and entry.node is None:
+            self._decide(BurstTrigger(key, uid, node))
+
+    def stand_by(self) -> None:
+        """Forget the pods that another replica answers about now."""
+        if self._state.answered:
+            self.context.keep(BURST, BURST.first_state())
+            self.context.recorder.start_anew()
+
+    @property
+    def _state(self) -> BurstState:
+        return self.context.state_of(BURST)
+
+    def _trigger(self, pod: Pod, node: NodeName | None, names: Sequence[str]) -> BurstTrigger:
+        queue, job = self.queue, registry.job_key(pod)
+        returned, self._returned = self._returned, ()
+        view = QueueView(queue.may_plan(job), self.context.clock.monotonic())
+        return BurstTrigger(
+            pod=pod.key,
+            uid=pod.uid,
+            node=node,
+            nodes=names,
+            queue=view,
+            queued=queue.direct_gangs(),
+            returned=returned,
+        )
+
+    def _decide(self, trigger: BurstTrigger) -> BurstOutcome:
+        context, state = self.context, self._state
+        session = context.session(BURST, context.reading())
+        outcome = BURST.decide(session, state, trigger)
+        context.recorder.decided(BURST, session, state, trigger, outcome)
+        context.keep(BURST, outcome.state)
+        return outcome
+
+    async def _run(self, trigger: BurstTrigger, outcome: BurstOutcome) -> None:
+        """Bind what was decided, and decide again, until the time is over."""
+        clock = self.context.clock
+        hold = _Hold(clock.monotonic() + self.hold_seconds)
+        try:
+            async with asyncio.TaskGroup() as group:
+                while clock.monotonic() < hold.until and self.context.leads():
+                    if not await self._carry_out(outcome, hold, group):
+                        break
+                    outcome = self._decide(replace(trigger, returned=hold.take_back()))
+            await self._observed(hold.bound)
+        finally:
+            self._busy = False
+            self._returned = hold.take_back()
+            for job in sorted(hold.jobs):
+                self.barrier.check(job)
+            self.context.metrics.bursts.pods.inc(len(hold.bound))
+
+    async def _carry_out(
+        self, outcome: BurstOutcome, hold: "_Hold", group: asyncio.TaskGroup
+    ) -> bool:
+        """Begin what was decided; return when more may be decided, False if there is no more."""
+        recorder, job = self.context.recorder, outcome.job
+        hold.jobs.update(() if job is None else [job])
+        if outcome.grant is not None:
+            recorder.give(outcome.grant)
+        elif job is not None and outcome.taken:
+            for taken in outcome.taken:
+                recorder.take_placeholder(job, taken.number, taken.uid)
+        elif outcome.awaited is not None:
+            return await self._grows(outcome.awaited, hold.until)
+        elif outcome.idle:
+            return False
+        else:
+            snapshot, wanted = recorder.store.snapshot(), (*outcome.first, *outcome.rest)
+            pods = {binding.pod: snapshot.pods[binding.pod] for binding in wanted}
+            task = group.create_task(self._bind_in_order(outcome, hold, pods))
+            hold.pending += len(wanted)
+            if outcome.first:
+                await task
+            await hold.below(self.bindings.parallelism)
+        return not hold.failed
+
+    async def _bind_in_order(
+        self, outcome: BurstOutcome, hold: "_Hold", pods: Mapping[PodKey, Pod]
+    ) -> None:
+        """Bind parameter servers, then the others."""
+        job, after = outcome.job, outcome.after
+        whole = await self._bind_all(outcome.first, hold, pods)
+        if whole and job is not None and after:
+            whole = await self.barrier.bind_early(job, after)
+        if whole:
+            await self._bind_all(outcome.rest, hold, pods)
+        else:
+            hold.end(outcome.rest)
+
+    async def _bind_all(
+        self, wanted: Sequence[BurstBinding], hold: "_Hold", pods: Mapping[PodKey, Pod]
+    ) -> bool:
+        """Bind pods until the time is over; False unless all are bound."""
+        pending, workers = iter(wanted), min(len(wanted), self.bindings.parallelism)
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(self._bind_each(pending, hold, pods)) for _ in range(workers)
+            ]
+        hold.end(tuple(pending))
+        return sum(task.result() for task in tasks) == len(wanted)
+
+    async def _bind_each(
+        self, pending: Iterator[BurstBinding], hold: "_Hold", pods: Mapping[PodKey, Pod]
+    ) -> int:
+        """Bind one pod after the other; return how many were bound."""
+        context, count = self.context, 0
+        while context.clock.monotonic() < hold.until and context.leads():
+            wanted = next(pending, None)
+            if wanted is None:
+                break
+            pod = pods[wanted.pod]
+            bound = await self.bindings.post(pod, wanted.node, wanted.annotations) is None
+            if bound:
+                self.events.enqueue_unhurried(_scheduled(pod, wanted.node))
+            count += bound
+            hold.ended(pod.uid, bound=bound)
+        return count
+
+    async def _grows(self, job: JobKey, until: float) -> bool:
+        """Return after a short wait; False if no member of the gang was created meanwhile."""
+        store, clock = self.context.recorder.store, self.context.clock
+        before = len(store.snapshot().jobs.get(job, ()))
+        await asyncio.sleep(min(GROWTH_SECONDS, max(0.0, until - clock.monotonic())))
+        return len(store.snapshot().jobs.get(job, ())) > before
+
+    async def _observed(self, bound: Iterable[Uid]) -> None:
+        """Return when our watch shows these Bindings, and kube-scheduler's has had its time."""
+        store, missing = self.context.recorder.store, list(bound)
+        if not missing:
+            return
+        while missing := [uid for uid in missing if store.awaits(uid)]:  # noqa: ASYNC110 - below
+            await asyncio.sleep(POLL_SECONDS)  # to be woken by each pod's event would cost more
+        await asyncio.sleep(SETTLE_SECONDS)
+
+
+@dataclass
+class _Hold:
+    """One held answer.
+
+    Attributes:
+        until: When the last Binding is begun; monotonic seconds.
+        pending: Pods that were handed out and whose Binding has not ended.
+        bound: Pods that were bound.
+        jobs: Gangs of which some were.
+        failed: A Binding was refused.
+    """
+
+    until: float
+    pending: int = 0
+    bound: list[Uid] = field(default_factory=list)
+    jobs: set[JobKey] = field(default_factory=set)
+    failed: bool = False
+    _returned: list[Uid] = field(default_factory=list)
+    _progress: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def ended(self, uid: Uid, *, bound: bool) -> None:
+        """Take over how one Binding ended."""
+        self.pending -= 1
+        if bound:
+            self.bound.append(uid)
+        self.failed = self.failed or not bound
+        self._progress.set()
+
+    def end(self, unposted: Sequence[BurstBinding]) -> None:
+        """Give back pods whose Binding was not begun."""
+        self.pending -= len(unposted)
+        self.failed = self.failed or bool(unposted)
+        self._returned += [wanted.uid for wanted in unposted]
+        self._progress.set()
+
+    def take_back(self) -> tuple[Uid, ...]:
+        """Return the pods that were given back since the last call."""
+        returned, self._returned = tuple(self._returned), []
+        return returned
+
+    async def below(self, most: int) -> None:
+        """Return when fewer Bindings are pending."""
+        while self.pending >= most:
+            self._progress.clear()
+            await self._progress.wait()
+
+
+def _scheduled(pod: Pod, node: NodeName) -> EmitEvent:
+    """Return the Event that kube-scheduler writes about a pod that it binds."""
+    return EmitEvent(
+        namespace=pod.namespace,
+        about=OwnerReference("v1", "Pod", pod.name, pod.uid),
+        reason="Scheduled",
+        message=f"Successfully assigned {pod.key} to {node}",
+        action=EVENT_ACTION,
+    )
