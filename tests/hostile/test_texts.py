@@ -7,8 +7,9 @@ import logging
 import msgspec
 import pytest
 
-from cli import client, commands, manifest, sanitize
+from cli import arguments, client, commands, manifest, sanitize
 from cli.errors import UnansweredError
+from cli.views import terminal
 from shared import logs
 from shared.errors import InputError
 from shared.terminal import plain
@@ -52,10 +53,10 @@ def test_a_text_makes_one_cell_of_a_table(text: str, output: str) -> None:
     odd = msgspec.structs.replace(entry, job=text, message=text, estimate=text)
     body = msgspec.json.encode(msgspec.structs.replace(QUEUE, entries=(odd,)))
     answer = client.parse(body, type(QUEUE))
-    shown = "\n".join(commands.lines(answer, wide=output == "wide", blocks=False))
-    expected = commands.lines(
-        msgspec.structs.replace(QUEUE, entries=(entry,)), wide=output == "wide", blocks=False
-    )
+    options, screen = arguments.parse(["queue", "-o", output]), terminal.of_stream(io.StringIO())
+    shown = "\n".join(commands.lines(answer, options, screen))
+    usual = msgspec.structs.replace(QUEUE, entries=(entry,))
+    expected = commands.lines(usual, options, screen)
     assert len(shown.splitlines()) == len(expected)
     assert all(plain(line) == line for line in shown.split("\n"))
 
