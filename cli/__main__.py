@@ -52,6 +52,10 @@ def _run(options: Namespace) -> int:
         from cli import signing_key  # noqa: PLC0415 - see the docstring
 
         return signing_key.run(options, sys.stdout)
+    if options.command == "ui":
+        from cli.ui import server  # noqa: PLC0415 - see the docstring
+
+        return server.run(options, sys.stdout)
     from cli import commands  # noqa: PLC0415 - see the docstring
 
     return commands.run(options, sys.stdout)

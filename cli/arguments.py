@@ -26,6 +26,7 @@ _COMMANDS: Final = {
     "logs-check": "what the agent would read from a training log; needs no cluster",
     "completion": "print a completion script for a shell",
     "man": "write manual pages into a directory",
+    "ui": "open the page in a browser: the queue, why jobs wait, when they start, and the nodes",
     "doctor": "check the installation, and how to fix what is wrong",
     "rotate-signing-key": "make a new signing key; signatures of the previous key stay valid",
 }
@@ -43,6 +44,7 @@ _ADDED: Final = {
     "logs-check": declared.add_logs_check,
     "prices": declared.add_prices,
     "submit": declared.add_submit,
+    "ui": declared.add_ui,
     "what-if": declared.add_what_if,
 }
 _ONCE: Final = frozenset(

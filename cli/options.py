@@ -39,6 +39,7 @@ _WITHOUT_EFFECT: Final = {
     "doctor": _NAMESPACES | _PAST_API_SERVER,
     "submit": _PAST_API_SERVER,
     "rotate-signing-key": _NAMESPACES | _PAST_API_SERVER | {"--output"},
+    "ui": frozenset({"--output", "--watch"}),
 }
 """By command the common options that have no effect there."""
 
@@ -217,6 +218,8 @@ def check_output(parser: argparse.ArgumentParser, options: argparse.Namespace) -
         parser.error(f"-o name is for lists: {', '.join(sorted(NAMED))}")
     if output == "yaml" and command == "doctor":
         parser.error("-o yaml cannot be combined with doctor: use -o json")
+    if command == "ui" and options.watch:
+        parser.error("--watch cannot be combined with ui: the page is always current")
 
 
 def check_prices(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
@@ -225,6 +228,16 @@ def check_prices(parser: argparse.ArgumentParser, options: argparse.Namespace) -
         parser.error(f"--svg cannot be combined with -o {options.output}")
     if options.resource and not options.slots and not options.svg:
         parser.error("--resource needs --slots or --svg")
+
+
+def add_ui(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``ui``."""
+    parser.add_argument(
+        "--no-browser", action="store_true", help="only print the link; it works once"
+    )
+    parser.add_argument(
+        "--port", type=_port, default=0, metavar="N", help="port on 127.0.0.1 (default: any)"
+    )
 
 
 def _add_ways(option: Any) -> None:
@@ -264,6 +277,12 @@ def _seconds(text: str) -> float:
     if not 0 < seconds < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
     return seconds
+
+
+def _port(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or not 0 < int(text) < 2**16:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port from 1 to 65535")
+    return int(text)
 
 
 def _count(text: str) -> int:

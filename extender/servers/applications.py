@@ -28,6 +28,7 @@ from extender.servers.scheduler.verbs import SCHEDULER, SchedulerAnswers
 from extender.servers.threads import Threads
 from shared.connections import Connections
 from shared.health import Health
+from shared.page import serving
 
 MOST_BODY_BYTES: Final = 64 * 2**20
 """5000 whole nodes are 23 MB; aiohttp's default of 1 MiB answers 413 from about 70 nodes on."""
@@ -85,7 +86,7 @@ def create_api_app(
     forwarding: Forwarding | None = None,
     authorizer: Authorizer | None = None,
 ) -> web.Application:
-    """Return the application with the read API, the probes and the metrics.
+    """Return the application with the read API, its page, the probes and the metrics.
 
     Args:
         read: The answers.
@@ -112,6 +113,7 @@ def create_api_app(
     app.router.add_get("/v1/prices", readapi_handlers.prices, name=Verb.PRICES)
     app.router.add_get("/v1/explain", readapi_handlers.explain, name=Verb.EXPLAIN)
     app.router.add_post("/v1/what-if", readapi_handlers.what_if, name=Verb.WHAT_IF)
+    serving.add_routes(app)
     app.router.add_get("/livez", admin.livez)
     app.router.add_get("/readyz", admin.readyz)
     app.router.add_get("/metrics", admin.metrics)

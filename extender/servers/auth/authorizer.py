@@ -1,9 +1,10 @@
 """Authorization of readers: which requests are let in, and what of an answer they get.
 
-Probes are open to all. With ``open_to_all`` a caller without a token is shown everything, because
-the API server's service proxy, which checks RBAC before, passes no name on; ``/metrics`` is open
-then, too. Otherwise a token is needed. A caller with a token sees the jobs of the namespaces in
-which it may list pods, nodes and prices if it may list nodes, metrics if it may get ``/metrics``.
+Probes and the files of the page are open to all. With ``open_to_all`` a caller without a token is
+shown everything, because the API server's service proxy, which checks RBAC before, passes no name
+on; ``/metrics`` is open then, too. Otherwise a token is needed. A caller with a token sees the jobs
+of the namespaces in which it may list pods, nodes and prices if it may list nodes, metrics if it
+may get ``/metrics``.
 
 What-if always needs a token: it costs seconds of work, which no unnamed caller may cause. Behind
 the service proxy it comes in a header of our own (``shared.answer.PROXIED_AUTHORIZATION``).
@@ -25,6 +26,7 @@ from shared import api
 from shared.answer import PROXIED_AUTHORIZATION
 from shared.errors import InputError
 from shared.kube.reviews import Act
+from shared.page import serving
 
 METRICS: Final = "/metrics"
 WHAT_IF: Final = "/v1/what-if"
@@ -139,7 +141,7 @@ class Authorizer:
         about_metrics = request.path == METRICS
         shown = hdrs.AUTHORIZATION in request.headers or PROXIED_AUTHORIZATION in request.headers
         is_open = self.open_to_all and (about_metrics or not shown) and request.path != WHAT_IF
-        if request.path in PROBES or is_open:
+        if request.path in PROBES or serving.is_of_page(request.path) or is_open:
             return await handler(request)
         viewer = await self._viewer(request)
         if about_metrics:

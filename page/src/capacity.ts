@@ -1,0 +1,72 @@
+// What nodes have: totals, free and stranded amounts, and how large a gang would fit (pure).
+import type { NodeEntry } from "./api";
+import { isGpu } from "./format";
+
+export interface Capacity {
+  /** The resource that is counted: the GPUs of the cluster, or its CPU. */
+  readonly resource: string;
+  readonly total: number;
+  readonly used: number;
+  readonly free: number;
+  /** Free, but no pod can have it: the node is out of CPU, memory or pods, or takes no pods. */
+  readonly stranded: number;
+}
+
+const BASICS = ["cpu", "memory", "pods"] as const;
+/** Less than this part of a node's CPU, memory or pods is taken for nothing. */
+const LEAST_PART = 0.01;
+
+/** The GPU resource that most nodes have; "cpu" if none has GPUs. */
+export function scarce(nodes: readonly NodeEntry[]): string {
+  const counts = new Map<string, number>();
+  for (const node of nodes) {
+    for (const [resource, amount] of Object.entries(node.allocatable)) {
+      if (isGpu(resource) && amount > 0) counts.set(resource, (counts.get(resource) ?? 0) + amount);
+    }
+  }
+  const [most] = [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+  return most ? most[0] : "cpu";
+}
+
+export function free(node: NodeEntry, resource: string): number {
+  return Math.max(0, (node.allocatable[resource] ?? 0) - (node.used[resource] ?? 0));
+}
+
+/** Why the free amount of a node cannot be used; empty if it can. */
+export function strandedBecause(node: NodeEntry): string {
+  if (!node.ready) return "the node is not ready";
+  if (node.unschedulable) return "the node is cordoned";
+  for (const resource of BASICS) {
+    const total = node.allocatable[resource];
+    if (total !== undefined && free(node, resource) < LEAST_PART * total) return `no ${resource} left`;
+  }
+  return "";
+}
+
+export function capacity(nodes: readonly NodeEntry[], resource: string): Capacity {
+  let [total, used, stranded] = [0, 0, 0];
+  for (const node of nodes) {
+    total += node.allocatable[resource] ?? 0;
+    used += node.used[resource] ?? 0;
+    if (strandedBecause(node)) stranded += free(node, resource);
+  }
+  return { resource, total, used, free: Math.max(0, total - used), stranded };
+}
+
+export interface Gang {
+  readonly perPod: number;
+  readonly pods: number;
+  readonly nodes: number;
+}
+
+/** How many pods with 1, 2, 4, … GPUs each would find a place now, counting GPUs alone. */
+export function largestGangs(nodes: readonly NodeEntry[], resource: string): readonly Gang[] {
+  const able = nodes.filter((node) => !strandedBecause(node));
+  const largest = Math.max(0, ...nodes.map((node) => node.allocatable[resource] ?? 0));
+  const gangs: Gang[] = [];
+  for (let perPod = 1; perPod <= largest; perPod *= 2) {
+    const each = able.map((node) => Math.floor(free(node, resource) / perPod)).filter((pods) => pods > 0);
+    gangs.push({ perPod, pods: each.reduce((sum, pods) => sum + pods, 0), nodes: each.length });
+  }
+  return gangs;
+}

@@ -1,0 +1,94 @@
+// Numbers, times and names as people read them. Times are seconds since the epoch.
+
+const STEPS: readonly [number, string][] = [
+  [86400, "d"],
+  [3600, "h"],
+  [60, "m"],
+  [1, "s"],
+];
+
+/** Two units at most: "2h 5m", "45s", "0s". */
+export function duration(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds));
+  const first = STEPS.findIndex(([size]) => whole >= size);
+  if (first < 0) return "0s";
+  const [size, unit] = STEPS[first]!;
+  const text = `${Math.floor(whole / size)}${unit}`;
+  const next = STEPS[first + 1];
+  const rest = next ? Math.floor((whole % size) / next[0]) : 0;
+  return next && rest ? `${text} ${rest}${next[1]}` : text;
+}
+
+/** "in 12m" within an hour, then the local time of day, with the date if it is another day. */
+export function coming(at: number, now: number): string {
+  const left = at - now;
+  if (left <= 0) return "now";
+  return left < 3600 ? `in ${duration(left)}` : clock(at, now);
+}
+
+export function clock(at: number, now: number): string {
+  const date = new Date(at * 1000);
+  const time = date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  const sameDay = date.toDateString() === new Date(now * 1000).toDateString();
+  return sameDay ? time : `${date.toLocaleDateString([], { month: "short", day: "numeric" })} ${time}`;
+}
+
+export function moment(at: number): string {
+  return new Date(at * 1000).toLocaleString();
+}
+
+/** "600 to 900 s" as "10m to 15m"; one value where both are the same. */
+export function span(low: number, high: number): string {
+  const [from, to] = [duration(low), duration(high)];
+  return from === to ? from : `${from} to ${to}`;
+}
+
+export function number(value: number): string {
+  if (!Number.isFinite(value)) return "not a number";
+  if (Number.isInteger(value)) return value.toLocaleString("en");
+  const size = Math.abs(value);
+  return size >= 0.001 && size < 100000 ? String(Number(value.toPrecision(4))) : value.toExponential(2);
+}
+
+export function percent(part: number): string {
+  return `${Math.round(100 * part)} %`;
+}
+
+const BYTES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] as const;
+
+/** An amount of a resource in base units: milli-CPU, bytes, pieces. */
+export function amount(resource: string, value: number): string {
+  if (resource === "cpu") return number(value / 1000);
+  if (!isBytes(resource)) return number(value);
+  let power = 0;
+  let left = value;
+  while (Math.abs(left) >= 1024 && power < BYTES.length - 1) {
+    left /= 1024;
+    power += 1;
+  }
+  return `${number(Number(left.toPrecision(3)))} ${BYTES[power]}`;
+}
+
+function isBytes(resource: string): boolean {
+  return resource === "memory" || resource === "ephemeral-storage" || resource.startsWith("hugepages-");
+}
+
+/** "nvidia.com/gpu" as "GPU", "cpu" as "CPU"; others keep the part after the slash. */
+export function resourceName(resource: string): string {
+  if (resource === "cpu") return "CPU";
+  if (isGpu(resource)) return resource.endsWith("/gpu") ? "GPU" : resource.slice(resource.indexOf("/") + 1);
+  return resource.slice(resource.indexOf("/") + 1);
+}
+
+export function isGpu(resource: string): boolean {
+  return /(^|[./-])gpu($|[.-])/.test(resource) || /\/mig-/.test(resource);
+}
+
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${number(count)} ${count === 1 ? one : many}`;
+}
+
+/** A sentence with a capital at its beginning; a name such as nvidia.com/gpu stays as it is. */
+export function sentence(text: string): string {
+  return text && !/^\S*[/.=]\S/.test(text) ? text[0]!.toUpperCase() + text.slice(1) : text;
+}

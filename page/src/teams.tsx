@@ -1,0 +1,44 @@
+// What each namespace holds, beside its share.
+import type { JSX } from "preact";
+import type { NamespaceEntry, NamespacesResponse } from "./api";
+import { amount, isGpu, number, percent, resourceName } from "./format";
+import { Bar, type Column, Quiet, Section, Table } from "./parts";
+import { address } from "./route";
+
+export function Teams(props: { answer: NamespacesResponse }): JSX.Element {
+  const { answer } = props;
+  return (
+    <Section title="Teams" note={answer.fair_share ? "" : "Fair share is off: shares decide nothing and are only shown."}>
+      {answer.entries.length ? (
+        <Table caption="What each team holds" columns={COLUMNS} rows={answer.entries} id={(entry) => entry.namespace} />
+      ) : (
+        <Quiet>No team has jobs.</Quiet>
+      )}
+    </Section>
+  );
+}
+
+const COLUMNS: readonly Column<NamespaceEntry>[] = [
+  { title: "Team", shape: "head", cell: (entry) => <a href={address([], entry.namespace)}>{entry.namespace}</a> },
+  { title: "Waiting", shape: "number", cell: (entry) => number(entry.waiting) },
+  { title: "Running", shape: "number", cell: (entry) => number(entry.running) },
+  { title: "Holds", cell: held },
+  {
+    title: "Share",
+    cell: (entry) => (
+      <span class="done">
+        <Bar label={`${percent(entry.share)} of the cluster`} total={1} parts={[{ kind: "used", value: entry.share }]} />
+        {percent(entry.share)}
+      </span>
+    ),
+  },
+  { title: "Weight", shape: "number", cell: (entry) => number(entry.weight) },
+  { title: "Guaranteed", shape: "number", cell: (entry) => percent(entry.guaranteed_share) },
+  { title: "Limit", shape: "number", cell: (entry) => (entry.limit === null ? "none" : percent(entry.limit)) },
+  { title: "Problem", shape: "wide", cell: (entry) => entry.problem },
+];
+
+function held(entry: NamespaceEntry): string {
+  const shown = Object.entries(entry.held).filter(([name]) => isGpu(name) || name === "cpu" || name === "memory");
+  return shown.map(([name, value]) => `${amount(name, value)} ${resourceName(name)}`).join(", ") || "nothing";
+}

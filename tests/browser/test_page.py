@@ -1,0 +1,193 @@
+"""The page in a real browser: what a reader sees, with a keyboard, in every view and colour."""
+
+import contextlib
+import shutil
+from collections.abc import AsyncIterator, Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, Page, async_playwright, expect
+
+from shared.kube import paths
+from shared.page import serving
+from tests.browser.scene import GPU, RUNNING, WAITING, put_waiting, scene
+from tests.component.agents import Trust
+from tests.component.shell import Extender, extender, lease
+from tests.fakes.kube import FakeKube
+from tests.fakes.kube_tokens import ISSUER
+from tests.root import ROOT
+
+PAGE = ROOT / "page"
+AXE = PAGE / "node_modules" / "axe-core" / "axe.min.js"
+PICTURES = ROOT / "docs" / "page"
+WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 400, "height": 900}
+USERS = [("ann", "resnet", "whisper"), ("bob", "whisper", "resnet")]
+"""Each user with the job of their own namespace, and that of the other."""
+VIEWS = {
+    "queue": "#/",
+    "job": "#/job/vision/job/resnet",
+    "running": "#/running",
+    "trained": "#/job/vision/job/bert",
+    "timeline": "#/timeline",
+    "nodes": "#/nodes",
+    "changes": "#/changes",
+    "teams": "#/teams",
+}
+
+
+@dataclass
+class Tab:
+    """A tab of the browser at the extender's own page, and what went wrong in it."""
+
+    page: Page
+    url: str
+    problems: list[str] = field(default_factory=list)
+
+    async def show(self, view: str) -> None:
+        await self.page.goto(f"{self.url}{VIEWS[view]}")
+        await expect(self.page.locator("main h2").first).to_be_visible()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    found = shutil.which("chromium")
+    if found is None:
+        pytest.skip("chromium is not installed (Debian's package chromium)")
+    return found
+
+
+@pytest.fixture
+async def browser(chromium: str) -> AsyncIterator[Browser]:
+    async with async_playwright() as driver:
+        # Chromium has no sandbox for root, which tests often are.
+        browser = await driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        await browser.close()
+
+
+@pytest.fixture(scope="module")
+def trust(tmp_path_factory: pytest.TempPathFactory) -> Trust:
+    return Trust.create(tmp_path_factory.mktemp("pki"))
+
+
+@contextlib.asynccontextmanager
+async def opened(
+    browser: Browser, running: Extender, *, expects: Collection[str] = (), **context: Any
+) -> AsyncIterator[Tab]:
+    """Open a tab; it fails at its end if the console had an error that was not expected."""
+    host, port = running.others[0]
+    page = await browser.new_page(**{"viewport": WIDE, "locale": "en-GB", **context})
+    tab = Tab(page, f"http://{host}:{port}{serving.PATH}")
+    page.on("console", lambda one: tab.problems.append(one.text) if one.type == "error" else None)
+    page.on("pageerror", lambda error: tab.problems.append(str(error)))
+    yield tab
+    await page.close()
+    assert [one for one in tab.problems if not any(text in one for text in expects)] == []
+
+
+async def test_a_reader_finds_why_a_job_waits_and_what_helps(
+    browser: Browser, trust: Trust
+) -> None:
+    async with scene(trust) as cluster, opened(browser, cluster.running) as tab:
+        page = tab.page
+        await tab.show("queue")
+        for name in (*WAITING, *RUNNING):
+            await expect(page.get_by_role("link", name=name, exact=True).first).to_be_visible()
+        stuck = page.get_by_role("region", name="Needs you")
+        await expect(stuck.get_by_role("row")).to_have_count(3)  # and the heading
+        await expect(stuck.get_by_role("row", name="typo")).to_contain_text("max-wait")
+        await expect(page.get_by_role("group", name="Cluster")).to_contain_text("stranded")
+
+        await page.get_by_role("link", name="resnet", exact=True).click()
+        await expect(page).to_have_url(f"{tab.url}{VIEWS['job']}")
+        matrix = page.get_by_role("group", name="Nodes and resources")
+        await expect(matrix.get_by_role("row", name="gpu-3")).to_contain_text("0 of 8, in use")
+        await expect(matrix.get_by_role("row", name="gpu-7")).to_contain_text("dedicated=ml")
+        fixes = page.get_by_role("region", name="What would make it run")
+        await expect(fixes).to_contain_text("kubectl uncordon gpu-6")
+
+
+async def test_a_copied_command_is_in_the_clipboard(browser: Browser, trust: Trust) -> None:
+    async with scene(trust) as cluster, opened(browser, cluster.running) as tab:
+        await tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        await tab.show("job")
+        await tab.page.get_by_role("button", name="Copy the command").first.click()
+        copied = await tab.page.evaluate("navigator.clipboard.readText()")
+        assert copied.startswith("kubectl ")
+
+
+async def test_the_keyboard_reaches_the_content_and_the_filter(
+    browser: Browser, trust: Trust
+) -> None:
+    async with scene(trust) as cluster, opened(browser, cluster.running) as tab:
+        await tab.show("queue")
+        await tab.page.keyboard.press("Tab")
+        await tab.page.keyboard.press("Enter")
+        await expect(tab.page.locator("main")).to_be_focused()
+        await tab.page.get_by_label("Team").select_option("speech")
+        await expect(tab.page).to_have_url(f"{tab.url}#/?namespace=speech")
+        await expect(tab.page.get_by_role("link", name="resnet", exact=True)).to_have_count(0)
+        await expect(tab.page.get_by_role("link", name="tts", exact=True)).to_be_visible()
+
+
+async def test_the_page_is_current_without_a_reload(browser: Browser, trust: Trust) -> None:
+    async with scene(trust) as cluster, opened(browser, cluster.running) as tab:
+        await tab.show("queue")
+        for found in cluster.fake.objects(paths.PODS):
+            if found["metadata"]["name"].startswith("typo-"):
+                cluster.fake.remove(paths.PODS, found["metadata"]["name"], "speech")
+        await expect(tab.page.get_by_role("link", name="typo", exact=True)).to_have_count(0)
+
+
+@pytest.mark.parametrize(("user", "sees", "hidden"), USERS)
+async def test_where_a_token_is_needed_the_page_shows_what_its_bearer_may_see(
+    browser: Browser, user: str, sees: str, hidden: str
+) -> None:
+    async with closed_cluster() as (fake, running):
+        token = fake.tokens.mint(user, [ISSUER])
+        async with opened(browser, running, expects=["401", "403"]) as tab:
+            await tab.page.goto(tab.url)
+            await tab.page.get_by_label("Token").fill(token)
+            await tab.page.get_by_role("button", name="Use").click()
+            await expect(tab.page.get_by_role("link", name=sees, exact=True)).to_be_visible()
+            await expect(tab.page.get_by_role("link", name=hidden, exact=True)).to_have_count(0)
+            await expect(tab.page.get_by_label("Token")).to_have_count(0)
+            assert (
+                await tab.page.evaluate("Object.keys({...localStorage, ...sessionStorage})") == []
+            )
+
+
+@contextlib.asynccontextmanager
+async def closed_cluster() -> AsyncIterator[tuple[FakeKube, Extender]]:
+    """Run an extender that shows nothing without a token; a job waits in each of two namespaces."""
+    async with FakeKube.running() as fake, lease(fake):
+        for user, job, _ in USERS:
+            fake.put(paths.NAMESPACES, {"metadata": {"name": f"of-{user}"}})
+            fake.access.grant(user, "list", "pods", f"of-{user}")
+            put_waiting(fake, f"of-{user}", job, pods=2, requests={"cpu": "1", GPU: "1"})
+        async with extender(fake, api={"listen_port": 0, "without_token": "health"}) as running:
+            yield fake, running
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+async def test_no_view_has_a_serious_fault_of_accessibility(
+    browser: Browser, trust: Trust, scheme: str, size: dict[str, int], tmp_path: Path
+) -> None:
+    if not AXE.exists():
+        pytest.skip("axe is not installed: npm ci in page/")
+    look = {"color_scheme": scheme, "viewport": size, "bypass_csp": True}
+    async with scene(trust) as cluster, opened(browser, cluster.running, **look) as tab:
+        await tab.page.add_init_script(path=AXE)
+        for view in VIEWS:
+            await tab.show(view)
+            found = await tab.page.evaluate("axe.run()")
+            serious = [
+                one for one in found["violations"] if one["impact"] in {"serious", "critical"}
+            ]
+            assert [(one["id"], one["nodes"][0]["html"]) for one in serious] == [], view
+            overflow = "document.documentElement.scrollWidth - innerWidth"
+            assert await tab.page.evaluate(overflow) <= 0, view
+            await tab.page.screenshot(path=tmp_path / f"{view}.png", full_page=True)
