@@ -1,21 +1,18 @@
-"""The programs of the control plane: found in SHUNTYARD_ASSETS, in the cache, or built."""
+"""The programs of the control plane: given, cached, found on the machine, or built."""
 
 import contextlib
 import fcntl
 import os
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final
 
+from devcluster import ready_programs
 from devcluster.building import build, find_go
 from devcluster.errors import AssetsError
+from devcluster.ready_programs import check
 from devcluster.versions import DEFAULT_KUBERNETES, Binary, release
-
-VARIABLE: Final = "SHUNTYARD_ASSETS"
-_CHECK_SECONDS: Final = 30.0
 
 
 def cache_directory(environ: Mapping[str, str]) -> Path:
@@ -31,72 +28,40 @@ def ensure(
     report: Callable[[str], None] = print,
     environ: Mapping[str, str] = os.environ,
 ) -> Mapping[str, Path]:
-    """Return the programs' files; build those that are neither given nor cached.
+    """Return the programs' files; build those that are nowhere.
+
+    They are taken from SHUNTYARD_ASSETS, from the cache, from envtest's folder or PATH, in this
+    order. What is taken from elsewhere than the cache is reported.
 
     Args:
         names: Of the programs, as in `devcluster.versions`.
         kubernetes: Version without ``v``.
         report: Takes progress lines.
-        environ: Holds SHUNTYARD_ASSETS, XDG_CACHE_HOME and PATH.
+        environ: Holds SHUNTYARD_ASSETS, KUBEBUILDER_ASSETS, HOME, XDG_CACHE_HOME,
+            XDG_DATA_HOME and PATH.
 
     Raises:
         AssetsError: A program in SHUNTYARD_ASSETS has another version (the message names the
             file and what was expected), or a build failed.
     """
     binaries = [binary for name, binary in release(kubernetes).items() if name in names]
-    found = _given(binaries, environ)
     cache = cache_directory(environ)
-    found |= _cached([binary for binary in binaries if binary.name not in found], cache, report)
-    missing = [binary for binary in binaries if binary.name not in found]
+    found = ready_programs.given(binaries, environ, report)
+    found |= _cached(_without(binaries, found), cache, report)
+    found |= ready_programs.installed(_without(binaries, found), environ, report)
+    missing = _without(binaries, found)
     if missing:
         found |= _build(missing, cache, report, environ)
     return found
 
 
-def reported_version(binary: Binary, file: Path) -> str:
-    """Return the version that a program reports about itself.
-
-    Raises:
-        AssetsError: It cannot be run, or prints nothing that looks like a version.
-    """
-    try:
-        done = subprocess.run(
-            [file, "--version"], capture_output=True, text=True, check=False, timeout=_CHECK_SECONDS
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise AssetsError(
-            f"{file} cannot be run ({error}); expected {binary.name} {binary.version}"
-        ) from error
-    match = binary.pattern.search(done.stdout + done.stderr)
-    if match is None:
-        raise AssetsError(
-            f"{file} --version does not name a version; expected {binary.name} {binary.version}"
-        )
-    return match[1]
+def is_cached(name: str, *, environ: Mapping[str, str] = os.environ) -> bool:
+    """Return True if a program of the default versions was built before."""
+    return _place(release(DEFAULT_KUBERNETES)[name], cache_directory(environ)).exists()
 
 
-def check(binary: Binary, file: Path) -> None:
-    """Make sure that a file is the program, in the version that is expected.
-
-    Raises:
-        AssetsError: It is not; the message names the file and what was expected.
-    """
-    version = reported_version(binary, file)
-    if version != binary.version:
-        raise AssetsError(f"{file} is version {version}; expected {binary.name} {binary.version}")
-
-
-def _given(binaries: list[Binary], environ: Mapping[str, str]) -> dict[str, Path]:
-    directory = environ.get(VARIABLE)
-    if not directory:
-        return {}
-    if not Path(directory).is_dir():
-        raise AssetsError(f"{VARIABLE}={directory} is not a directory")
-    present = {binary: Path(directory) / binary.name for binary in binaries}
-    present = {binary: file for binary, file in present.items() if file.exists()}
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(check, present.keys(), present.values()))
-    return {binary.name: file for binary, file in present.items()}
+def _without(binaries: list[Binary], found: Mapping[str, Path]) -> list[Binary]:
+    return [binary for binary in binaries if binary.name not in found]
 
 
 def _cached(binaries: list[Binary], cache: Path, report: Callable[[str], None]) -> dict[str, Path]:

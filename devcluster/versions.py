@@ -22,8 +22,9 @@ class Binary:
         version: Expected version, without ``v``.
         module: Folder under ``devcluster/modules``.
         package: Go package to build, as seen from that folder.
-        pattern: Regular expression whose first group is the version in ``NAME --version``.
+        pattern: Regular expression whose first group is the version in what it prints of itself.
         ldflags: Linker flags of its own.
+        asked: Arguments with which it prints its version.
         pins: File with the module's pins, where it is not ``go.mod``; its sums lie beside it.
     """
 
@@ -34,11 +35,29 @@ class Binary:
     pattern: re.Pattern[str]
     ldflags: str = ""
     pins: str = ""
+    asked: tuple[str, ...] = ("--version",)
+    official: bool = False
 
     @property
     def folder(self) -> str:
         """Its folder in the cache; a program for several versions of Kubernetes is kept once."""
         return f"v{self.version}" if self.module == "kubernetes" else f"{self.name}-{self.version}"
+
+    @property
+    def minor(self) -> str:
+        """Its version without the patch."""
+        return self.version.rpartition(".")[0]
+
+    @property
+    def wanted(self) -> str:
+        """Its name, and the versions of it that a user may give us."""
+        return f"{self.name} {self.minor}.x" if self.official else f"{self.name} {self.version}"
+
+    def serves(self, version: str) -> bool:
+        """Return True if a program of this version can be used in place of ours."""
+        if self.official:
+            return version.startswith(f"{self.minor}.")
+        return version == self.version
 
 
 def _kubernetes(name: str, version: str) -> Binary:
@@ -53,6 +72,7 @@ def _kubernetes(name: str, version: str) -> Binary:
         pattern=re.compile(r"^Kubernetes v(\S+)", re.MULTILINE),
         ldflags=" ".join(f"-X {stamp}.{key}={value}" for key, value in values.items()),
         pins="" if version == DEFAULT_KUBERNETES else f"{major}.{minor}.mod",
+        official=name not in REAL_NODE_PROGRAMS,
     )
 
 
@@ -63,7 +83,7 @@ def _coscheduling(version: str) -> Binary:
     """
     same = _kubernetes("kube-scheduler", version)
     return dataclasses.replace(
-        same, name="coscheduling", module="coscheduling", package=".", pins=""
+        same, name="coscheduling", module="coscheduling", package=".", pins="", official=False
     )
 
 
@@ -73,9 +93,52 @@ def _coredns(version: str) -> Binary:
     return Binary("coredns", version, "coredns", ".", pattern)
 
 
+def _helm(version: str) -> Binary:
+    """Return Helm; without a cluster it renders charts for a cluster of the default Kubernetes."""
+    major, minor, _ = DEFAULT_KUBERNETES.split(".")
+    module = "helm.sh/helm/v3"
+    values = {
+        f"{module}/internal/version.version": f"v{version}",
+        **{
+            f"{module}/{package}.k8sVersion{name}": value
+            for package in ("pkg/chartutil", "pkg/lint/rules")
+            for name, value in (("Major", major), ("Minor", minor))
+        },
+    }
+    return Binary(
+        name="helm",
+        version=version,
+        module="helm",
+        package=f"{module}/cmd/helm",
+        pattern=re.compile(r"^v(\S+?)(?:\+|$)", re.MULTILINE),
+        ldflags=" ".join(f"-X {name}={value}" for name, value in values.items()),
+        asked=("version", "--short"),
+    )
+
+
+def _actionlint(version: str) -> Binary:
+    """Return the linter of .github/workflows."""
+    return Binary(
+        name="actionlint",
+        version=version,
+        module="actionlint",
+        package="github.com/rhysd/actionlint/cmd/actionlint",
+        pattern=re.compile(r"^v?(\d\S+)", re.MULTILINE),
+        ldflags=f"-X github.com/rhysd/actionlint.version={version}",
+        asked=("-version",),
+    )
+
+
 def _release(kubernetes: str, etcd: str, kwok: str) -> Mapping[str, Binary]:
     binaries = (
-        Binary("etcd", etcd, "etcd", ".", re.compile(r"^etcd Version: (\S+)", re.MULTILINE)),
+        Binary(
+            "etcd",
+            etcd,
+            "etcd",
+            ".",
+            re.compile(r"^etcd Version: (\S+)", re.MULTILINE),
+            official=True,
+        ),
         _kubernetes("kube-apiserver", kubernetes),
         _kubernetes("kube-controller-manager", kubernetes),
         _kubernetes("kube-scheduler", kubernetes),
@@ -83,12 +146,15 @@ def _release(kubernetes: str, etcd: str, kwok: str) -> Mapping[str, Binary]:
         _kubernetes("kube-proxy", kubernetes),
         _coredns("1.14.7"),
         _coscheduling("1.34.4"),
+        _helm("3.22.0"),
+        _actionlint("1.7.12"),
         Binary(
             "kwok",
             kwok,
             "kwok",
             "sigs.k8s.io/kwok/cmd/kwok",
             re.compile(r"^kwok version v(\S+)", re.MULTILINE),
+            official=True,
         ),
     )
     return {binary.name: binary for binary in binaries}
