@@ -5,6 +5,7 @@ audit       known vulnerabilities of what is locked
 digest      an image's reference by digest, as its registry gives it now
 manifests   the release's kustomization, images by digest
 lint        refuse a release that names an image by tag
+chart       write the Helm chart from the kustomizations
 """
 
 import argparse
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from release import audit, images, locks
+from release.chart import files
 from release.errors import ReleaseError
 
 
@@ -31,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     lint = steps.add_parser("lint", help="refuse a release that names an image by tag")
     lint.add_argument("--base-image", required=True, help="what the Dockerfiles were built on")
     lint.add_argument("directory", type=Path)
+    chart = steps.add_parser("chart", help="write deploy/chart from the kustomizations")
+    chart.add_argument("--check", action="store_true", help="only check whether it is current")
     try:
         return _step(parser.parse_args(arguments))
     except ReleaseError as error:
@@ -48,12 +52,21 @@ def _step(options: argparse.Namespace) -> int:
     elif options.step == "manifests":
         stated = dict(one.split("=", 1) for one in options.images if "=" in one)
         print(images.kustomization(stated, options.base), end="")
+    elif options.step == "chart":
+        return _chart(check=options.check)
     else:
         problems = images.lint(options.directory, options.base_image)
         for problem in problems:
             sys.stderr.write(f"{problem}\n")
         return 1 if problems else 0
     return 0
+
+
+def _chart(*, check: bool) -> int:
+    changed = files.stale() if check else files.write()
+    for name in changed:
+        print(f"{'not current' if check else 'written'}: deploy/chart/{name}")
+    return 1 if check and changed else 0
 
 
 if __name__ == "__main__":

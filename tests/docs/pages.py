@@ -7,15 +7,16 @@ from tests.root import ROOT
 
 def pages() -> list[Path]:
     """Every Markdown page of the repository, in path order."""
-    beside = (ROOT / folder / "README.md" for folder in ("bench", "deploy", "examples", "trainer"))
+    folders = ("bench", "deploy", "deploy/chart", "examples", "trainer")
+    beside = (ROOT / folder / "README.md" for folder in folders)
     return sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *beside])
 
 
 def yaml_files() -> list[Path]:
-    """Every YAML file that people apply or copy, in path order."""
+    """Every YAML file that people apply or copy, in path order; no templates of Helm."""
     folders = ("examples", "deploy", "devcluster", "docs")
     found = [p for f in folders for kind in ("*.yaml", "*.yml") for p in (ROOT / f).rglob(kind)]
-    return sorted(found)
+    return sorted(one for one in found if ROOT / "deploy/chart/templates" not in one.parents)
 
 
 def short(path: Path) -> str:
