@@ -4,7 +4,6 @@ import contextlib
 import shutil
 from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +20,8 @@ from tests.root import ROOT
 
 PAGE = ROOT / "page"
 AXE = PAGE / "node_modules" / "axe-core" / "axe.min.js"
-PICTURES = ROOT / "docs" / "page"
+PICTURES = ROOT / "docs" / "figures"
+PICTURED = ("queue", "job", "nodes")
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 400, "height": 900}
 USERS = [("ann", "resnet", "whisper"), ("bob", "whisper", "resnet")]
 """Each user with the job of their own namespace, and that of the other."""
@@ -171,10 +171,12 @@ async def closed_cluster() -> AsyncIterator[tuple[FakeKube, Extender]]:
             yield fake, running
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+LOOKS = {"light and wide": ("light", WIDE), "dark and narrow": ("dark", NARROW)}
+
+
+@pytest.mark.parametrize(("scheme", "size"), LOOKS.values(), ids=LOOKS)
 async def test_no_view_has_a_serious_fault_of_accessibility(
-    browser: Browser, trust: Trust, scheme: str, size: dict[str, int], tmp_path: Path
+    browser: Browser, trust: Trust, scheme: str, size: dict[str, int]
 ) -> None:
     if not AXE.exists():
         pytest.skip("axe is not installed: npm ci in page/")
@@ -190,4 +192,17 @@ async def test_no_view_has_a_serious_fault_of_accessibility(
             assert [(one["id"], one["nodes"][0]["html"]) for one in serious] == [], view
             overflow = "document.documentElement.scrollWidth - innerWidth"
             assert await tab.page.evaluate(overflow) <= 0, view
-            await tab.page.screenshot(path=tmp_path / f"{view}.png", full_page=True)
+
+
+@pytest.mark.parametrize("view", PICTURED)
+async def test_the_pictures_of_the_documentation_are_there(
+    browser: Browser, trust: Trust, view: str, update_golden: bool
+) -> None:
+    """With ``--update-golden`` they are made again; their times differ each time."""
+    picture = PICTURES / f"page-{view}.png"
+    if update_golden:
+        async with scene(trust) as cluster, opened(browser, cluster.running) as tab:
+            await tab.show(view)
+            await expect(tab.page.get_by_role("group", name="Cluster")).to_contain_text("stranded")
+            await tab.page.screenshot(path=picture)
+    assert 10_000 < picture.stat().st_size < 200_000
