@@ -20,18 +20,18 @@ FROM_1_36 = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
 
 
 @functools.cache
-def program() -> Path:
-    """Return Helm; the test is skipped where it is neither cached nor can be built."""
-    if shutil.which("go") is None and not assets.is_cached("helm"):
-        pytest.skip("there is neither a built helm nor a go in PATH that could build it")
+def built(name: str) -> Path:
+    """Return a program of a wrapper module; skip where it is neither cached nor can be built."""
+    if shutil.which("go") is None and not assets.is_cached(name):
+        pytest.skip(f"there is neither a built {name} nor a go in PATH that could build it")
     try:
-        return assets.ensure(frozenset({"helm"}), report=lambda _: None)["helm"]
+        return assets.ensure(frozenset({name}), report=lambda _: None)[name]
     except AssetsError as error:
-        pytest.skip(f"helm cannot be built: {error}")
+        pytest.skip(f"{name} cannot be built: {error}")
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([program(), *arguments], capture_output=True, text=True, check=False)
+    return subprocess.run([built("helm"), *arguments], capture_output=True, text=True, check=False)
 
 
 def render(

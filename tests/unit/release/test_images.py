@@ -12,6 +12,7 @@ from release import images
 from release.__main__ import main
 from release.errors import ReleaseError
 from release.locks import ROOT
+from tests.deploy.helm import built
 
 DIGEST = "sha256:" + "ab" * 32
 BY_DIGEST = {
@@ -105,6 +106,19 @@ def test_the_workflow_runs_no_action_and_our_script():
     steps = workflow["jobs"]["images"]["steps"]
     assert not [step for step in steps if "uses" in step]
     assert any(step["run"].startswith("release/publish.sh ") for step in steps)
+
+
+def lint_workflow(file):
+    command = [built("actionlint"), "-shellcheck=", "-pyflakes=", "-no-color", str(file)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_actionlint_accepts_the_workflow_and_finds_a_wrong_name(tmp_path):
+    workflow = ROOT / ".github/workflows/release.yaml"
+    assert lint_workflow(workflow).stdout == ""
+    broken = tmp_path / "release.yaml"
+    broken.write_text(workflow.read_text().replace("vars.IMAGE_REGISTRY }}", "wars.REGISTRY }}"))
+    assert 'undefined variable "wars"' in lint_workflow(broken).stdout
 
 
 def test_no_digest_is_invented_in_the_tree():
