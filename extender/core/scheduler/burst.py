@@ -25,7 +25,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from typing_extensions import override
 
-from extender.core.cluster import job_views
+from extender.core.cluster import job_views, pod_shape
 from extender.core.cluster import session as protocol
 from extender.core.cluster.jobs import Member
 from extender.core.cluster.session import Decision, Outcome, Session
@@ -56,10 +56,12 @@ class Answered(Struct, frozen=True, omit_defaults=True):
     """A pod that may be in its cycle.
 
     Attributes:
+        pod: Its name.
         at: When kube-scheduler was answered, or came to bind; monotonic seconds.
         node: Where it goes; None while only kube-scheduler knows.
     """
 
+    pod: PodKey
     at: float
     node: NodeName | None = None
 
@@ -147,18 +149,18 @@ class BurstDecision(Decision[BurstState, BurstTrigger, BurstOutcome]):
         for uid in trigger.returned:
             answered.pop(uid, None)
         if trigger.uid not in snapshot.bound:
-            answered[trigger.uid] = Answered(now, trigger.node)
+            answered[trigger.uid] = Answered(trigger.pod, now, trigger.node)
         kept = BurstState(answered)
         pod = snapshot.pods.get(trigger.pod)
         if pod is None or pod.uid != trigger.uid or not trigger.nodes:
             return BurstOutcome(state=kept)
-        nodes = {uid: entry.node for uid, entry in answered.items()}
-        offer = offer_of(snapshot, session.parameters, pod, frozenset(trigger.nodes), nodes)
+        places = {uid: (entry.pod, entry.node) for uid, entry in answered.items()}
+        offer = offer_of(snapshot, session.parameters, pod, frozenset(trigger.nodes), places)
         if offer is None:
             return BurstOutcome(state=kept)
         outcome = _best(offer, kept, trigger)
         handed_out = (*outcome.first, *outcome.rest)
-        binding_now = {wanted.uid: Answered(now, wanted.node) for wanted in handed_out}
+        binding_now = {wanted.uid: Answered(wanted.pod, now, wanted.node) for wanted in handed_out}
         return replace_outcome(outcome, state=BurstState({**answered, **binding_now}))
 
     @override
@@ -218,6 +220,8 @@ def _candidates(offer: Offer) -> Iterator[JobKey]:
     own = registry.job_key(offer.pod)
     if own in offer.snapshot.waiting:
         yield own
+    if pod_shape.has_pin(offer.pod.shape):
+        return  # it was offered no more than the nodes of its pin
     if namespace_shares.has_limit(offer.snapshot, offer.pod.namespace, offer.parameters):
         return  # what its namespace holds is counted pod by pod
     yield from (key for key in offer.waiting if key != own)

@@ -23,7 +23,10 @@ from extender.core.queue import slot_gate
 from extender.core.records import migrations
 from extender.core.scheduler import direct_gangs
 from extender.core.scheduler.direct_gangs import Grant, QueueView
-from shared.model import ALL_NAMESPACES, JobKey, NodeName, Pod, PodShape, Uid
+from shared.model import ALL_NAMESPACES, JobKey, NodeName, Pod, PodKey, PodShape, Uid
+
+Place = tuple[PodKey, NodeName | None]
+"""A pod, and the node that it goes to; None while only kube-scheduler knows."""
 
 MOST_SINGLE_PODS: Final = 128
 """Single pods that are planned at a time."""
@@ -59,7 +62,7 @@ def offer_of(
     params: CoreParameters,
     pod: Pod,
     names: frozenset[str],
-    answered: Mapping[Uid, NodeName | None],
+    answered: Mapping[Uid, Place],
 ) -> "Offer | None":
     """Return what kube-scheduler offers with a call about a pod; None if it is for this pod alone.
 
@@ -68,9 +71,11 @@ def offer_of(
         params: Of the core.
         pod: As observed.
         names: The nodes that its filters have passed.
-        answered: Node of each pod that may be in its cycle; None while only kube-scheduler knows.
+        answered: Pods that may be in their cycle, and where they go.
     """
-    if pod.scheduler_name != params.scheduler_name or None in answered.values():
+    if pod.scheduler_name != params.scheduler_name or any(
+        node is None for _, node in answered.values()
+    ):
         return None
     if not _has_plain_cycle(pod, pod_shape.shape(snapshot, pod)):
         return None
@@ -98,14 +103,14 @@ class Offer:
         parameters: Of the core.
         pod: The pod that it asks about.
         names: The nodes.
-        answered: Node of each pod that may be in its cycle; None while only kube-scheduler knows.
+        answered: Pods that may be in their cycle, and where they go.
     """
 
     snapshot: Snapshot
     parameters: CoreParameters
     pod: Pod
     names: frozenset[str]
-    answered: Mapping[Uid, NodeName | None]
+    answered: Mapping[Uid, Place]
 
     @cached_property
     def table(self) -> NodeTable:
@@ -115,18 +120,10 @@ class Offer:
         return migrations.with_reservations(table, places) if places else table
 
     def _unreserved(self) -> Iterator[tuple[NodeName, PodShape]]:
-        waiting = {
-            uid: node
-            for uid, node in self.answered.items()
-            if node is not None and uid not in self.snapshot.reservations
-        }
-        if not waiting:
-            return
-        for key in self.snapshot.waiting:
-            for pod in self.snapshot.jobs[key]:
-                node = waiting.get(pod.uid)
-                if node is not None:
-                    yield node, pod_shape.shape(self.snapshot, pod)
+        for uid, (key, node) in self.answered.items():
+            pod = self.snapshot.pods.get(key)
+            if node is not None and pod is not None and uid not in self.snapshot.reservations:
+                yield node, pod_shape.shape(self.snapshot, pod)
 
     @cached_property
     def offered(self) -> BoolVector:
