@@ -78,6 +78,18 @@ async def test_a_gang_may_have_more_members_than_calls_may_wait(fake):
     assert set(_answers(scheduler)) == {"", binding.NO_NEED_TO_WAIT.text}
 
 
+async def test_a_waiting_call_succeeds_when_its_pod_is_bound_to_that_node_without_it(fake):
+    put_gang(fake, size=2)
+    async with extender(fake, gang={"bind_wait_seconds": 60.0}) as running:
+        await eventually(lambda: _released(fake) == 2)
+        args = _bind_args(fake, "j-0")
+        call = asyncio.create_task(_call(running, "bind", args))
+        await eventually(lambda: _barrier(running).waiting() == 1)
+        manifest = fake.object(paths.PODS, "j-0", "default")
+        fake.put(paths.PODS, {**manifest, "spec": {**manifest["spec"], "nodeName": args["Node"]}})
+        assert (await call).get("Error", "") == ""
+
+
 async def test_a_call_sent_away_counts_as_arrived_for_a_limited_time(fake):
     put_gang(fake, size=2)
     none_waits, short = {"most_connections": 1}, {"bind_wait_seconds": 5.0}

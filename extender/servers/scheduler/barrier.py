@@ -187,6 +187,9 @@ class BindBarrier:
         now = asyncio.get_running_loop().time()
         for arrival in list(self.arrivals.get(job, {}).values()):
             pod = arrival.pod
+            if binding.is_bound(snapshot, pod.uid, arrival.node) and not arrival.started:
+                self._finish(arrival, None)  # by a burst, after its call had waited for long
+                continue
             error = binding.objection(snapshot, pod.key, pod.uid, arrival.node, self.parameters)
             late = arrival.counts_until is not None and arrival.counts_until < now
             if (error or late) and not arrival.started:
