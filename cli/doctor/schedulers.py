@@ -19,7 +19,7 @@ CONFIGURATION: Final = "configuration"
 NEIGHBOURS: Final = "neighbours"
 BIND_WAIT_SECONDS: Final = 240.0
 """The extender's default of ``gang.bind_wait_seconds``."""
-BURST_HOLD_SECONDS: Final = 0.4
+BURST_HOLD_SECONDS: Final = 0.8
 """Its default of ``gang.burst_hold_seconds``."""
 ANSWER_AFTER_HOLD_SECONDS: Final = 2.0
 """By so much kube-scheduler must wait longer than an answer to filter is held."""

@@ -94,7 +94,7 @@ class GangSection(Section):
         default=32, ge=1, le=512, description="Bindings, or releases, sent at the same time."
     )
     burst_hold_seconds: float = Field(
-        default=0.4,
+        default=0.8,
         ge=0,
         le=2,
         description="How long kube-scheduler waits for an answer to filter while we bind the rest "

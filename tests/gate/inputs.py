@@ -46,7 +46,7 @@ READERS: Final[Mapping[str, str]] = {
     "examples/*": r"\bEXAMPLES\b|\bexamples\b",
     "requirements/*": r"\brequirements\b",
     "page/*": r"\bPAGE\b",
-    "shared/page/static/*": r"\bshared\.page\b",
+    "shared/page/static/*": r"\bshared\.page\b|\b_PACKAGES\b",
     "devcluster/modules/*": r"\bMODULES\b|\byaml_files\b",
     "devcluster/stages/*": r"\bSTAGES\b|\byaml_files\b",
     "devcluster/real_nodes/*": r"\bSCRIPTS\b|containerd\.toml",

@@ -45,6 +45,10 @@ milliseconds; a call that waits for the rest of its gang holds a reservation."""
 MOST_BINDINGS: Final = 128
 """Members of a gang that are handed out at a time, beside its parameter servers."""
 
+MOST_OF_PINNED: Final = 64
+"""Members of a gang of pinned pods that are looked at. A larger one is on more nodes than one of
+its pods is offered, and to find that out at each call would take longer than the call."""
+
 MOST_TRIED: Final = 64
 """Jobs that are looked at for one that can be bound."""
 
@@ -153,6 +157,9 @@ class BurstDecision(Decision[BurstState, BurstTrigger, BurstOutcome]):
         kept = BurstState(answered)
         pod = snapshot.pods.get(trigger.pod)
         if pod is None or pod.uid != trigger.uid or not trigger.nodes:
+            return BurstOutcome(state=kept)
+        count = len(snapshot.jobs.get(registry.job_key(pod), ()))
+        if pod_shape.has_pin(pod.shape) and count > MOST_OF_PINNED:
             return BurstOutcome(state=kept)
         places = {uid: (entry.pod, entry.node) for uid, entry in answered.items()}
         offer = offer_of(snapshot, session.parameters, pod, frozenset(trigger.nodes), places)

@@ -194,7 +194,7 @@ BROKEN: dict[str, tuple[Break, str, Level, str]] = {
         entries(0, httpTimeout="2m"), "configuration", WARNING, "holds up kube-scheduler",
     ),
     "filter gives up while an answer is held": (
-        entries(0, httpTimeout="2s"), "configuration", FAULT, "use at least 2.4s",
+        entries(0, httpTimeout="2s"), "configuration", FAULT, "use at least 2.8s",
     ),
     "a malformed time-out": (
         entries(1, httpTimeout="long"), "configuration", FAULT, "httpTimeout long",
