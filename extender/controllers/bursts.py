@@ -43,7 +43,7 @@ POLL_SECONDS: Final = 0.002
 SETTLE_SECONDS: Final = 0.005
 """By so much kube-scheduler's watch may be behind ours."""
 
-GROWTH_SECONDS: Final = 0.02
+GROWTH_SECONDS: Final = 0.03
 """The answer about a gang that is still being created is held while a member comes so often."""
 
 APART_SECONDS: Final = 600.0
@@ -257,11 +257,22 @@ class Bursts:
         return count
 
     async def _grows(self, job: JobKey, until: float) -> bool:
-        """Return after a short wait; False if no member of the gang was created meanwhile."""
+        """Return True once all members of a gang exist; False if none was created for a while.
+
+        Nothing is decided meanwhile: to look at a large gang takes longer than to create a member.
+        """
         store, clock = self.context.recorder.store, self.context.clock
         before = len(store.snapshot().jobs.get(job, ()))
-        await asyncio.sleep(min(GROWTH_SECONDS, max(0.0, until - clock.monotonic())))
-        return len(store.snapshot().jobs.get(job, ())) > before
+        while clock.monotonic() < until:
+            await asyncio.sleep(GROWTH_SECONDS)
+            snapshot = store.snapshot()
+            count, kept = len(snapshot.jobs.get(job, ())), snapshot.placeholders.get(job)
+            if count == before or kept is None:
+                return False
+            if count >= kept.plan_size:
+                return True
+            before = count
+        return False
 
     async def _observed(self, bound: Iterable[Uid]) -> None:
         """Return when our watch shows these Bindings, and kube-scheduler's has had its time."""
