@@ -10,7 +10,6 @@ our Bindings, so for ``APART_SECONDS`` after one of them nothing is held.
 """
 
 import asyncio
-import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -28,7 +27,7 @@ from extender.core.scheduler.burst import (
     BurstState,
     BurstTrigger,
 )
-from extender.core.scheduler.direct_gangs import QueueView
+from extender.core.scheduler.direct_gangs import NEVER
 from extender.writers.bindings import Bindings
 from extender.writers.events import EventWriter
 from shared.health import Heartbeat
@@ -49,8 +48,6 @@ GROWTH_SECONDS: Final = 0.03
 APART_SECONDS: Final = 600.0
 BEAT_SECONDS: Final = 1.0
 EVENT_ACTION: Final = "Binding"
-
-log = logging.getLogger(__name__)
 
 
 class Barrier(Protocol):
@@ -150,16 +147,15 @@ class Bursts:
         return self.context.state_of(BURST)
 
     def _trigger(self, pod: Pod, node: NodeName | None, names: Sequence[str]) -> BurstTrigger:
-        queue, job = self.queue, registry.job_key(pod)
         returned, self._returned = self._returned, ()
-        view = QueueView(queue.may_plan(job), self.context.clock.monotonic())
+        view = self.queue.view(registry.job_key(pod)) if names else NEVER
         return BurstTrigger(
             pod=pod.key,
             uid=pod.uid,
             node=node,
             nodes=names,
             queue=view,
-            queued=queue.direct_gangs(),
+            queued=self.queue.direct_gangs() if view.may_plan else (),
             returned=returned,
         )
 

@@ -19,6 +19,7 @@ from extender.core.queue import namespace_shares, overtaken
 from extender.core.queue.decision import QUEUE, QueueDecision, QueueOutcome
 from extender.core.queue.state import Priced, QueueState, QueueTrigger
 from extender.core.scheduler import direct_gangs
+from extender.core.scheduler.direct_gangs import QueueView
 from extender.writers.execute import Executor
 from shared.model import JobKey, NodeName, Uid
 
@@ -168,6 +169,10 @@ class QueueController(Controller[QueueState, QueueTrigger, QueueOutcome]):
     def direct_gangs(self) -> tuple[JobKey, ...]:
         """Return the direct gangs to which a pass gives their reservations."""
         return tuple(sorted(self.turned_away.union(self.state.turned_away)))
+
+    def view(self, job: JobKey) -> QueueView:
+        """Return what filter and bursts need of the queue for a pod of the job."""
+        return QueueView(self.may_plan(job), self.context.clock.monotonic())
 
     def may_plan(self, job: JobKey) -> bool:
         """Return True if filter may plan a direct gang: it overtakes no job."""

@@ -213,10 +213,8 @@ class Offer:
 
     def grant(self, key: JobKey, view: QueueView) -> Grant | None:
         """Plan a gang that has no reservations; None unless all its members can be bound now."""
-        snapshot, pod = (
-            replace(self.snapshot, node_table=self.table),
-            self.snapshot.jobs[key][0],
-        )
+        pod = self.snapshot.jobs[key][0]
+        snapshot = replace(self.snapshot, node_table=self.table)
         grant = direct_gangs.grant(snapshot, pod, tuple(self.names), view, self.parameters)
         return grant if grant is not None and self._is_whole(key, grant) else None
 
@@ -230,7 +228,7 @@ class Offer:
         return all(self._passes(replace(m, node=nodes[m.pod.uid])) for m in members)
 
     def single_pods(self) -> tuple[tuple[Pod, NodeName], ...]:
-        """Return the nodes of the single pods that have waited longest, up to the next gang."""
+        """Return the nodes of the single pods that have waited longest."""
         table = slot_gate.others(self.table, self.snapshot, self.parameters)
         ranking = self.snapshot.cache.of(SINGLE_PODS)
         seats: list[tuple[Pod, NodeName]] = []

@@ -208,8 +208,7 @@ class LiveDirectGangs:
             return direct_gangs.NEVER
         if self.recorder.store.has_place(pod.uid):
             return direct_gangs.NEVER
-        key = registry.job_key(pod)
-        return QueueView(self.queue.may_plan(key), self.recorder.clock.monotonic())
+        return self.queue.view(registry.job_key(pod))
 
     def take_over(self, pod: Pod, verdict: FilterVerdict) -> None:
         """Keep the reservations of an answer, or put the gang that got none into the queue."""
