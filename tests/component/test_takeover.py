@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -31,30 +32,34 @@ async def fake(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeKube]:
 
 
 @contextlib.asynccontextmanager
-async def replica(fake: FakeKube, identity: str) -> AsyncIterator[Extender]:
+async def replica(fake: FakeKube, identity: str, **gang: float) -> AsyncIterator[Extender]:
     changes = {"health": {"drain_seconds": 0.01}, "scheduler": {"identity": identity}}
-    async with extender(fake, gang=ONE_BY_ONE, **changes) as running:
+    async with extender(fake, gang={**ONE_BY_ONE, **gang}, **changes) as running:
         yield running
 
 
-async def test_the_new_leader_completes_the_burst(fake: FakeKube) -> None:
-    """As after a freeze in the middle of it: queued Bindings are not posted any more."""
+@pytest.mark.parametrize("gated", [True, False])
+async def test_the_new_leader_completes_the_gang(fake: FakeKube, gated: bool) -> None:
+    """As after a freeze: queued Bindings are not posted any more, of the barrier or of a burst."""
     held = kube_faults.Slow()
     fake.faults.order("create", "*/pods/j-?/binding", held)
+    hold = 0.0 if gated else 0.8
     async with (
         KubeClient.connect(fake.credentials) as client,
         recording(client) as history,
-        replica(fake, FIRST) as first,
-        replica(fake, SECOND) as second,
+        replica(fake, FIRST, burst_hold_seconds=hold) as first,
+        replica(fake, SECOND, burst_hold_seconds=hold) as second,
         MiniScheduler(fake, first.scheduler_url).running() as scheduler,
     ):
         async with lease(fake, FIRST):
             for i in range(SIZE):
-                fake.put(paths.PODS, pod(f"j-{i}", job="j", size=SIZE))
+                fake.put(paths.PODS, member(f"j-{i}", gated=gated))
             await eventually(lambda: fake.faults.left == 0, PATIENCE_SECONDS)
         async with lease(fake, SECOND):
             await eventually(lambda: acts(second) and not acts(first), PATIENCE_SECONDS)
             held.gate.set()
+            if not gated:
+                await eventually(lambda: bound_by_burst(first) > 0, PATIENCE_SECONDS)
             await eventually(lambda: not barrier(first).waiting(), PATIENCE_SECONDS)
             assert len(bound(fake)) == 1
             scheduler.url = second.scheduler_url
@@ -82,6 +87,18 @@ async def test_after_a_long_silence_a_replica_lists_everything_before_it_leads(
         held.gate.set()
         await eventually(lambda: knows(first), PATIENCE_SECONDS)
         assert fake.verbs("pods").count("list") > listed  # once, but a machine may stand still
+
+
+def member(name: str, *, gated: bool) -> dict[str, Any]:
+    manifest = pod(name, job="j", size=SIZE)
+    if not gated:
+        del manifest["spec"]["schedulingGates"]
+    return manifest
+
+
+def bound_by_burst(one: Extender) -> float:
+    (family,) = barrier(one).metrics.bursts.pods.collect()
+    return family.samples[0].value
 
 
 def knows(one: Extender) -> bool:
