@@ -13,6 +13,7 @@ from typing import Final
 import pytest
 
 from devcluster import assets, control_plane
+from devcluster.errors import AssetsError
 from tests.gate import graph, lanes, reports, selection
 from tests.gate.lanes import ALONE, LANES, Lane, say
 from tests.gate.selection import Selection
@@ -20,6 +21,8 @@ from tests.root import ROOT
 
 PROGRAMS: Final = frozenset({*control_plane.NAMES, "kube-scheduler", "kwok"})
 """Built before the tests begin, not beside them."""
+OPTIONAL: Final = frozenset({"helm", "actionlint"})
+"""Likewise; where one cannot be built, the tests that run it are skipped."""
 TESTS: Final = "tests"
 GOOD: Final = frozenset({pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED})
 
@@ -40,13 +43,22 @@ def main(argv: Sequence[str]) -> int:
     if not named:
         wanted = {lane: paths for lane, paths in wanted.items() if paths}
     if not arguments and any(lane.name in lanes.ON_CONTROL_PLANE for lane in wanted):
-        assets.ensure(PROGRAMS, report=say)
+        build()
     for stale in lanes.RECORDS.glob("*.json"):
         stale.unlink()
     statuses = _run({lane: [*paths, *arguments] for lane, paths in wanted.items()})
     complete = not arguments and not options.since
     reads_are_named = judged(list(wanted), complete=complete)
     return 0 if GOOD.issuperset(statuses) and reads_are_named else 1
+
+
+def build() -> None:
+    """Build the programs that the tests run."""
+    assets.ensure(PROGRAMS, report=say)
+    try:
+        assets.ensure(OPTIONAL, report=say)
+    except AssetsError as error:
+        say(f"::: left out: what {' and '.join(sorted(OPTIONAL))} would have judged: {error}")
 
 
 def modules(lane: Lane, chosen: Selection) -> list[str]:
