@@ -58,6 +58,8 @@ def queued(documents: Sequence[Any]) -> Queued:
                 result.jobs.append(place)
             if not specs:
                 result.notes.append(f"{kind} has no pod template: {_where(kind)}")
+            elif kind == "Deployment" and not _is_training_job(changed):
+                result.notes.append(_unread(changed))
     if not result.jobs:
         known = ", ".join(dict.fromkeys(kind for kind, _ in KINDS))
         raise UnansweredError(f"no object of the manifest is a job; submit takes {known}")
@@ -104,3 +106,29 @@ def _where(kind: str) -> str:
             "TrainingRuntime"
         )
     return "nothing was added to it"
+
+
+def _is_training_job(deployment: dict[str, Any]) -> bool:
+    """Return True if the gang of a Deployment has a size.
+
+    A Deployment is read only with our label, and gives its pods their size if that is its name.
+    """
+    own = _mapping(deployment.get("metadata"))
+    pod = _mapping(_mapping(_mapping(deployment.get("spec")).get("template")).get("metadata"))
+    if labels.MIN_AVAILABLE in _mapping(pod.get("annotations")):
+        return True
+    stated = [_mapping(metadata.get("labels")).get(labels.JOB) for metadata in (own, pod)]
+    return bool(own.get("name")) and stated == [own["name"]] * 2
+
+
+def _unread(deployment: dict[str, Any]) -> str:
+    name = _mapping(deployment.get("metadata")).get("name") or "NAME"
+    return (
+        f"Deployment {name} is not labelled as a training job, so its replicas are not counted and "
+        f"its pods will wait with GangSizeUnknown: add the label {labels.JOB}: {name} to it and to "
+        "its pod template, or create it with kubectl if it does not train"
+    )
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -270,6 +270,43 @@ def test_a_train_job_names_where_its_templates_are() -> None:
     assert "to its TrainingRuntime" in gating.queued([train]).notes[0]
 
 
+def deployment(*, own: Any = None, pod: Any = None, annotations: Any = None) -> dict[str, Any]:
+    template = {
+        "metadata": {"labels": pod, "annotations": annotations},
+        "spec": {"containers": []},
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "labels": own},
+        "spec": {"template": template},
+    }
+
+
+NAMED = {labels.JOB: "web"}
+UNREAD = {
+    "no label": {},
+    "the label of the pods alone": {"pod": NAMED},
+    "the label of the Deployment alone": {"own": NAMED},
+    "the name of another job": {"own": {labels.JOB: "x"}, "pod": {labels.JOB: "x"}},
+    "labels that are no mapping": {"own": ["web"], "pod": "web"},
+}
+
+
+@pytest.mark.parametrize("parts", UNREAD.values(), ids=UNREAD)
+def test_a_deployment_that_is_not_labelled_as_a_training_job_gets_a_note(parts: Any) -> None:
+    (note,) = gating.queued([deployment(**parts)]).notes
+    assert note.startswith("Deployment web is not labelled as a training job")
+    assert "add the label shuntyard.io/job: web to it and to its pod template" in note
+
+
+@pytest.mark.parametrize(
+    "parts", [{"own": NAMED, "pod": NAMED}, {"annotations": {labels.MIN_AVAILABLE: "2"}}]
+)
+def test_a_deployment_whose_size_is_known_gets_no_note(parts: Any) -> None:
+    assert gating.queued([deployment(**parts)]).notes == []
+
+
 EXAMPLES = sorted(Path("examples").glob("*.yaml"))
 
 
