@@ -11,6 +11,7 @@ from tests.unit.trainer import processes
 skip_without_any()
 NEEDS = {
     "pytorch.py": ("torch",),
+    "pytorch_data.py": ("torch", "torchdata"),
     "lightning_fit.py": ("lightning",),
     "keras_fit.py": ("keras", "torch"),
     "huggingface_train.py": ("transformers", "accelerate"),

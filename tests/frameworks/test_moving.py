@@ -29,6 +29,7 @@ class Case:
 CASES = {
     "a plain PyTorch loop": Case("torch_plain", ("torch",)),
     "two ranks of DistributedDataParallel": Case("torch_plain", ("torch",), 2),
+    "epochs of a StatefulDataLoader": Case("torch_data", ("torch", "torchdata")),
     "Lightning": Case("lightning_fit", ("lightning",)),
     "two ranks of Lightning": Case("lightning_fit", ("lightning",), 2),
     "Keras on torch": Case("keras_fit", ("keras", "torch"), 1, {"KERAS_BACKEND": "torch"}),
@@ -77,11 +78,14 @@ def test_a_run_that_is_moved_twice_does_every_step_once(tmp_path: Path, case: Ca
     _check_metrics(tmp_path, case)
 
 
+def _loss(case: Case) -> str:
+    return {"keras_fit": "batch_loss", "lightning_fit": "train_loss"}.get(case.program, "loss")
+
+
 def _check_metrics(directory: Path, case: Case) -> None:
     """Every step of all lives has its line, in order, once."""
     lines = [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
-    name = {"keras_fit": "batch_loss", "lightning_fit": "train_loss"}.get(case.program, "loss")
-    assert [line["step"] for line in lines if name in line] == list(range(1, TOTAL + 1))
+    assert [line["step"] for line in lines if _loss(case) in line] == list(range(1, TOTAL + 1))
     assert {line["total_steps"] for line in lines} == {TOTAL}
 
 
@@ -112,18 +116,28 @@ def test_a_cancel_in_the_hold_lets_the_run_go_on(tmp_path: Path, case: Case) -> 
     assert len(training.steps()) == TOTAL
 
 
-@needs("torch")
-def test_a_moved_run_computes_what_an_unmoved_one_does(tmp_path: Path) -> None:
-    """Model, optimizer and random numbers (dropout) go on exactly where they were."""
-    unmoved = Training(tmp_path / "unmoved", "torch_plain", TOTAL)
-    want = unmoved.finish(unmoved.start())
-    moved = Training(tmp_path / "moved", "torch_plain", TOTAL)
-    lives = moved.start()
-    moved.wait_for_steps(13, lives)
-    moved.ask(lives)
-    moved.end(lives)
-    assert moved.finish(moved.start()) == want
-    assert want.startswith("final loss ")
+def _losses(directory: Path, case: Case) -> list[float]:
+    name = _loss(case)
+    lines = [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
+    return [line[name] for line in lines if name in line]
+
+
+@pytest.mark.parametrize("case", EACH)
+def test_a_moved_run_has_the_losses_of_an_unmoved_one_to_the_bit(
+    tmp_path: Path, case: Case
+) -> None:
+    """Model, optimizer, data and random numbers (dropout) continue exactly where they were."""
+    unmoved, moved = _training(tmp_path / "unmoved", case), _training(tmp_path / "moved", case)
+    unmoved.finish(unmoved.start())
+    for done in (13, 37):
+        lives = moved.start()
+        moved.wait_for_steps(done, lives)
+        moved.ask(lives)
+        moved.end(lives)
+    moved.finish(moved.start())
+    want, found = (_losses(tmp_path / which, case) for which in ("unmoved", "moved"))
+    assert len(want) == TOTAL
+    assert found == want
 
 
 @needs("torch")

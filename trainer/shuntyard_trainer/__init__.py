@@ -18,9 +18,16 @@ Frameworks have their own modules, which import them: ``torch_loop``, ``torch_ra
 from shuntyard_trainer.boundary import Order
 from shuntyard_trainer.checkpoints import Checkpoints
 from shuntyard_trainer.environment import Environment
-from shuntyard_trainer.errors import RanksError, SaveError, SettingError, TrainerError
+from shuntyard_trainer.errors import (
+    RanksError,
+    SaveError,
+    SettingError,
+    TrainerError,
+    UnloadableError,
+)
 from shuntyard_trainer.metrics import MetricsWriter
 from shuntyard_trainer.records import Saved
+from shuntyard_trainer.verifying import Verifier
 
 __all__ = [
     "Checkpoints",
@@ -32,4 +39,6 @@ __all__ = [
     "Saved",
     "SettingError",
     "TrainerError",
+    "UnloadableError",
+    "Verifier",
 ]

@@ -42,6 +42,13 @@ class Order:
     started_at: float
     request: Request | None = None
 
+    @property
+    def hold_until(self) -> float | None:
+        """When the hold after the answer ends; None if this process will not hold."""
+        if self.request is None or self.decision is not Decision.HOLD:
+            return None
+        return self.request.hold_deadline
+
 
 class Boundary:
     """Checks for reasons to save.

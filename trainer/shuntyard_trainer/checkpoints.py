@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar
 
 from shuntyard_trainer.answering import Answering, Hold
 from shuntyard_trainer.boundary import Boundary, Decision, Order
@@ -17,6 +18,9 @@ from shuntyard_trainer.ranks import Agree, Ranks
 from shuntyard_trainer.records import Saved
 from shuntyard_trainer.saving import Save, Saver, Where, last_saved
 from shuntyard_trainer.termination import Termination
+from shuntyard_trainer.verifying import Verifier, Verify
+
+Batch = TypeVar("Batch")
 
 
 class Checkpoints:
@@ -40,6 +44,8 @@ class Checkpoints:
         agree: Needed with several processes, see ``ranks.Agree``.
         agree_every_steps: Boundaries per ``agree``.
         every_rank_saves: ``save`` is called on every rank (sharded checkpoints), else on rank 0.
+        verify: Loads a checkpoint, on rank 0, before it counts; or a ``Verifier`` with settings.
+        restore: Restores random generators; called before the first step, see ``batches``.
         handle_sigterm: Catch SIGTERM here; else call ``terminate``.
         termination: An object that catches SIGTERM already.
         clock: For tests.
@@ -63,6 +69,8 @@ class Checkpoints:
         agree: Agree | None = None,
         agree_every_steps: int = 1,
         every_rank_saves: bool = False,
+        verify: Verify | Verifier | None = None,
+        restore: Callable[[], object] | None = None,
         handle_sigterm: bool = True,
         termination: Termination | None = None,
         clock: Clock | None = None,
@@ -76,9 +84,8 @@ class Checkpoints:
             self._termination.handle_sigterm()
         where = None if directory is None else Path(directory)
         self._resume = last_saved(where)
-        self._mailbox: Mailbox | None = None
-        if where is not None and self._ranks.first:
-            self._mailbox = Mailbox(where, pod_uid, self._clock)
+        first = where if self._ranks.first else None
+        self._mailbox = None if first is None else Mailbox(first, pod_uid, self._clock)
         parts = (self._mailbox, self._ranks, self._termination)
         self._boundary = Boundary(
             *parts,
@@ -94,9 +101,11 @@ class Checkpoints:
             self._mailbox,
             self._ranks,
             self._clock,
+            verify if isinstance(verify, Verifier) else Verifier(verify),
             every_rank_saves=every_rank_saves,
         )
         self._save_at_end = save_at_end
+        self._restore = restore
         self._begun = False
         self._trained = False
 
@@ -117,13 +126,7 @@ class Checkpoints:
             SettingError: A variable or an option cannot be used.
         """
         here = environment or Environment.read()
-        defaults: dict[str, Any] = {
-            "directory": here.checkpoint_dir,
-            "pod_uid": here.pod_uid,
-            "rank": here.rank,
-            "world_size": here.world_size,
-        }
-        return cls(save=save, **{**defaults, **options})
+        return cls(save=save, **{**here.options(), **options})
 
     @property
     def resume(self) -> Saved | None:
@@ -180,12 +183,30 @@ class Checkpoints:
                 completed or None, self._started_at, self._rank, self._world_size
             )
             kept = self._mailbox.unfinished_hold()
-        mine = Decision.GO_ON if kept is None else Decision.HOLD
+        mine = Decision.HOLD if kept else Decision.GO_ON
         decision = self._ranks.largest(Decision.TERMINATE if self.terminating else mine)
         if decision == Decision.TERMINATE:
             self._termination.leave()
         if decision == Decision.HOLD:
             self._answering.keep_hold(kept)
+        if self._restore is not None:
+            self._restore()
+
+    def batches(self, loader: Iterable[Batch]) -> Iterator[Batch]:
+        """Begin an epoch: return the batches of a loader.
+
+        Making an iterator draws from the random generators. In the first epoch of this life they
+        are restored after that.
+
+        Raises:
+            SystemExit: With 143, if SIGTERM came already.
+        """
+        self.start_step()
+        batches = iter(loader)
+        if self._restore is not None:
+            self._restore()
+            self._restore = None
+        return batches
 
     def step_done(self, completed: int) -> None:
         """Pass a boundary: ``completed`` steps are done, and the model has their result.
@@ -195,7 +216,8 @@ class Checkpoints:
         """
         order = self.due(completed)
         if order is not None:
-            self._answering.finish(order, self._try(lambda: self._saver.save(order.step)))
+            save = partial(self._saver.save, order.step, order.hold_until)
+            self._answering.finish(order, self._try(save))
 
     def due(self, completed: int) -> Order | None:
         """Return the order to save at this boundary; then ``conclude`` must follow.
@@ -212,9 +234,8 @@ class Checkpoints:
         Raises:
             SystemExit: With 143, after SIGTERM.
         """
-        self._answering.finish(
-            order, self._try(lambda: self._saver.complete(order.step, where, order.started_at))
-        )
+        complete = partial(self._saver.complete, order.step, where, order.started_at)
+        self._answering.finish(order, self._try(partial(complete, order.hold_until)))
 
     def note_saved(self, completed: int, where: Where, started_at: float) -> Saved:
         """Report a checkpoint that was written without a request; on every rank.

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from shuntyard_trainer.errors import SettingError
 
@@ -58,6 +59,15 @@ class Environment:
             world_size=world_size,
             local_rank=_whole(environ, LOCAL_RANK, 0),
         )
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of ``Checkpoints`` that it gives."""
+        return {
+            "directory": self.checkpoint_dir,
+            "pod_uid": self.pod_uid,
+            "rank": self.rank,
+            "world_size": self.world_size,
+        }
 
 
 def _path(environ: Mapping[str, str], name: str) -> Path | None:

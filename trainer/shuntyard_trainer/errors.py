@@ -5,6 +5,7 @@
     TrainerError
     ├── SettingError     an argument or an environment variable cannot be used
     ├── SaveError        a checkpoint could not be written
+    ├── UnloadableError  a checkpoint was written and cannot be loaded
     └── RanksError       the ranks of one job are not at the same step
 """
 
@@ -19,6 +20,10 @@ class SettingError(TrainerError, ValueError):
 
 class SaveError(TrainerError):
     """A checkpoint could not be written, here or on another rank."""
+
+
+class UnloadableError(TrainerError):
+    """A checkpoint was written and cannot be loaded; requests get it as the error of the save."""
 
 
 class RanksError(TrainerError):

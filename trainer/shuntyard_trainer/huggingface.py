@@ -7,6 +7,7 @@ Source:
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +27,10 @@ from shuntyard_trainer.environment import Environment
 from shuntyard_trainer.errors import SettingError
 from shuntyard_trainer.framework_run import FrameworkRun
 from shuntyard_trainer.metrics import MetricsWriter
+from shuntyard_trainer.torch_files import load_file
 
+_LOADED = ("optimizer.pt", "scheduler.pt")
+"""Files that the Trainer loads with ``weights_only``; the model is in safetensors."""
 _SUMMARY = "train_runtime"
 """Key of a log's last entry; its loss is a mean of the run and not a new point."""
 
@@ -59,7 +63,7 @@ class ShuntyardCallback(TrainerCallback):
         environment: Environment | None = None,
         **options: Any,
     ) -> None:
-        self._run = FrameworkRun(environment, metrics, options)
+        self._run = FrameworkRun(environment, metrics, {"verify": _load, **options})
         self._clock = Clock()
         self._order: Order | None = None
         self._saving_since = 0.0
@@ -144,6 +148,14 @@ class ShuntyardCallback(TrainerCallback):
     ) -> None:
         """Report that the training is complete."""
         self._run.checkpoints.done(state.global_step)
+
+
+def _load(path: str) -> None:
+    """Load what the Trainer loads when it resumes, except for the model."""
+    json.loads((Path(path) / "trainer_state.json").read_text(encoding="utf-8"))
+    for name in _LOADED:
+        if (Path(path) / name).exists():
+            load_file(str(Path(path) / name), weights_only=True)
 
 
 def _check(args: TrainingArguments) -> None:

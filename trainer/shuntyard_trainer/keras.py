@@ -7,6 +7,7 @@ Source:
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -72,7 +73,7 @@ class ShuntyardCallback(keras.callbacks.Callback):
         **options: Any,
     ) -> None:
         super().__init__()
-        self._run = FrameworkRun(environment, metrics, options)
+        self._run = FrameworkRun(environment, metrics, {"verify": _read_all, **options})
         directory = options.get("directory", self._run.environment.checkpoint_dir)
         self._files = StepFiles(Path(directory), "", keep) if directory else None
         self._log_every_batches = log_every_batches
@@ -171,3 +172,15 @@ class ShuntyardCallback(keras.callbacks.Callback):
         position = json.loads((folder / _POSITION).read_text(encoding="utf-8"))
         self._at = Position(**position)
         model._initial_epoch = self._at.epoch  # noqa: SLF001 - as BackupAndRestore: fit offers nothing else
+
+
+def _read_all(folder: str) -> None:
+    """Read every value as ``load_weights`` does, and the position.
+
+    Raises:
+        OSError: A value cannot be read.
+    """
+    Position(**json.loads((Path(folder) / _POSITION).read_text(encoding="utf-8")))
+    h5py = importlib.import_module("h5py")  # Keras needs it for weights, too
+    with h5py.File(Path(folder) / _WEIGHTS, "r") as file:
+        file.visititems(lambda _, value: value[()] is None if hasattr(value, "shape") else None)

@@ -7,6 +7,7 @@ Source:
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from shuntyard_trainer.environment import Environment
 from shuntyard_trainer.framework_run import FrameworkRun
 from shuntyard_trainer.metrics import MetricsWriter
 from shuntyard_trainer.step_files import StepFiles, remove
+from shuntyard_trainer.torch_files import load_file
 
 if "pytorch_lightning" in sys.modules and "lightning.pytorch" not in sys.modules:
     from pytorch_lightning import Callback, LightningModule, Trainer
@@ -36,6 +38,7 @@ class ShuntyardCallback(Callback):
 
     Args:
         keep: Number of our checkpoints that are kept; at least 2.
+        weights_only: As you give it to ``Trainer.fit``: how a checkpoint is loaded as a test.
         metrics: Default: ``SHUNTYARD_METRICS_FILE``.
         environment: Default: the process's.
         options: Options of ``Checkpoints``, e.g. ``poll_seconds``, ``save_every_seconds``.
@@ -48,12 +51,14 @@ class ShuntyardCallback(Callback):
         self,
         *,
         keep: int = 2,
+        weights_only: bool | None = None,
         metrics: MetricsWriter | None = None,
         environment: Environment | None = None,
         **options: Any,
     ) -> None:
         super().__init__()
-        self._run = FrameworkRun(environment, metrics, options)
+        verify = partial(load_file, weights_only=weights_only)
+        self._run = FrameworkRun(environment, metrics, {"verify": verify, **options})
         directory = options.get("directory", self._run.environment.checkpoint_dir)
         self._files = StepFiles(Path(directory), ".ckpt", keep) if directory else None
         self._last_step = 0

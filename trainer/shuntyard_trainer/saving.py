@@ -5,16 +5,18 @@ from __future__ import annotations
 import logging
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Callable, Union
 
 from shuntyard_trainer import records
 from shuntyard_trainer.clock import Clock
 from shuntyard_trainer.durable import make_durable, size_bytes
-from shuntyard_trainer.errors import SaveError, SettingError
+from shuntyard_trainer.errors import SaveError, SettingError, UnloadableError
 from shuntyard_trainer.mailbox import Mailbox, read_record
 from shuntyard_trainer.ranks import Ranks
 from shuntyard_trainer.records import Saved
+from shuntyard_trainer.verifying import Verifier
 
 log = logging.getLogger(__name__)
 Where = Union[str, "os.PathLike[str]", None]
@@ -87,12 +89,13 @@ def describe(path: str, step: int, started_at: float, clock: Clock, below: Path 
 
 
 class Saver:
-    """Saves, waits for the other ranks, and writes ``saved.json``.
+    """Saves, waits for the other ranks, verifies, and writes ``saved.json``.
 
     Args:
         save: Writes a checkpoint; None: the framework does, and calls ``complete``.
         directory: The checkpoint directory; None: there is none.
         mailbox: None on every rank but the first.
+        verifier: Used on the first rank, for the path that it returned.
         every_rank_saves: ``save`` is called on every rank, else on the first.
     """
 
@@ -103,6 +106,7 @@ class Saver:
         mailbox: Mailbox | None,
         ranks: Ranks,
         clock: Clock,
+        verifier: Verifier,
         *,
         every_rank_saves: bool,
     ) -> None:
@@ -112,11 +116,15 @@ class Saver:
         self._mailbox = mailbox
         self._ranks = ranks
         self._clock = clock
+        self._verifier = verifier
         self._saves_here = every_rank_saves or ranks.first
         self._last: Saved | None = None
 
-    def save(self, step: int) -> Saved:
+    def save(self, step: int, hold_until: float | None = None) -> Saved:
         """Save this step; one that this process has saved is not saved again.
+
+        ``hold_until`` is the end of the hold of a request, seconds since the epoch; the check of
+        the checkpoint ends well before.
 
         Raises:
             SaveError: It failed, here or on another rank; raised on every rank.
@@ -128,21 +136,31 @@ class Saver:
         if save is None:
             raise SettingError("there is no save function: give one to Checkpoints")
         started_at = self._clock.now()
-        return self._complete(step, started_at, lambda: save(step) if self._saves_here else None)
+        write = partial(save, step) if self._saves_here else _nothing
+        return self._complete(step, started_at, write, hold_until)
 
-    def complete(self, step: int, where: Where, started_at: float) -> Saved:
+    def complete(
+        self, step: int, where: Where, started_at: float, hold_until: float | None = None
+    ) -> Saved:
         """Return the record of a checkpoint that a framework has written.
 
         Raises:
             SaveError: It does not exist, here or on another rank; raised on every rank.
         """
-        return self._complete(step, started_at, lambda: where if self._saves_here else None)
+        write = (lambda: where) if self._saves_here else _nothing
+        return self._complete(step, started_at, write, hold_until)
 
     def is_saved(self, step: int) -> bool:
         """Return True if this process saved this step; an earlier one may have been another run."""
         return self._last is not None and self._last.step == step
 
-    def _complete(self, step: int, started_at: float, write: Callable[[], Where]) -> Saved:
+    def _complete(
+        self,
+        step: int,
+        started_at: float,
+        write: Callable[[], Where],
+        hold_until: float | None,
+    ) -> Saved:
         path, error = "", ""
         try:
             self._ranks.require_same_step(step)
@@ -154,18 +172,30 @@ class Saver:
         saved = Saved(step, path, 0, started_at, self._clock.now())
         if self._ranks.first:
             try:
+                self._verify(path, hold_until)
                 saved = describe(path, step, started_at, self._clock, self._directory)
                 if self._mailbox is not None:
                     self._mailbox.write_saved(saved)
-            except OSError as failure:
+            except (OSError, UnloadableError) as failure:
+                log.warning("the checkpoint of step %d does not count", step, exc_info=True)
                 error = _describe(failure)
         self._require_all(error)
         self._last = saved
         return saved
 
+    def _verify(self, path: str, hold_until: float | None) -> None:
+        if path and not is_address(path):
+            path = str(Path(path).resolve())
+        left = None if hold_until is None else hold_until - self._clock.now()
+        self._verifier.check(path, left)
+
     def _require_all(self, error: str) -> None:
         if not self._ranks.all_ok(not error):
             raise SaveError(error or "another rank could not save")
+
+
+def _nothing() -> Where:
+    return None
 
 
 def _describe(failure: Exception) -> str:

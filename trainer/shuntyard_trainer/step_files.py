@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from shuntyard_trainer.errors import SettingError
+from shuntyard_trainer.saving import last_saved
 
 LEAST_KEPT = 2
 """``saved.json`` names the previous one until the new one is complete."""
@@ -44,10 +45,17 @@ class StepFiles:
         return path
 
     def prune(self, newest: Path) -> None:
-        """Remove all but the newest ones; ``newest`` is kept, whatever its time."""
-        found = [path for path in self._directory.glob(f"step-*{self._suffix}") if path != newest]
-        found.sort(key=lambda path: path.stat().st_mtime_ns)
-        for old in found[: -(self._keep - 1)]:
+        """Remove all but the newest ones.
+
+        ``newest`` is kept, whatever its time, and the one that ``saved.json`` names: the newer
+        ones may be such that do not count, because they cannot be loaded.
+        """
+        saved = last_saved(self._directory)
+        kept = {path.resolve() for path in (newest, Path(saved.path) if saved else newest)}
+        found = list(self._directory.glob(f"step-*{self._suffix}"))
+        others = [path for path in found if path.resolve() not in kept]
+        others.sort(key=lambda path: path.stat().st_mtime_ns)
+        for old in others[: max(0, len(found) - self._keep)]:
             remove(old)
 
 

@@ -6,22 +6,29 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Union
 
 import torch
 
 from shuntyard_trainer import torch_ranks
 from shuntyard_trainer.checkpoints import Checkpoints
 from shuntyard_trainer.environment import Environment
+from shuntyard_trainer.errors import SaveError, SettingError, UnloadableError
 from shuntyard_trainer.step_files import StepFiles
+from shuntyard_trainer.torch_generators import Generator, process_state, restore_process
 
 _RANDOM = "shuntyard_random_state"
+_LOADED = {
+    *(torch.Tensor, torch.nn.Parameter, torch.Size, torch.dtype, torch.device),
+    *(bool, int, float, complex, str, bytes),
+}
+"""Types that ``weights_only`` loads, beside containers."""
 
 
 class Stateful(Protocol):
-    """A model, an optimizer, a scheduler, a scaler, a sampler …."""
+    """A model, an optimizer, a scheduler, a scaler, a StatefulDataLoader …."""
 
     def state_dict(self) -> Mapping[str, Any]:
         """Return the state."""
@@ -32,58 +39,165 @@ class Stateful(Protocol):
         ...
 
 
+Part = Union[Stateful, torch.Generator, Any]
+"""Something stateful, or a generator of torch, Python or numpy."""
+
+
 def torch_checkpoints(
-    parts: Mapping[str, Stateful],
+    parts: Mapping[str, Part],
     *,
     keep: int = 2,
+    weights_only: bool = True,
     environment: Environment | None = None,
     **options: Any,
 ) -> Checkpoints:
     """Return checkpoints of these parts; first loads the last one into them, if it exists.
 
-    Rank 0 saves ``step-….pt`` in the checkpoint directory: replicated models (DDP) only. A model
-    that is sharded over ranks needs ``Checkpoints`` with ``every_rank_saves``. The state of
-    torch's random numbers is saved if one process trains.
+    Rank 0 saves ``step-….pt`` in the checkpoint directory: replicated models (DDP) only; a model
+    that is sharded over ranks needs ``torch_dcp``. The global generators of every rank are saved
+    too (torch with CUDA, Python, numpy). They are restored when training begins, and after the
+    iterator of ``Checkpoints.batches`` is made.
 
     Args:
         parts: By a name that is the same in every run.
         keep: Number of checkpoints that are kept; at least 2.
+        weights_only: As of ``torch.load``: states have tensors, numbers, text and containers
+            alone. False also allows other objects; then loading a file of others may run code.
         environment: Default: the process's.
-        options: Options of ``Checkpoints``.
+        options: Options of ``Checkpoints``. ``verify=Verifier(when="never")``: a checkpoint counts
+            although it was not loaded.
 
     Raises:
-        SettingError: A variable or an option cannot be used.
+        SettingError: A variable, a part or an option cannot be used.
         KeyError: The last checkpoint has no state for one of the parts.
     """
     here = environment or Environment.read()
-    if torch_ranks.several():
-        options.setdefault("agree", torch_ranks.agree())
     files = StepFiles(here.checkpoint_dir, ".pt", keep) if here.checkpoint_dir else None
-    alone = here.world_size == 1
-
-    def save(step: int) -> Path | None:
-        if files is None:
-            return None
-        states: dict[str, Any] = {name: part.state_dict() for name, part in parts.items()}
-        states[_RANDOM] = _random_state()
-        torch.save(states, files.unfinished(step))
-        return files.finish(step)
-
-    checkpoints = Checkpoints.from_environment(save, environment=here, **options)
+    states = TorchStates(parts, files, weights_only=weights_only)
+    defaults: dict[str, Any] = {"verify": states.verify, "restore": states.restore_generators}
+    if torch_ranks.several():
+        defaults.update(agree=states.group.largest, every_rank_saves=True)
+    checkpoints = Checkpoints.from_environment(
+        states.save, environment=here, **{**defaults, **options}
+    )
     if checkpoints.resume is not None:
-        states = torch.load(checkpoints.resume.path, map_location="cpu", weights_only=True)
-        for name, part in parts.items():
-            part.load_state_dict(states[name])
-        if alone:
-            _set_random_state(states[_RANDOM])
+        states.load(checkpoints.resume.path, here.rank)
     return checkpoints
 
 
-def _random_state() -> dict[str, Any]:
-    return {"cpu": torch.get_rng_state(), "cuda": torch.cuda.get_rng_state_all()}
+class TorchStates:
+    """The parts of a training, and its generators, in one file.
+
+    Args:
+        parts: By name.
+        files: Where to save; None: nowhere.
+        weights_only: As of ``torch.load``.
+
+    Attributes:
+        group: How the ranks agree.
+
+    Raises:
+        SettingError: A part has no state.
+    """
+
+    def __init__(
+        self, parts: Mapping[str, Part], files: StepFiles | None, *, weights_only: bool
+    ) -> None:
+        self.group = torch_ranks.CpuGroup()
+        self._parts = {name: _part(name, part) for name, part in parts.items()}
+        self._files = files
+        self._weights_only = weights_only
+        self._late: dict[str, Any] = {}
+        self._random: Mapping[str, Any] | None = None
+
+    def save(self, step: int) -> Path | None:
+        """Save; with several ranks all call it, and rank 0 writes.
+
+        Raises:
+            SaveError: A part is sharded over ranks.
+        """
+        if self._files is None:
+            return None
+        several = torch_ranks.several()
+        mine = process_state(all_devices=not several)
+        random = self.group.gather(mine) if several else [mine]
+        if not random:
+            return None
+        states = self._states()
+        sharded = [name for name, kind in _kinds(states) if kind == "DTensor"]
+        if sharded:
+            raise SaveError(f"{sharded[0]} is sharded over ranks: use shuntyard_trainer.torch_dcp")
+        torch.save({**states, _RANDOM: random}, self._files.unfinished(step))
+        return self._files.finish(step)
+
+    def verify(self, path: str) -> None:
+        """Load as ``load`` does, and check that every part has a state.
+
+        Raises:
+            UnloadableError: It cannot be loaded; names the value.
+        """
+        try:
+            states = self._read(path, mmap=True)
+        except Exception as error:
+            odd = [f"{name} is a {kind}" for name, kind in _kinds(self._states()) if kind]
+            if not odd or not self._weights_only:
+                raise
+            raise UnloadableError(
+                f"{odd[0]}: weights_only loads tensors, numbers, text and containers alone; let "
+                "state_dict return those, or give weights_only=False"
+            ) from error
+        missing = sorted({*self._parts, _RANDOM} - set(states))
+        if missing:
+            raise UnloadableError(f"there is no state of {', '.join(missing)}")
+
+    def load(self, path: str, rank: int) -> None:
+        """Load the parts; generators are kept for ``restore_generators``.
+
+        Raises:
+            KeyError: There is no state of a part.
+        """
+        states = self._read(path, mmap=False)
+        for name, part in self._parts.items():
+            if isinstance(part, Generator):
+                self._late[name] = states[name]
+            else:
+                part.load_state_dict(states[name])
+        random = states[_RANDOM]
+        if rank < len(random):
+            self._random = random[rank]
+
+    def restore_generators(self) -> None:
+        """Restore the generators of this rank; a rank that is new keeps its own."""
+        for name, state in self._late.items():
+            self._parts[name].load_state_dict(state)
+        if self._random is not None:
+            restore_process(self._random)
+
+    def _states(self) -> dict[str, Any]:
+        return {name: part.state_dict() for name, part in self._parts.items()}
+
+    def _read(self, path: str, *, mmap: bool) -> Any:
+        return torch.load(path, map_location="cpu", weights_only=self._weights_only, mmap=mmap)
 
 
-def _set_random_state(state: Mapping[str, Any]) -> None:
-    torch.set_rng_state(state["cpu"])
-    if len(state["cuda"]) == torch.cuda.device_count():
-        torch.cuda.set_rng_state_all(state["cuda"])
+def _part(name: str, part: Any) -> Stateful:
+    if Generator.fits(part):
+        return Generator(part)
+    if not (hasattr(part, "state_dict") and hasattr(part, "load_state_dict")):
+        raise SettingError(
+            f"part {name!r} is a {type(part).__name__}: expected state_dict and load_state_dict, "
+            "or a generator of torch, Python or numpy"
+        )
+    return part  # type: ignore[no-any-return]
+
+
+def _kinds(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Yield name and type of each value; the type is empty if ``weights_only`` loads it."""
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _kinds(each, f"{name}.{key}" if name else str(key))
+    elif type(value) in {list, tuple, set}:
+        for index, each in enumerate(value):
+            yield from _kinds(each, f"{name}[{index}]")
+    else:
+        yield name, "" if value is None or type(value) in _LOADED else type(value).__name__

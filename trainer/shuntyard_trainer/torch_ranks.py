@@ -1,13 +1,15 @@
-"""``agree`` for jobs that use torch.distributed.
+"""What the ranks of a job agree on through torch.distributed.
 
 Source:
-    https://docs.pytorch.org/docs/stable/distributed.html: ``all_reduce``, ``new_group``.
+    https://docs.pytorch.org/docs/stable/distributed.html: ``all_reduce``, ``gather_object``,
+    ``new_group``.
 """
 
 from __future__ import annotations
 
 import atexit
 from datetime import timedelta
+from typing import Any
 
 import torch
 from torch import distributed
@@ -18,23 +20,41 @@ PATIENCE = timedelta(hours=2)
 """How long a rank waits for another one that is still saving."""
 
 
-def agree() -> Agree:
-    """Return a function that returns the largest of the values of all ranks.
+class CpuGroup:
+    """A process group of its own on the CPU (gloo).
 
-    It has its own process group on the CPU (gloo), so it neither waits for the GPU nor mixes with
-    the collectives of the training. All ranks create the group at the first call.
+    So it neither waits for the GPU nor mixes with the collectives of the training. All ranks
+    create it at the first call.
     """
-    groups: list[distributed.ProcessGroup] = []
 
-    def largest(mine: int) -> int:
-        if not groups:
-            groups.append(distributed.new_group(backend="gloo", timeout=PATIENCE))
-            atexit.register(_close, groups[0])
+    def __init__(self) -> None:
+        self._group: distributed.ProcessGroup | None = None
+
+    @property
+    def group(self) -> distributed.ProcessGroup:
+        """The group; created by all ranks together."""
+        if self._group is None:
+            self._group = distributed.new_group(backend="gloo", timeout=PATIENCE)
+            atexit.register(_close, self._group)
+        return self._group
+
+    def largest(self, mine: int) -> int:
+        """Return the largest of the values of all ranks."""
         value = torch.tensor([mine], dtype=torch.int64)
-        distributed.all_reduce(value, op=distributed.ReduceOp.MAX, group=groups[0])
+        distributed.all_reduce(value, op=distributed.ReduceOp.MAX, group=self.group)
         return int(value.item())
 
-    return largest
+    def gather(self, mine: Any) -> list[Any]:
+        """Return the values of all ranks on rank 0, and nothing on the others."""
+        first = distributed.get_rank() == 0
+        every = [None] * distributed.get_world_size() if first else None
+        distributed.gather_object(mine, every, dst=0, group=self.group)
+        return every or []
+
+
+def agree() -> Agree:
+    """Return a function that returns the largest of the values of all ranks."""
+    return CpuGroup().largest
 
 
 def _close(group: distributed.ProcessGroup) -> None:

@@ -111,3 +111,18 @@ def test_a_callback_has_no_checkpoints_before_training_begins(tmp_path: Path) ->
     assert run.resume_path is None
     with pytest.raises(SettingError, match="not begun"):
         _ = run.checkpoints
+
+
+def test_the_last_one_that_counts_stays_however_many_follow(tmp_path: Path) -> None:
+    files = StepFiles(tmp_path, ".pt", 2)
+
+    def write(step: int) -> Path:
+        files.unfinished(step).write_text("x")
+        return files.finish(step)
+
+    checkpoints = Checkpoints(tmp_path, write, handle_sigterm=False)
+    checkpoints.save_now(1)
+    for step in (2, 3, 4):
+        write(step)
+    names = sorted(path.name for path in tmp_path.glob("step-*"))
+    assert names == ["step-0000000001.pt", "step-0000000004.pt"]

@@ -29,6 +29,8 @@ FRAMEWORKS = {
     "huggingface.py": {"transformers"},
     "keras.py": {"keras"},
     "lightning.py": {"lightning", "pytorch_lightning"},
+    "torch_files.py": {"torch"},
+    "torch_generators.py": {"torch"},
     "torch_loop.py": {"torch"},
     "torch_ranks.py": {"torch"},
 }

@@ -71,7 +71,11 @@ class Run:
     ) -> None:
         here = Environment(directory, directory / "metrics.jsonl", POD)
         self.ours = keras.ShuntyardCallback(
-            environment=here, handle_sigterm=False, poll_seconds=1e-9, log_every_batches=1
+            verify=None,
+            environment=here,
+            handle_sigterm=False,
+            poll_seconds=1e-9,
+            log_every_batches=1,
         )
         self.agent = Agent(directory)
         self.model = Model()

@@ -1,0 +1,116 @@
+"""Before a checkpoint is acknowledged: can it be loaded?"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from pathlib import Path
+from typing import Callable
+
+from shuntyard_trainer.checkpoint_format import Format, examine
+from shuntyard_trainer.clock import Clock
+from shuntyard_trainer.errors import SettingError, UnloadableError
+
+log = logging.getLogger(__name__)
+Verify = Callable[[str], object]
+"""Loads the checkpoint at a path or address as a new life would, and raises if it cannot be."""
+
+FIRST, EVERY, NEVER = "first", "every", "never"
+PART_OF_HOLD = 0.5
+"""The agent must see the answer long before the hold ends."""
+
+
+class Verifier:
+    """Checks the files of every checkpoint, and loads one of each format.
+
+    Loading takes memory and time, and what it finds is mostly a property of the format: a value
+    that the loader refuses. So ``first`` loads when a format is new, and otherwise checks sizes,
+    checksums and the names of classes (``checkpoint_format``).
+
+    Args:
+        verify: Loads a checkpoint; None: only its files are checked.
+        when: ``first``, ``every`` or ``never``.
+        seconds: Limit for one checkpoint. It is at most half of what is left of a hold.
+        clock: Monotonic clock, for tests.
+
+    Raises:
+        SettingError: ``when`` is another text, or ``seconds`` is not above 0.
+    """
+
+    def __init__(
+        self,
+        verify: Verify | None = None,
+        *,
+        when: str = FIRST,
+        seconds: float = 60.0,
+        clock: Clock | None = None,
+    ) -> None:
+        if when not in {FIRST, EVERY, NEVER}:
+            raise SettingError(f"when={when!r}: expected 'first', 'every' or 'never'")
+        if not seconds > 0:
+            raise SettingError(f"seconds={seconds!r} is not above 0")
+        self._verify = verify
+        self._when = when
+        self._seconds = seconds
+        self._clock = clock or Clock()
+        self._loadable: set[Format | None] = set()
+        self._loading: threading.Thread | None = None
+
+    def check(self, path: str, hold_seconds: float | None) -> None:
+        """Return if the checkpoint can be loaded.
+
+        Args:
+            path: Absolute path, or an address; of an address only loading is checked.
+            hold_seconds: Seconds until the end of the hold, which the check must not reach. None:
+                the checkpoint is not requested, so it also counts if the time was too short.
+
+        Raises:
+            UnloadableError: It cannot be loaded, or a requested one not within the limit.
+            OSError: A file cannot be read.
+        """
+        if not path or self._when == NEVER:
+            return
+        limit = self._seconds
+        if hold_seconds is not None:
+            limit = min(limit, max(0.0, hold_seconds * PART_OF_HOLD))
+        until = self._clock.monotonic() + limit
+        found = None
+        if "://" not in path:
+            found = examine(Path(path), lambda: self._clock.monotonic() > until)
+        if self._verify is None or (self._when == FIRST and found in self._loadable):
+            return
+        if not self._load(path, found, until - self._clock.monotonic()):
+            text = f"{path} could not be loaded within {limit:.0f} s"
+            if hold_seconds is not None:
+                raise UnloadableError(text)
+            log.warning("%s: it counts without this check", text)
+
+    def _load(self, path: str, found: Format | None, seconds: float) -> bool:
+        """Load in a thread; return False if that takes too long.
+
+        The thread goes on: when it is done, the format is known.
+        """
+        if self._loading is not None and self._loading.is_alive():
+            return False
+        failures: list[BaseException] = []
+        thread = threading.Thread(
+            target=self._run, args=(path, found, failures), name="shuntyard-verify", daemon=True
+        )
+        self._loading = thread
+        thread.start()
+        thread.join(max(0.0, seconds))
+        if thread.is_alive():
+            return False
+        if failures:
+            text = f"{path} cannot be loaded: {type(failures[0]).__name__}: {failures[0]}"
+            raise UnloadableError(text) from failures[0]
+        return True
+
+    def _run(self, path: str, found: Format | None, failures: list[BaseException]) -> None:
+        try:
+            if self._verify is not None:
+                self._verify(path)
+        except BaseException as error:  # noqa: BLE001 - raised again where the save is
+            failures.append(error)
+        else:
+            self._loadable.add(found)
