@@ -11,6 +11,8 @@ from shared.kube import parse
 from shared.model import NodeName, Pod, Upsert
 
 STAMP = "2026-01-01T00:00:00Z"
+COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
+"""What the Job controller writes on each pod: no two pods of a job have the same labels."""
 _RESOURCES = {"cpu": "16", "memory": "64Gi", "pods": "110", "ephemeral-storage": "200Gi"}
 _ENCODE = msgspec.json.Encoder().encode
 
@@ -74,8 +76,8 @@ def pod(
         "metadata": {
             **_metadata(name, f"{job}-{index:08}"),
             "namespace": "team",
-            "labels": {labels.JOB: job},
-            "annotations": {labels.MIN_AVAILABLE: str(size)},
+            "labels": {labels.JOB: job, COMPLETION_INDEX: str(index)},
+            "annotations": {labels.MIN_AVAILABLE: str(size), COMPLETION_INDEX: str(index)},
         },
         "spec": spec,
         "status": {"phase": "Pending" if on is None else "Running", "qosClass": "Burstable"},

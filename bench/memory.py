@@ -1,21 +1,31 @@
 """``python -m bench memory``: memory of a store with many nodes and pods.
 
-The objects are decoded from JSON as from a watch; each size is measured in a new process.
+The objects are decoded from JSON as from a watch; each size is measured in a new process. Then a
+segment of the decision log is begun: its opening holds everything that the store holds.
 """
 
 import argparse
 import gc
 import multiprocessing
+import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import psutil
 
 from bench import made_up, results
+from extender.store import recording
 from extender.store.store import ClusterStore
+from extender.writers.decision_log.segments import SegmentFiles
 from shared import labels
 from shared.model import Upsert
+
+OPENING_PIECES = 64
+"""Pieces of an opening between two looks at the memory."""
+SEGMENT_BYTES = 2**30
+"""More than any opening here."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +33,8 @@ class Row:
     """One size; bytes are of resident memory, ``base_bytes`` before the first object.
 
     ``apply_us`` is CPU time per object decoded and applied; ``snapshot_ms`` of the first snapshot,
-    ``next_snapshot_ms`` of one after a single change.
+    ``next_snapshot_ms`` of one after a single change. ``opening_bytes`` is the length of the
+    opening, ``with_opening_bytes`` the most memory while it is written.
     """
 
     nodes: int
@@ -34,6 +45,8 @@ class Row:
     apply_us: float
     snapshot_ms: float
     next_snapshot_ms: float
+    opening_bytes: int
+    with_opening_bytes: int
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,12 +65,14 @@ def run(options: argparse.Namespace) -> int:
         with context.Pool(1) as pool:
             rows.append(pool.apply(measure, size))
     print(
-        f"{'nodes':>6} {'pods':>7} {'MB':>6} {'us/object':>10} {'snapshot ms':>12} {'next ms':>8}"
+        f"{'nodes':>6} {'pods':>7} {'MB':>6} {'us/object':>10} {'snapshot ms':>12} {'next ms':>8} "
+        f"{'opening MB':>10} {'with it MB':>10}"
     )
     for row in rows:
         print(
             f"{row.nodes:6} {row.pods:7} {row.with_snapshot_bytes / 1e6:6.0f} {row.apply_us:10.1f} "
-            f"{row.snapshot_ms:12.1f} {row.next_snapshot_ms:8.2f}"
+            f"{row.snapshot_ms:12.1f} {row.next_snapshot_ms:8.2f} "
+            f"{row.opening_bytes / 1e6:10.0f} {row.with_opening_bytes / 1e6:10.0f}"
         )
     if options.json:
         results.write(options.json, [asdict(row) for row in rows])
@@ -75,15 +90,19 @@ def measure(nodes: int, pods: int) -> Row:
     gc.collect()
     store_bytes = process.memory_info().rss
     snapshot_ms = _milliseconds(store)
+    with_snapshot_bytes = process.memory_info().rss
+    opening_bytes, with_opening_bytes = _opened(store, process)
     row = Row(
         nodes=nodes,
         pods=pods,
         base_bytes=base_bytes,
         store_bytes=store_bytes,
-        with_snapshot_bytes=process.memory_info().rss,
+        with_snapshot_bytes=with_snapshot_bytes,
         apply_us=round(apply_us, 2),
         snapshot_ms=round(snapshot_ms, 2),
         next_snapshot_ms=round(_after_a_change(store), 3),
+        opening_bytes=opening_bytes,
+        with_opening_bytes=with_opening_bytes,
     )
     store.check_invariants()
     return row
@@ -97,6 +116,23 @@ def _filled(nodes: int, pods: int) -> tuple[ClusterStore, float]:
         store.apply(delta)
         seconds += time.process_time() - begun
     return store, seconds * 1e6 / (nodes + pods)
+
+
+def _opened(store: ClusterStore, process: psutil.Process) -> tuple[int, int]:
+    """Begin a segment of the decision log; return its length, and the most memory meanwhile."""
+    most = 0
+
+    def watched() -> Iterator[bytes]:
+        nonlocal most
+        for number, piece in enumerate(recording.opening_pieces(store.held(), "")):
+            if number % OPENING_PIECES == 0:
+                most = max(most, process.memory_info().rss)
+            yield piece
+
+    with tempfile.TemporaryDirectory(prefix="shuntyard-bench-log-") as directory:
+        files = SegmentFiles(Path(directory), segment_bytes=SEGMENT_BYTES, segments=2)
+        files.begin(watched())
+        return files.size_bytes(), max(most, process.memory_info().rss)
 
 
 def _after_a_change(store: ClusterStore) -> float:

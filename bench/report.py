@@ -209,11 +209,13 @@ def takeover(rows: Sequence[Row]) -> Iterator[str]:
 def memory(rows: Sequence[Row]) -> Iterator[str]:
     """Yield the memory of the store."""
     yield from _head(
-        ["nodes", "pods", "process without the store", "with the store", "applying an object",
-         "first snapshot", "snapshot after one change"]
+        ["nodes", "pods", "process without the store", "with the store",
+         "while the log begins a segment", "applying an object", "first snapshot",
+         "snapshot after one change"]
     )  # fmt: skip
+    parts = ("base_bytes", "with_snapshot_bytes", "with_opening_bytes")
     for row in rows:
-        sizes = [f"{row[key] / 1e6:.0f} MB" for key in ("base_bytes", "with_snapshot_bytes")]
+        sizes = [f"{row[key] / 1e6:.0f} MB" for key in parts]
         times = [f"{row['apply_us']:.0f} µs", f"{row['snapshot_ms']:.1f} ms"]
         changed = f"{row['next_snapshot_ms']:.2f} ms"
         yield _line([str(row["nodes"]), str(row["pods"]), *sizes, *times, changed])

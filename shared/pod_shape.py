@@ -43,7 +43,7 @@ class HostPort(Struct, frozen=True):
     port: int
 
 
-class PodShape(Struct, frozen=True, cache_hash=True, omit_defaults=True):
+class PodShape(Struct, frozen=True, cache_hash=True, weakref=True, omit_defaults=True):
     """Everything node filters read from a pod. Pods of equal shape are one equivalence class.
 
     ``requests`` is sorted by resource name, holds only amounts above 0 and includes one ``pods``.

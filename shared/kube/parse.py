@@ -17,6 +17,7 @@ from shared.kube import (
     cpus,
     depth,
     excess,
+    interned,
     job_state,
     kept_keys,
     pod_defaults,
@@ -101,28 +102,28 @@ def decode_pod(data: Data) -> model.Pod:
     kept = kept_keys.keep(meta)
     requests, borrowed_milli = cpus.requests_as_given(spec, status, kept.annotations)
     return model.Pod(
-        namespace=meta.namespace or "",
+        namespace=interned.text(meta.namespace or ""),
         name=meta.name,
         uid=model.Uid(meta.uid or ""),
         resource_version=meta.resource_version or "",
         created_at=stamps.parse(meta.creation_timestamp),
-        shape=shape(spec, requests),
-        labels=kept.labels,
-        annotations=kept.annotations,
+        shape=interned.shape(shape(spec, requests)),
+        labels=interned.texts(kept.labels),
+        annotations=interned.texts(kept.annotations),
         controller=controller(meta),
-        scheduler_name=spec.scheduler_name or "",
-        node_name=model.NodeName(spec.node_name) if spec.node_name else None,
+        scheduler_name=interned.text(spec.scheduler_name or ""),
+        node_name=model.NodeName(interned.text(spec.node_name)) if spec.node_name else None,
         gates=tuple(gate.name for gate in spec.scheduling_gates or ()),
-        phase=status.phase or "Pending",
+        phase=interned.text(status.phase or "Pending"),
         deleting=meta.deletion_timestamp is not None,
         priority=spec.priority or 0,
-        priority_class=spec.priority_class_name or "",
+        priority_class=interned.text(spec.priority_class_name or ""),
         scheduled_at=scheduled_at,
         finished_at=_finished_at(status),
         queued_reason=queued_reason,
         phase_reason=status.reason or "",
         claims=claims(spec),
-        qos=status.qos_class or "",
+        qos=interned.text(status.qos_class or ""),
         cpus=cpus.containers(spec),
         borrowed_milli=borrowed_milli,
         resize_pending=resize_pending,
@@ -334,8 +335,9 @@ def controller(meta: wire.Meta) -> model.OwnerReference | None:
     """Return the reference to the controller of an object; None if it has none."""
     for reference in meta.owner_references or ():
         if reference.controller:
-            uid = model.Uid(reference.uid)
-            return model.OwnerReference(reference.api_version, reference.kind, reference.name, uid)
+            return interned.owner_reference(
+                reference.api_version, reference.kind, reference.name, reference.uid
+            )
     return None
 
 
