@@ -136,7 +136,7 @@ async def lease(fake: FakeKube, holder: str = IDENTITY) -> AsyncIterator[None]:
                 paths.LEASES,
                 {"metadata": {"name": "shuntyard", "namespace": "kube-system"}, "spec": spec},
             )
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(0.05)
 
     task = asyncio.create_task(renew())
     try:

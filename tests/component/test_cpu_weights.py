@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from extender.app import replay
+from extender.controllers import cpu_shares
 from extender.controllers.cpu_shares import CpuSharesController
 from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import core_parameters
@@ -29,6 +30,12 @@ OFF = {"cpu_weights": {"enabled": False}}
 async def fake() -> AsyncIterator[FakeKube]:
     async with FakeKube.running() as server, lease(server):
         yield server
+
+
+@pytest.fixture(autouse=True)
+def quick_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failed write is followed by passes, not by minutes."""
+    monkeypatch.setattr(cpu_shares, "PASS_SECONDS", 0.2)
 
 
 @pytest.fixture

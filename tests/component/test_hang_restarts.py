@@ -109,8 +109,7 @@ class Agents:
 
 
 @pytest.fixture
-async def fake(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeKube]:
-    monkeypatch.setattr("shared.kube.lease.POLL_SECONDS", 0.05)  # two extenders a test
+async def fake() -> AsyncIterator[FakeKube]:
     async with FakeKube.running() as server, lease(server):
         for name in ("a", "b"):
             server.put(paths.NODES, node(name))

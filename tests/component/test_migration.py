@@ -9,6 +9,7 @@ import pytest
 
 from extender.app import replay
 from extender.controllers.migration import MigrationController
+from extender.controllers.observe import optional_kind
 from extender.core.cluster.snapshot import Snapshot
 from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import core_parameters
@@ -129,7 +130,10 @@ async def test_a_job_moves_once(fake: FakeKube) -> None:
         assert len(migrations(fake)) == 1
 
 
-async def test_without_the_resource_no_job_moves_and_all_run_on(fake: FakeKube) -> None:
+async def test_without_the_resource_no_job_moves_and_all_run_on(
+    fake: FakeKube, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(optional_kind, "CATALOG_SECONDS", 0.2)
     fake.absent.add(paths.MIGRATIONS)
     put_bare(fake)
     async with yard(fake) as (training, running):

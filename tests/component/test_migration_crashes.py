@@ -68,8 +68,7 @@ class Undisturbed(kube_faults.Fault):
 
 
 @pytest.fixture
-async def fake(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeKube]:
-    monkeypatch.setattr("shared.kube.lease.POLL_SECONDS", 0.05)  # two extenders a test
+async def fake() -> AsyncIterator[FakeKube]:
     async with FakeKube.running() as server, lease(server):
         server.put(paths.NODES, node("a"))
         yield server

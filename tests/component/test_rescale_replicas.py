@@ -45,7 +45,6 @@ class Undisturbed(kube_faults.Fault):
 async def fake(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeKube]:
     plan = Proposal(JobKey(f"default/group/{NAME}"), AFTER, Cause.SLOT)
     monkeypatch.setattr(ELASTIC, "_propose", lambda *_: (plan,))
-    monkeypatch.setattr("shared.kube.lease.POLL_SECONDS", 0.05)  # two extenders a test
     async with FakeKube.running() as server, lease(server):
         yield server
 

@@ -24,8 +24,7 @@ ONE_BY_ONE = {"bind_parallelism": 1, "bind_wait_seconds": 30.0, "bind_burst_seco
 
 
 @pytest.fixture
-async def fake(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeKube]:
-    monkeypatch.setattr("shared.kube.lease.POLL_SECONDS", 0.05)
+async def fake() -> AsyncIterator[FakeKube]:
     async with FakeKube.running() as server:
         server.put(paths.NODES, node("a"))
         yield server

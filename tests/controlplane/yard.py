@@ -14,6 +14,8 @@ import msgspec
 from devcluster import emptying
 from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
+from devcluster.replicas import Replicas
+from devcluster.schedulers import LeaseTimes
 from shared import api
 from shared.kube import auth, paths
 from shared.kube.client import KubeClient
@@ -23,6 +25,8 @@ from tests.controlplane.watching import History, Object, recording
 from tests.fakes.eventually import eventually
 
 PATIENCE_SECONDS: Final = 60.0
+QUICK_LEASE: Final = Replicas(lease=LeaseTimes(retry_seconds=0.5))
+"""The extender acts once it has seen the Lease renewed: that takes 2 to 4 s by the defaults."""
 _SERIAL = itertools.count(1)
 _COLLECTIONS: Final[Mapping[str, str]] = {
     "Pod": paths.PODS,
@@ -189,7 +193,7 @@ def start(cluster: Cluster, settings: Mapping[str, Any] | None = None) -> None:
         if cluster.runs(component):
             cluster.stop(component)
     cluster.add_kwok_nodes(KwokNodes(0))
-    cluster.start_shuntyard(settings)
+    cluster.start_shuntyard(settings, QUICK_LEASE)
 
 
 def _is(entry: api.QueueEntry, job: str) -> bool:

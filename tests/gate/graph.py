@@ -5,6 +5,7 @@ is started (`python -m bench`, or a method of `devcluster.cluster.Cluster`) and 
 """
 
 import ast
+import functools
 import re
 import subprocess
 import tomllib
@@ -146,11 +147,12 @@ class Fixtures:
     on_all: bool
 
     @classmethod
+    @functools.cache
     def read(cls, text: str, ours: frozenset[str] = frozenset()) -> "Fixtures":
         """Read a file's text; `ours` are the names of the packages of the repository."""
         defined, used, on_all = set(), set(), False
         tree = ast.parse(text)
-        imported = _bound(tree, ours)
+        imported = _bound(tree, ours) if ours else set()
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 decorators = [ast.unparse(one) for one in node.decorator_list]
