@@ -29,6 +29,15 @@ LONGEST_ANSWER_SECONDS: Final = 30.0
 """Filter and prioritize hold up kube-scheduler's one loop."""
 DEFAULT_TIMEOUT: Final = "5s"
 MOST_SCHEDULERS: Final = 5
+IN_TREE_PLUGINS: Final = frozenset({
+    "DefaultBinder", "DefaultPreemption", "DeferredPodScheduling", "DynamicResources",
+    "GangScheduling", "ImageLocality", "InterPodAffinity", "NodeAffinity", "NodeDeclaredFeatures",
+    "NodeName", "NodePorts", "NodeResourcesBalancedAllocation", "NodeResourcesFit",
+    "NodeUnschedulable", "NodeVolumeLimits", "PodGroupPodsCount", "PodTopologySpread",
+    "PrioritySort", "SchedulingGates", "TaintToleration", "TopologyPlacementGenerator",
+    "VolumeBinding", "VolumeRestrictions", "VolumeZone",
+})  # fmt: skip
+"""kube-scheduler's own plugins, by ``pkg/scheduler/framework/plugins/names`` of 1.34 to 1.37."""
 _PREEMPTION: Final = "DefaultPreemption"
 _FIX: Final = "compare with deploy/base/scheduler.yaml, and restart the Deployment"
 _RUNNING: Final = "status.phase!=Succeeded,status.phase!=Failed,spec.nodeName!="
@@ -58,6 +67,7 @@ def of_file(config: Object, settings: Settings) -> list[Finding]:
         *_of_lease(config.get("leaderElection") or {}, settings),
         *_of_profiles(config.get("profiles") or [], settings.scheduler_name),
         *_of_sample(config),
+        *_of_bursts(config.get("profiles") or [], settings),
         *_of_entries(config.get("extenders") or [], settings),
     ]
     if not problems:
@@ -129,6 +139,39 @@ def _disables_preemption(profile: Object) -> bool:
     return bool({_PREEMPTION, "*"} & disabled) and _PREEMPTION not in enabled
 
 
+def _of_bursts(profiles: list[Object], settings: Settings) -> Iterator[Problem]:
+    """Yield what kube-scheduler does for each pod and a burst does not (ADR 17)."""
+    if not _hold_seconds(settings):
+        return
+    off = "set gang.burst_hold_seconds to 0"
+    for profile in profiles:
+        name = profile.get("schedulerName", "default-scheduler")
+        if more := sorted(_plugins(profile) - IN_TREE_PLUGINS):
+            text = f"profile {name} has the plugins {', '.join(more)}"
+            yield False, f"{text}, which pods that we bind in bursts do not pass: {off}"
+        if any(map(_spreads, profile.get("pluginConfig") or ())):
+            text = f"profile {name} has default constraints of PodTopologySpread"
+            yield False, f"{text}, which we do not know when we bind in bursts: {off}"
+
+
+def _plugins(profile: Object) -> set[str]:
+    points = (profile.get("plugins") or {}).values()
+    enabled = (plugin for point in points for plugin in (point or {}).get("enabled") or ())
+    return {str(plugin.get("name")) for plugin in enabled}
+
+
+def _spreads(config: Object) -> bool:
+    """Return True if a plugin's arguments are constraints that nodes must meet."""
+    if config.get("name") != "PodTopologySpread":
+        return False
+    constraints = (config.get("args") or {}).get("defaultConstraints") or ()
+    return any(one.get("whenUnsatisfiable") == "DoNotSchedule" for one in constraints)
+
+
+def _hold_seconds(settings: Settings) -> float:
+    return float(settings.of("gang", "burst_hold_seconds", BURST_HOLD_SECONDS))
+
+
 def _of_sample(config: Object) -> Iterator[Problem]:
     percentage = config.get("percentageOfNodesToScore")
     for profile in config.get("profiles") or ():
@@ -157,7 +200,7 @@ def _of_entries(entries: list[Object], settings: Settings) -> Iterator[Problem]:
 
 def _of_filter(entry: Object, settings: Settings) -> Iterator[Problem]:
     timeout = _timeout(entry)
-    hold = float(settings.of("gang", "burst_hold_seconds", BURST_HOLD_SECONDS))
+    hold = _hold_seconds(settings)
     if hold and timeout is not None and timeout < hold + ANSWER_AFTER_HOLD_SECONDS:
         text = f"the entry with filterVerb has httpTimeout {entry.get('httpTimeout')}"
         least = hold + ANSWER_AFTER_HOLD_SECONDS

@@ -34,6 +34,17 @@ from tests.unit.cli.doctor.breaking import (
 from tests.unit.cli.doctor.healthy import FakeCluster, findings
 
 OK, WARNING, FAULT, UNKNOWN = Level
+SPREAD = [
+    {
+        "name": "PodTopologySpread",
+        "args": {
+            "defaultingType": "List",
+            "defaultConstraints": [
+                {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+            ],
+        },
+    }
+]
 pytestmark = pytest.mark.usefixtures("patience")
 
 BROKEN: dict[str, tuple[Break, str, Level, str]] = {
@@ -153,6 +164,18 @@ BROKEN: dict[str, tuple[Break, str, Level, str]] = {
     "one more profile": (
         configured(lambda one: one["profiles"].append({"schedulerName": "other"})),
         "configuration", WARNING, "the pods of another profile, other",
+    ),
+    "another plugin": (
+        configured(
+            lambda one: one["profiles"][0]["plugins"].update(
+                reserve={"enabled": [{"name": "Licences"}, {"name": "VolumeBinding"}]}
+            )
+        ),
+        "configuration", WARNING, "has the plugins Licences, which pods that we bind in bursts",
+    ),
+    "default constraints": (
+        configured(lambda one: one["profiles"][0].update(pluginConfig=SPREAD)),
+        "configuration", WARNING, "default constraints of PodTopologySpread",
     ),
     "preemption": (
         configured(lambda one: one["profiles"][0].pop("plugins")),

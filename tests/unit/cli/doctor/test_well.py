@@ -5,6 +5,7 @@ from cli.doctor.findings import Level
 from cli.doctor.site import SECRETS
 from shared.kube import paths
 from tests.unit.cli.doctor import healthy
+from tests.unit.cli.doctor.breaking import configured, more
 from tests.unit.cli.doctor.healthy import FakeCluster, findings
 
 OK, WARNING, FAULT, UNKNOWN = Level
@@ -14,6 +15,13 @@ def test_deploy_base_is_healthy(well: FakeCluster) -> None:
     found = findings(well)
     assert [one for one in found if one.level is not OK] == []
     assert {one.check for one in found} == set(running.CHECKS)
+
+
+def test_another_plugin_is_no_matter_without_bursts(well: FakeCluster) -> None:
+    plugins = {"permit": {"enabled": [{"name": "Licences"}]}}
+    configured(lambda one: one["profiles"][0]["plugins"].update(plugins))(well)
+    more(gang={"burst_hold_seconds": 0})(well)
+    assert [one for one in findings(well) if one.level is not OK] == []
 
 
 def test_certificates_from_cert_manager_are_healthy(well: FakeCluster) -> None:
