@@ -148,7 +148,8 @@ class Verdict:
 
     Attributes:
         missing: Calls that were always refused and that no right of ours allows. An API server that
-            has just started may refuse a call until it has read the roles.
+            has just started may refuse a call until it has read the roles. A watch that is refused
+            then is followed by a list, so a list counts as allowed where a watch was.
         foreign: Calls that a role allowed which is neither ours nor public.
         unused: Rights without a call.
         used: Number of calls of each other right.
@@ -170,6 +171,7 @@ def compare(calls: Counter[Call], given: Granted) -> Verdict:
     used: Counter[Right] = Counter()
     missing, foreign = [], []
     once = {replace(call, role="") for call in calls if call.allowed}
+    once |= {replace(call, verb="list") for call in once if call.verb == "watch"}
     known = given.borrowed | PUBLIC | SCHEDULERS
     for call, count in sorted(calls.items()):
         covering = list(_covering(call, given))

@@ -227,6 +227,14 @@ def test_a_call_refused_only_while_the_api_server_starts_is_not_missing() -> Non
     assert compare(ALL + Counter([refused]), GIVEN).missing == (refused,)
 
 
+def test_a_list_that_was_refused_in_place_of_a_watch_is_not_missing() -> None:
+    watched = Call(calls.SCHEDULER, "watch", "", "nodes", role="system:kube-scheduler")
+    refused = replace(watched, verb="list", allowed=False, role="")
+    assert compare(ALL + Counter([refused, watched]), GIVEN).exact
+    deleted = replace(refused, verb="delete")
+    assert compare(ALL + Counter([deleted, watched]), GIVEN).missing == (deleted,)
+
+
 def test_a_refused_call_does_not_use_a_right_and_unused_rights_are_named() -> None:
     refused = Call(EXTENDER, "patch", "batch", "jobs", "*", allowed=False)
     patched = Call(EXTENDER, "patch", "batch", "jobs", "*", role="wide")
