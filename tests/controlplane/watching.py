@@ -110,6 +110,11 @@ def job_of(pod: Object) -> str:
     return f"{metadata['namespace']}/{name}"
 
 
+def name_of(pod: Object) -> str:
+    """Return the pod's ``namespace/name``."""
+    return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+
+
 def role_of(pod: Object) -> str:
     return str((pod["metadata"].get("labels") or {}).get(labels.ROLE, ""))
 

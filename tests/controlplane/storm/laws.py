@@ -30,6 +30,7 @@ class Known:
         cpu: CPUs by node, in cores; a node keeps its entry after it was deleted.
         deleted: Jobs that their user has deleted, and when (monotonic seconds).
         struck: Uids of pods that the storm deleted, or that were on a node that it deleted.
+        struck_jobs: Their jobs.
         foreign: Uids of pods of another scheduler that must be left alone.
     """
 
@@ -37,6 +38,7 @@ class Known:
     cpu: dict[str, int] = field(default_factory=dict)
     deleted: dict[str, float] = field(default_factory=dict)
     struck: set[str] = field(default_factory=set)
+    struck_jobs: set[str] = field(default_factory=set)
     foreign: set[str] = field(default_factory=set)
 
 

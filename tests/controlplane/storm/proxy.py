@@ -6,8 +6,10 @@ did without its help.
 
 import asyncio
 import contextlib
+import random
 import ssl
 import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -43,11 +45,41 @@ class Write:
 
 
 @dataclass
+class BadBindings:
+    """A part of all Bindings fails, as long as the storm lasts.
+
+    Attributes:
+        part: How many of them, from 0 to 1.
+        statuses: How they fail; ``LOST``: the Binding is written, and its answer is lost.
+        rng: Chooses.
+        failed: How many have failed, by status.
+        pods: ``(namespace, name)`` of the pods whose Bindings have failed.
+    """
+
+    part: float
+    statuses: tuple[int, ...]
+    rng: random.Random
+    failed: Counter[int] = field(default_factory=Counter)
+    pods: set[tuple[str, str]] = field(default_factory=set)
+
+    def status(self, request: web.Request) -> int | None:
+        """Return how this call fails; None if it does not."""
+        parts = request.path.strip("/").split("/")
+        if request.method != "POST" or parts[-1] != "binding" or self.rng.random() >= self.part:
+            return None
+        status = self.rng.choice(self.statuses)
+        self.failed[status] += 1
+        self.pods.add((parts[3], parts[5]))
+        return status
+
+
+@dataclass
 class FaultyWay:
     """See the module.
 
     Attributes:
         url: Where the extender finds the API server.
+        bindings: Bindings that fail all the time; None: none.
         writes: What the extender wrote, oldest first.
         failed: How many calls were made to fail.
     """
@@ -56,6 +88,7 @@ class FaultyWay:
     session: aiohttp.ClientSession
     url: str = ""
     window: Window | None = None
+    bindings: BadBindings | None = None
     closed_until: float = 0.0
     writes: list[Write] = field(default_factory=list)
     failed: int = 0
@@ -85,18 +118,23 @@ class FaultyWay:
             self._open.discard(task)
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
-        now, window = time.monotonic(), self.window
-        struck = window is not None and window.method == request.method and now < window.until
-        if now < self.closed_until:
+        if time.monotonic() < self.closed_until:
             raise ConnectionError
-        if struck and window is not None and window.status != LOST:
-            self.failed += 1
-            return _status(window.status)
-        answer = await self._forward(request)
-        if struck:
-            self.failed += 1
-            raise ConnectionError
-        return answer
+        status = self._fault(request)
+        if status is None:
+            return await self._forward(request)
+        self.failed += 1
+        if status != LOST:
+            return _status(status)
+        await self._forward(request)
+        raise ConnectionError
+
+    def _fault(self, request: web.Request) -> int | None:
+        """Return how the call fails; None if it does not."""
+        window = self.window
+        if window and window.method == request.method and time.monotonic() < window.until:
+            return window.status
+        return self.bindings.status(request) if self.bindings else None
 
     async def _forward(self, request: web.Request) -> web.StreamResponse:
         headers = {k: v for k, v in request.headers.items() if k not in _DROPPED_HEADERS}

@@ -16,11 +16,12 @@ from devcluster.options import KwokNodes
 from shared import labels
 from shared.kube import paths
 from shared.kube.client import KubeClient
-from shared.kube.errors import ApiError
-from tests.controlplane.faults import revive, sending
+from shared.kube.errors import ApiError, NotFoundError
+from tests.controlplane.faults import PATIENCE_SECONDS, revive, sending
 from tests.controlplane.storm.laws import Known
 from tests.controlplane.storm.proxy import LOST, FaultyWay
-from tests.controlplane.watching import History, Object, node_of
+from tests.controlplane.watching import History, Object, job_of, node_of
+from tests.fakes.eventually import eventually
 
 CPU: Final = 12
 NODES: Final = 6
@@ -43,6 +44,7 @@ class Strikes:
         count: How often each strike was done.
         refused: Edits that the API server refused.
         ended: Times when the extender was found to have ended by itself.
+        made_of: Returns the nodes from one number to before another.
     """
 
     cluster: Cluster
@@ -55,6 +57,7 @@ class Strikes:
     count: Counter[str] = field(default_factory=Counter)
     refused: int = 0
     ended: int = 0
+    made_of: Callable[[int, int], KwokNodes] = field(default_factory=lambda: nodes)
     _missing: set[str] = field(default_factory=set)
 
     async def strike(self) -> None:
@@ -88,6 +91,7 @@ class Strikes:
             "delete node": self._delete_node,
             "delete member": self._delete_member,
             "edit annotation": self._edit,
+            "quota": self._quota,
         }
 
     async def _until_binding(self) -> None:
@@ -134,7 +138,7 @@ class Strikes:
         for name in sorted(self._missing):
             await self._collect(name)
             number = int(name.rpartition("-")[2])
-            await asyncio.to_thread(self.cluster.add_kwok_nodes, nodes(number, number + 1))
+            await asyncio.to_thread(self.cluster.add_kwok_nodes, self.made_of(number, number + 1))
             self._missing.discard(name)
 
     async def _collect(self, node: str) -> None:
@@ -151,6 +155,7 @@ class Strikes:
     async def _delete(self, found: Object, grace_seconds: int | None) -> None:
         meta = found["metadata"]
         self.known.struck.add(str(meta["uid"]))
+        self.known.struck_jobs.add(job_of(found))
         path = paths.pod(meta["namespace"], meta["name"])
         with contextlib.suppress(ApiError):
             await self.client.delete(path, uid=meta["uid"], grace_seconds=grace_seconds)
@@ -167,6 +172,31 @@ class Strikes:
                 await self.client.patch(paths.pod(meta["namespace"], meta["name"]), body)
             except ApiError:
                 self.refused += 1
+
+    async def _quota(self) -> None:
+        """Let the namespace have hardly more pods than now: members of gangs cannot be made."""
+        there = len(self._ours())
+        quota = {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": {"name": "few-pods"},
+            "spec": {"hard": {"pods": str(there + self.rng.randint(0, 4))}},
+        }
+        path = paths.namespaced(paths.RESOURCE_QUOTAS, self.namespace)
+        try:
+            await self.client.post(path, quota)
+            await self._pause(LONGEST_WINDOW_SECONDS)
+        finally:  # an answer that was lost may have made it
+            await eventually(lambda: self._is_gone(f"{path}/few-pods"), PATIENCE_SECONDS)
+
+    async def _is_gone(self, path: str) -> bool:
+        try:
+            await self.client.delete(path)
+        except NotFoundError:
+            return True
+        except ApiError as error:
+            raise AssertionError(error) from error
+        return True
 
     def _ours(self) -> list[Object]:
         pods = (self.history.pods[uid] for uid in sorted(self.history.pods))

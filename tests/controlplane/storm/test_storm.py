@@ -9,20 +9,15 @@ import os
 import random
 import sys
 import time
-from collections.abc import AsyncIterator
 from typing import Final
 
 import pytest
 
-from devcluster.cluster import Cluster
-from devcluster.extender_process import write_kubeconfig
 from devcluster.options import KwokNodes
-from shared.kube import auth, paths
-from shared.kube.client import KubeClient
+from shared.kube import paths
 from tests.controlplane import faults
-from tests.controlplane import yard as yards
 from tests.controlplane.jobs import Pods, pod
-from tests.controlplane.storm import laws, proxy, work
+from tests.controlplane.storm import laws, work
 from tests.controlplane.storm.laws import Known
 from tests.controlplane.storm.proxy import FaultyWay
 from tests.controlplane.storm.strikes import CPU, NODES, Strikes
@@ -39,37 +34,7 @@ QUIET_SECONDS: Final = 300.0
 """A Job makes a member anew after its back-off, which grows with each strike at that member."""
 STEP_SECONDS: Final = 0.5
 LONGEST_PAUSE_SECONDS: Final = 2.0
-SETTINGS: Final = {
-    "pin_lost_seconds": 2.0,
-    "bind_burst_seconds": 5.0,
-    "backoff_seconds": 0.5,
-    "most_backoff_seconds": 5.0,
-}
 BYSTANDERS: Final = 3
-
-
-@pytest.fixture
-async def way(clean_cluster: Cluster) -> AsyncIterator[FaultyWay]:
-    async with proxy.opened(clean_cluster) as opened:
-        yield opened
-
-
-@pytest.fixture
-async def yard(clean_cluster: Cluster, way: FaultyWay) -> AsyncIterator[Yard]:
-    """Our pair, whose extender reaches the API server only through the failing proxy."""
-    await asyncio.to_thread(clean_cluster.apply_roles)
-    kubeconfig = await asyncio.to_thread(
-        write_kubeconfig, clean_cluster.layout, way.url, "extender-in-storm"
-    )
-    settings = {"kubernetes": {"kubeconfig": str(kubeconfig)}, "gang": SETTINGS}
-    await asyncio.to_thread(yards.start, clean_cluster, settings)
-    await asyncio.to_thread(clean_cluster.start_default_scheduler)
-    credentials = await asyncio.to_thread(auth.load, clean_cluster.kubeconfig)
-    async with KubeClient.connect(credentials) as client, faults.enduring(client) as history:
-        yard = Yard(clean_cluster, client, history)
-        yard.team = await yard.namespace("storm")
-        yield yard
-        await faults.revive(clean_cluster)
 
 
 async def test_no_law_is_broken_in_a_storm(yard: Yard, way: FaultyWay) -> None:

@@ -18,8 +18,12 @@ from tests.controlplane.storm.laws import Known
 from tests.controlplane.watching import History, is_gated
 
 KINDS: Final = ("job", "bare", "direct")
+DIRECT_KINDS: Final = ("direct", "direct bare")
+"""Without our gate: of a Job, and of pods without an owner with a parameter server."""
 MOST: Final = 12
 """Gangs at one time."""
+BARE: Final = ("bare", "direct bare")
+"""Kinds whose pods have no owner."""
 SIZES: Final = (2, 10)
 RUN_SECONDS: Final = (4.0, 40.0)
 RETRY_SECONDS: Final = 0.2
@@ -40,6 +44,9 @@ class Work:
     """See the module.
 
     Attributes:
+        kinds: Of gangs.
+        most: Gangs at one time.
+        run_seconds: How long a gang runs, at least and at most.
         here: Gangs that exist, in the order in which they came.
         made: How many came in all.
     """
@@ -49,6 +56,9 @@ class Work:
     known: Known
     namespace: str
     rng: random.Random
+    kinds: tuple[str, ...] = KINDS
+    most: int = MOST
+    run_seconds: tuple[float, float] = RUN_SECONDS
     here: list[Gang] = field(default_factory=list)
     made: int = 0
 
@@ -64,22 +74,26 @@ class Work:
     async def step(self) -> None:
         """Delete the gangs whose time is over, and submit another one unless there are many."""
         await self.end()
-        if len(self.here) < MOST:
-            await self.submit(self.rng.choice(KINDS))
+        if len(self.here) < self.most:
+            await self.submit(self.rng.choice(self.kinds))
 
     async def end(self) -> None:
-        """Delete the gangs that were whole for as long as they were to run."""
+        """Delete the gangs that were whole for as long as they were to run, or cannot be again."""
         now = time.monotonic()
         for gang in list(self.here):
-            if gang.ends_at is None and self.whole(gang):
-                gang.ends_at = now + self.rng.uniform(*RUN_SECONDS)
+            if gang.ends_at is None and (self.whole(gang) or self._is_lost(gang)):
+                gang.ends_at = now + self.rng.uniform(*self.run_seconds)
             if gang.ends_at is not None and now >= gang.ends_at:
                 await self.delete(gang)
+
+    def _is_lost(self, gang: Gang) -> bool:
+        """Return True if the storm deleted a pod that nothing makes again."""
+        return gang.kind in BARE and self.key(gang) in self.known.struck_jobs
 
     async def submit(self, kind: str) -> None:
         """Create a gang; one that could not be created in full is deleted again."""
         self.made += 1
-        gang = Gang(kind, f"{kind}-{self.made}", self.rng.randint(*SIZES))
+        gang = Gang(kind, f"{kind.replace(' ', '-')}-{self.made}", self.rng.randint(*SIZES))
         self.known.sizes[self.key(gang)] = gang.size
         self.here.append(gang)
         try:
@@ -91,7 +105,7 @@ class Work:
     async def delete(self, gang: Gang) -> None:
         """Delete a gang as its user does: what is listed, each once."""
         self.here.remove(gang)
-        if gang.kind == "bare":
+        if gang.kind in BARE:
             for path in await self._listed(gang):
                 await self._gone(path)
         else:
@@ -131,9 +145,12 @@ class Work:
             }
             return [(paths.JOBS, manifest)]
         bare = replace(
-            Pods().labelled(job=gang.name), annotations={names.MIN_AVAILABLE: str(gang.size)}
+            Pods(gated=gang.kind == "bare").labelled(job=gang.name),
+            annotations={names.MIN_AVAILABLE: str(gang.size)},
         )
-        return [(paths.PODS, pod(f"{gang.name}-{i}", bare)) for i in range(gang.size)]
+        first = bare if gang.kind == "bare" else bare.labelled(role="ps")
+        members = [first, *[bare] * (gang.size - 1)]
+        return [(paths.PODS, pod(f"{gang.name}-{i}", one)) for i, one in enumerate(members)]
 
 
 async def until_quiet(work: Work, patience_seconds: float) -> list[str]:
