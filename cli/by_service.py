@@ -6,6 +6,7 @@ Source:
 """
 
 import json
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
@@ -25,18 +26,26 @@ _CREATED: Final = 201
 _NO_ENDPOINTS: Final = "no endpoints available"
 _UNREACHABLE: Final = "error trying to reach service"
 _DOCTOR: Final = "`shuntyard doctor` looks for the cause"
-_ASK_FOR_ROLE: Final = "ask for the Role shuntyard-viewer, see docs/cli.md"
+_ASK_FOR_ROLE: Final = "ask for the Role shuntyard-viewer, see docs/cli.md (Who may read)"
 
 
 class ByService:
-    """The read API behind a Service."""
+    """The read API behind a Service.
 
-    def __init__(self, server: ApiServer, service: Service) -> None:
+    Args:
+        server: The API server.
+        service: The Service.
+        namespace: Whose ServiceAccount stands for a user without the Role ``shuntyard-viewer``;
+            None: that of the context, else ``default``.
+    """
+
+    def __init__(self, server: ApiServer, service: Service, namespace: str | None = None) -> None:
         self.namespace = server.namespace
         self.api_server: AnyApiServer | None = server
         self._server = server
         self._service = service
-        self._token = ViewerToken(server, service)
+        team = namespace or server.namespace or "default"
+        self._token = ViewerToken(server, dict.fromkeys([service.namespace, team]))
         self._needs_token = False
 
     def fetch(self, path: str, *, question: bytes | None = None, **query: str) -> bytes:
@@ -63,16 +72,22 @@ class ByService:
 
 
 class ViewerToken:
-    """A short-lived token that proves to the extender that its caller has ``shuntyard-viewer``.
+    """A short-lived token that tells the extender what its caller may see.
 
     The API server's service proxy removes the caller's credentials and adds no name. So the API
-    server is asked for a token of the ServiceAccount ``shuntyard-viewer``, which it issues to users
-    with the Role of that name, whatever their own credentials are. The token is valid for the read
-    API alone. The caller's own credentials are sent to the API server only.
+    server is asked for a token of a ServiceAccount ``shuntyard-viewer``, whatever the caller's own
+    credentials are. It issues that of the extender's namespace to users with the Role of that name,
+    who see all jobs, and that of another namespace to the users of a team, who see what that
+    account may see. The token is valid for the read API alone. The caller's own credentials are
+    sent to the API server only.
+
+    Args:
+        server: The API server.
+        namespaces: Of the accounts, in the order in which they are tried.
     """
 
-    def __init__(self, server: ApiServer, service: Service) -> None:
-        self._server, self._service = server, service
+    def __init__(self, server: ApiServer, namespaces: Iterable[str]) -> None:
+        self._server, self._namespaces = server, tuple(namespaces)
         self._headers: dict[str, str] = {}
 
     def headers(self, *, renew: bool = False) -> dict[str, str]:
@@ -82,44 +97,50 @@ class ViewerToken:
             UnansweredError: The API server issues none.
         """
         if renew or not self._headers:
-            value = connection.authorization(self._request())["Authorization"]
+            value = connection.authorization(self._requested())["Authorization"]
             self._headers = {PROXIED_AUTHORIZATION: value}
         return self._headers
 
-    def _request(self) -> str:
-        path = paths.service_account_token(self._service.namespace, VIEWERS_ACCOUNT)
+    def _requested(self) -> str:
+        """Return a token of the first account of which the caller gets one."""
+        for namespace in self._namespaces:
+            answer = self._request(namespace)
+            if answer.status in {connection.OK, _CREATED}:
+                return _token(answer.body)
+            error = errors.from_response(answer.status, answer.body)
+            if not isinstance(error, errors.ForbiddenError):
+                raise UnansweredError(self._refusal(error, namespace))
+        raise UnansweredError(
+            f"you lack the right `create` on `serviceaccounts/token` named `{VIEWERS_ACCOUNT}` in "
+            f"the namespace {' or '.join(self._namespaces)}: {_ASK_FOR_ROLE}"
+        )
+
+    def _request(self, namespace: str) -> Answer:
         body = {
             "apiVersion": "authentication.k8s.io/v1",
             "kind": "TokenRequest",
             "spec": {"audiences": [VIEWERS_AUDIENCE], "expirationSeconds": TOKEN_SECONDS},
         }
-        answer = self._server.ask(path, body=json.dumps(body).encode())
-        if answer.status not in {connection.OK, _CREATED}:
-            raise UnansweredError(self._refusal(answer))
-        try:
-            token: dict[str, Any] = msgspec.json.decode(answer.body, type=dict[str, Any])
-            return str(token["status"]["token"])
-        except (msgspec.MsgspecError, KeyError, TypeError) as error:
-            raise UnansweredError(
-                "the API server's TokenRequest has no token: use --url with --token-file"
-            ) from error
+        path = paths.service_account_token(namespace, VIEWERS_ACCOUNT)
+        return self._server.ask(path, body=json.dumps(body).encode())
 
-    def _refusal(self, answer: Answer) -> str:
-        account = f"{self._service.namespace}/{VIEWERS_ACCOUNT}"
-        match errors.from_response(answer.status, answer.body):
-            case errors.ForbiddenError():
-                return (
-                    f"you lack the right `create` on `serviceaccounts/token` named "
-                    f"`{VIEWERS_ACCOUNT}` in the namespace {self._service.namespace}: "
-                    f"{_ASK_FOR_ROLE}"
-                )
-            case errors.NotFoundError():
-                return (
-                    f"ServiceAccount {account} not found: apply deploy/base of this release, or "
-                    "use --url with --token-file"
-                )
-            case error:
-                return f"no token of the ServiceAccount {account}: {error.message}"
+    def _refusal(self, error: errors.ApiError, namespace: str) -> str:
+        account = f"{namespace}/{VIEWERS_ACCOUNT}"
+        if not isinstance(error, errors.NotFoundError):
+            return f"no token of the ServiceAccount {account}: {error.message}"
+        is_ours = namespace == self._namespaces[0]
+        fix = "apply deploy/base of this release" if is_ours else _ASK_FOR_ROLE
+        return f"ServiceAccount {account} not found: {fix}, or use --url with --token-file"
+
+
+def _token(body: bytes) -> str:
+    try:
+        answer: dict[str, Any] = msgspec.json.decode(body, type=dict[str, Any])
+        return str(answer["status"]["token"])
+    except (msgspec.MsgspecError, KeyError, TypeError) as error:
+        raise UnansweredError(
+            "the API server's TokenRequest has no token: use --url with --token-file"
+        ) from error
 
 
 def refusal(status: int, body: bytes, service: Service, server: str, verb: str) -> str:

@@ -104,7 +104,8 @@ def way(options: Namespace) -> Way:
     from cli import api_server  # noqa: PLC0415 - loaded for this way only
     from cli.by_service import ByService  # noqa: PLC0415 - as above
 
-    return ByService(api_server.of_options(options), options.service)
+    server = api_server.of_options(options)
+    return ByService(server, options.service, options.namespace)
 
 
 def parse(body: bytes, kind: type[Answer]) -> Answer:

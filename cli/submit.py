@@ -56,7 +56,7 @@ def run(options: Namespace, out: TextIO) -> int:
         return 0
     server = api_server.of_options(options)
     namespace = options.namespace or server.namespace or "default"
-    lines = _forecast(options, ByService(server, options.service), queued, namespace)
+    lines = _forecast(options, ByService(server, options.service, namespace), queued, namespace)
     print("\n".join(lines), file=out, flush=True)
     if options.dry_run:
         print("\nnothing was created: --dry-run", file=out)

@@ -50,6 +50,18 @@ class Listed(Response, frozen=True, kw_only=True):
     more: str = msgspec.field(name="continue", default="")
 
 
+class Others(Struct, frozen=True, kw_only=True):
+    """Jobs of namespaces that an answer does not list, as numbers.
+
+    Attributes:
+        jobs: How many there are.
+        requests: Amount by resource of all their pods that count, base units.
+    """
+
+    jobs: int
+    requests: Mapping[str, int] = {}
+
+
 class CheckpointEntry(Struct, frozen=True, kw_only=True):
     """State of a job's checkpoints, from its first member with a directory.
 

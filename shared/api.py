@@ -12,6 +12,7 @@ from shared.answer import API_VERSION as API_VERSION  # noqa: PLC0414 - found he
 from shared.answer import CheckpointEntry as CheckpointEntry  # noqa: PLC0414 - as above
 from shared.answer import EndEntry, FaultEntry, JobProgress
 from shared.answer import Listed as Listed  # noqa: PLC0414 - as above
+from shared.answer import Others as Others  # noqa: PLC0414 - as above
 from shared.answer import Response as Response  # noqa: PLC0414 - as above
 from shared.explanation import Ahead, Bill, Change, Checked, Place, Shift, Tried
 from shared.ledgers import Declined, MigrationEntry, RescaleEntry, WorkersEntry
@@ -105,11 +106,14 @@ class QueueResponse(Listed, frozen=True, kw_only=True):
     Attributes:
         acting: Whether the replica that answers is the one that decides.
         order: How jobs are ordered: ``cps``, ``creation`` or ``weighting``.
+        others: Waiting jobs of namespaces that are not listed; None if all are, and after the first
+            page.
     """
 
     acting: bool
     order: str
     entries: tuple[QueueEntry, ...] = ()
+    others: Others | None = None
 
 
 class AgentEntry(Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from cli.views.table import NOTHING, Column, table
 from cli.views.terminal import UNLIMITED, Colour, Terminal
 from cli.views.training import gang_size
 from shared import api
-from shared.tenancy import NamespaceEntry, NamespacesResponse
+from shared.tenancy import NamespaceEntry, NamespacesResponse, Totals
 
 STANDBY: Final = "this replica is a standby: the queue may be out of date"
 _FAIR_SHARE_OFF: Final = (
@@ -28,12 +28,22 @@ def queue(answer: api.QueueResponse, *, wide: bool, screen: Terminal = UNLIMITED
     placed = [entry for entry in answer.entries if entry.position is not None]
     stuck = [entry for entry in answer.entries if entry.position is None]
     head = _head(answer) if wide or not answer.acting else []
+    rest = _others(answer.others)
     if not placed and not stuck:
-        return [*head, "no jobs waiting"]
+        return [*head, "no jobs waiting", *rest]
     lines = ["no jobs waiting for room"]
     if placed:
         lines = table(_columns(answer, screen), placed, wide=wide, screen=screen)
-    return [*head, *lines, *_stuck(stuck, screen, wide=wide)]
+    return [*head, *lines, *_stuck(stuck, screen, wide=wide), *rest]
+
+
+def _others(others: api.Others | None) -> list[str]:
+    """Return a line about the jobs of other namespaces, whose places are missing above."""
+    if others is None or not others.jobs:
+        return []
+    asked = requests(others.requests)
+    jobs = "1 job waits" if others.jobs == 1 else f"{others.jobs} jobs wait"
+    return ["", f"other namespaces: {jobs}{asked and f' for {asked}'}"]
 
 
 def namespaces(
@@ -41,8 +51,9 @@ def namespaces(
 ) -> list[str]:
     """Return a line for each namespace: what its jobs hold, and may hold."""
     notes = [_FAIR_SHARE_OFF] * (not answer.fair_share) + [STANDBY] * (not answer.acting)
+    rest = _totals(answer.others)
     if not answer.entries:
-        return [*notes, "no jobs"]
+        return [*notes, "no jobs", *rest]
     others = sorted({name for entry in answer.entries for name in entry.held} - {*_COMMON})
     columns: list[Column[NamespaceEntry]] = [
         Column("NAMESPACE", lambda entry: entry.namespace),
@@ -55,7 +66,16 @@ def namespaces(
         Column("LIMIT", lambda entry: _percent(entry.limit), right=True),
         Column("PROBLEM", lambda entry: entry.problem or NOTHING, wide=True),
     ]
-    return [*notes, *table(columns, answer.entries, wide=wide, screen=screen)]
+    return [*notes, *table(columns, answer.entries, wide=wide, screen=screen), *rest]
+
+
+def _totals(others: Totals | None) -> list[str]:
+    """Return a line about namespaces that are not listed."""
+    if others is None or not others.namespaces:
+        return []
+    held = requests(others.held)
+    numbers = f"{others.waiting} waiting, {others.running} running"
+    return ["", f"other namespaces ({others.namespaces}): {numbers}{held and f', {held} held'}"]
 
 
 def score_bar(terms: api.Terms, *, blocks: bool) -> str:

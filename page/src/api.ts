@@ -210,6 +210,7 @@ export interface NamespacesResponse {
   readonly acting: boolean;
   readonly fair_share: boolean;
   readonly entries: readonly NamespaceEntry[];
+  readonly others: Totals | null;
 }
 
 export interface NodeEntry {
@@ -253,6 +254,11 @@ export interface NodesResponse {
   readonly generated_at: number;
   readonly continue: string;
   readonly entries: readonly NodeEntry[];
+}
+
+export interface Others {
+  readonly jobs: number;
+  readonly requests: Readonly<Record<string, number>>;
 }
 
 export interface PricePart {
@@ -329,6 +335,7 @@ export interface QueueResponse {
   readonly acting: boolean;
   readonly order: string;
   readonly entries: readonly QueueEntry[];
+  readonly others: Others | null;
 }
 
 export interface RescaleEntry {
@@ -405,6 +412,13 @@ export interface Terms {
   readonly m: number;
   readonly e_normalised: number;
   readonly m_normalised: number;
+}
+
+export interface Totals {
+  readonly namespaces: number;
+  readonly waiting: number;
+  readonly running: number;
+  readonly held: Readonly<Record<string, number>>;
 }
 
 export interface Transition {

@@ -1,7 +1,7 @@
 // The queue: jobs that can start, in order, and apart those that need a change first.
 import type { JSX } from "preact";
 import type { JobsResponse, QueueEntry, QueueResponse } from "./api";
-import { amount, coming, duration, isGpu, number, resourceName, sentence } from "./format";
+import { amount, coming, duration, isGpu, number, plural, resourceName, sentence } from "./format";
 import { type Column, JobLink, Quiet, Section, Table } from "./parts";
 
 interface Row {
@@ -38,8 +38,23 @@ export function Queue(props: {
         ) : (
           <Quiet>No job waits.</Quiet>
         )}
+        <Others others={props.queue.others} />
       </Section>
     </>
+  );
+}
+
+/** Jobs of teams that are not shown: their places are missing above. */
+function Others(props: { others: QueueResponse["others"] }): JSX.Element | null {
+  const { others } = props;
+  if (!others?.jobs) return null;
+  const asked = Object.entries(others.requests).find(([name]) => isGpu(name)) ?? cpu(others.requests);
+  const wanted = asked ? ` for ${amount(...asked)} ${resourceName(asked[0])}` : "";
+  return (
+    <Quiet>
+      Other teams: {plural(others.jobs, "job")} {others.jobs === 1 ? "waits" : "wait"}
+      {wanted}.
+    </Quiet>
   );
 }
 

@@ -1,18 +1,25 @@
 // What each namespace holds, beside its share.
 import type { JSX } from "preact";
 import type { NamespaceEntry, NamespacesResponse } from "./api";
-import { amount, isGpu, number, percent, resourceName } from "./format";
+import { amount, isGpu, number, percent, plural, resourceName } from "./format";
 import { Bar, type Column, Quiet, Section, Table } from "./parts";
 import { address } from "./route";
 
 export function Teams(props: { answer: NamespacesResponse }): JSX.Element {
   const { answer } = props;
+  const { others } = answer;
   return (
     <Section title="Teams" note={answer.fair_share ? "" : "Fair share is off: shares decide nothing and are only shown."}>
       {answer.entries.length ? (
         <Table caption="What each team holds" columns={COLUMNS} rows={answer.entries} id={(entry) => entry.namespace} />
       ) : (
         <Quiet>No team has jobs.</Quiet>
+      )}
+      {others && others.namespaces > 0 && (
+        <Quiet>
+          {plural(others.namespaces, "other team")}: {plural(others.waiting, "job")} waiting, {number(others.running)}{" "}
+          running; {held(others)} held.
+        </Quiet>
       )}
     </Section>
   );
@@ -38,7 +45,7 @@ const COLUMNS: readonly Column<NamespaceEntry>[] = [
   { title: "Problem", shape: "wide", cell: (entry) => entry.problem },
 ];
 
-function held(entry: NamespaceEntry): string {
+function held(entry: Pick<NamespaceEntry, "held">): string {
   const shown = Object.entries(entry.held).filter(([name]) => isGpu(name) || name === "cpu" || name === "memory");
   return shown.map(([name, value]) => `${amount(name, value)} ${resourceName(name)}`).join(", ") || "nothing";
 }

@@ -112,6 +112,17 @@ async def test_a_caller_that_may_list_pods_of_one_namespace_sees_no_other() -> N
             assert (status, "the bearer of the token may not list" in text) == (403, True), path
 
 
+async def test_other_namespaces_are_shown_as_numbers() -> None:
+    async with read_api() as api:
+        queue = json.loads((await api.get("/v1/queue", api.token(OWNER)))[1])
+        assert queue["others"] == {"jobs": 1, "requests": {"cpu": 1000}}
+        shares = json.loads((await api.get("/v1/namespaces", api.token(OWNER)))[1])
+        assert shares["others"] == {"namespaces": 1, "waiting": 1, "running": 0, "held": {}}
+        for path in ("queue", "namespaces"):
+            whole = json.loads((await api.get(f"/v1/{path}", api.token(ADMIN)))[1])
+            assert whole["others"] is None
+
+
 async def test_a_list_of_one_namespace_needs_reviews_of_that_one_only() -> None:
     async with read_api() as api:
         admin, owner = api.token(ADMIN), api.token(OWNER)

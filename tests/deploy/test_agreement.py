@@ -148,7 +148,10 @@ def test_every_binding_gives_a_role_that_is_there_to_an_account_that_is_there(se
             else:
                 assert (subject["namespace"], subject["name"]) in accounts
     unbound = roles - bound
-    assert unbound == {("Role", "shuntyard-system", "shuntyard-viewer")}, "bound by the user"
+    for_users = ("shuntyard-viewer", "shuntyard-team-viewer")
+    assert unbound == {("Role", "shuntyard-system", name) for name in for_users}, (
+        "bound by the user"
+    )
 
 
 @every_setup
@@ -211,6 +214,7 @@ def test_the_command_asks_the_service_that_is_shipped() -> None:
     assert wanted.key in proxy["resourceNames"]
     assert (token["resources"], token["verbs"]) == (["serviceaccounts/token"], ["create"])
     assert token["resourceNames"] == [VIEWERS_ACCOUNT]
+    assert named(base, "Role", "shuntyard-team-viewer")["rules"] == [proxy]
 
 
 def test_the_viewers_account_is_there_and_no_binding_gives_it_a_right() -> None:

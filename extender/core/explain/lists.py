@@ -94,7 +94,8 @@ def queue(
         page: Its ``after`` is the number of entries before the page.
     """
     after = int(page.after or 0)
-    listed = with_positions(cycle.entries if cycle else ())[after:]
+    entries = cycle.entries if cycle else ()
+    listed = with_positions(entries)[after:]
     matching = (
         (number, position, entry)
         for number, (position, entry) in enumerate(listed, start=after + 1)
@@ -117,7 +118,19 @@ def queue(
             for _, position, entry in shown
         ),
         more=str(shown[-1][0]) if len(rows) > len(shown) else "",
+        others=None if after else _others(entries, page),
     )
+
+
+def _others(entries: Sequence[QueueEntry], page: Page) -> api.Others | None:
+    """Return the jobs of namespaces that are not listed; None if all namespaces are."""
+    if page.namespaces is None:
+        return None
+    hidden = [entry.job for entry in entries if not page.shows(entry.job.namespace)]
+    total: Counter[str] = Counter()
+    for job in hidden:
+        total.update(requested(job))
+    return api.Others(jobs=len(hidden), requests=dict(sorted(total.items())))
 
 
 def nodes(session: Session, page: Page = WHOLE) -> api.NodesResponse:

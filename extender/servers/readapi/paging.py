@@ -10,7 +10,7 @@ from extender.servers.auth import redacting
 from shared import api
 from shared.errors import InputError
 from shared.ledgers import Declined, RescalesResponse
-from shared.tenancy import NamespacesResponse
+from shared.tenancy import NamespacesResponse, Totals, totals
 
 MOST_CONTINUE: Final = 1024
 """Characters of ``?continue=``; the parts of a job's key have at most 63, 63 and 253."""
@@ -57,6 +57,13 @@ def part(whole: _Ledger, page: Page) -> _Ledger:
         more=str(end) if len(visible.entries) > end else "",
     )
     if isinstance(shown, NamespacesResponse):
-        return shown
+        return replace(shown, others=None if start else _others(whole, page))
     declined: tuple[Declined, ...] = visible.declined if not start else ()
     return replace(shown, declined=declined)
+
+
+def _others(whole: _Ledger, page: Page) -> Totals | None:
+    """Return what the namespaces hold that are not listed; None if all are."""
+    if page.namespaces is None or not isinstance(whole, NamespacesResponse):
+        return None
+    return totals(entry for entry in whole.entries if not page.shows(entry.namespace))

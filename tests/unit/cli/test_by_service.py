@@ -275,7 +275,7 @@ def test_a_malformed_service_is_refused(text: str) -> None:
 
 def test_the_viewer_role_and_the_devcluster_name_the_same_service() -> None:
     service = parse(DEFAULT_SERVICE)
-    role, _ = yaml.safe_load_all((ROOT / "deploy/base/viewer.yaml").read_text())
+    role, *_ = yaml.safe_load_all((ROOT / "deploy/base/viewer.yaml").read_text())
     rule, _ = role["rules"]
     assert service.key in rule["resourceNames"]
     assert role["metadata"]["namespace"] == service.namespace == read_api_service.NAMESPACE

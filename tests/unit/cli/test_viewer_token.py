@@ -5,7 +5,8 @@ import json
 import pytest
 
 from cli.__main__ import main
-from shared.answer import PROXIED_AUTHORIZATION, VIEWERS_AUDIENCE
+from shared.answer import PROXIED_AUTHORIZATION, VIEWERS_ACCOUNT, VIEWERS_AUDIENCE
+from shared.kube import paths
 from tests.unit.cli.conftest import PASS_PATH, ApiServer
 from tests.unit.cli.test_by_service import PROXY, status
 
@@ -48,6 +49,35 @@ def test_other_commands_send_one_if_the_extender_requires_it(
     assert "this needs a token (status 401)" in capsys.readouterr().err
 
 
+TEAM_PATH = paths.service_account_token("red", VIEWERS_ACCOUNT)
+
+
+def test_a_user_without_the_role_shows_a_token_of_the_team(
+    api_server: ApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    api_server.known.answers[PASS_PATH] = status(403, "Forbidden", "no")
+    api_server.known.answers[TEAM_PATH] = (201, b'{"status": {"token": "team-pass"}}')
+    assert main([*ASK, "-n", "red"]) == 0
+    assert shown(api_server) == [None, None, "Bearer team-pass"]
+    api_server.known.answers[TEAM_PATH] = status(403, "Forbidden", "no")
+    assert main([*ASK, "-n", "red"]) == 1
+    printed = capsys.readouterr().err
+    assert "in the namespace shuntyard-system or red: ask for the Role" in printed
+    api_server.known.answers[TEAM_PATH] = status(404, "NotFound", "no")
+    assert main([*ASK, "-n", "red"]) == 1
+    assert "ServiceAccount red/shuntyard-viewer not found" in capsys.readouterr().err
+
+
+def test_the_team_is_that_of_the_context(
+    api_server: ApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(api_server.kubeconfig(context={"namespace": "red"})))
+    api_server.known.answers[PASS_PATH] = status(403, "Forbidden", "no")
+    api_server.known.answers[TEAM_PATH] = (201, b'{"status": {"token": "team-pass"}}')
+    assert main(ASK) == 0
+    assert api_server.known.asked[:2] == [PASS_PATH, TEAM_PATH]
+
+
 REFUSALS: dict[str, tuple[tuple[int, bytes], tuple[str, ...]]] = {
     "no right": (
         status(403, "Forbidden", "no"),
@@ -73,4 +103,5 @@ def test_a_refused_token_request_is_an_error(
     assert main(ASK) == 1
     printed = capsys.readouterr().err
     assert [word for word in words if word not in printed] == []
-    assert api_server.known.asked == [PASS_PATH]
+    assert api_server.known.asked[0] == PASS_PATH
+    assert not any("what-if" in path for path in api_server.known.asked)
