@@ -4,6 +4,7 @@ A digest is resolved from a registry when the release is made. None stands in th
 because nothing here could keep it current.
 """
 
+import os
 import re
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,14 +22,28 @@ _SECONDS: Final = 120.0
 Ask = Callable[[Sequence[str]], str]
 
 
-def ask(command: Sequence[str]) -> str:
+def ask(
+    command: Sequence[str], environ: Mapping[str, str] | None = None, seconds: float = _SECONDS
+) -> str:
     """Run a command and return what it prints.
+
+    Args:
+        command: Program and arguments.
+        environ: Variables beside those of this process.
+        seconds: How long it may take.
 
     Raises:
         ReleaseError: It is missing, or failed.
     """
     try:
-        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=_SECONDS)
+        done = subprocess.run(
+            command,
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            env={**os.environ, **(environ or {})},
+        )
     except FileNotFoundError:
         raise ReleaseError(f"{command[0]} is missing") from None
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
@@ -64,6 +79,20 @@ def is_by_digest(reference: str) -> bool:
     return bool(DIGEST.fullmatch(reference.rpartition("@")[2]))
 
 
+def placed(program: str, images: Mapping[str, str]) -> tuple[str, str]:
+    """Return name and digest of a program's image; the name without a tag.
+
+    Raises:
+        ReleaseError: The program is missing, or its image has no digest.
+    """
+    reference = images.get(program, "")
+    if not is_by_digest(reference):
+        raise ReleaseError(f"{program}: expected name@sha256:…, got {reference!r}")
+    name, _, digest = reference.partition("@")
+    folder, slash, last = name.rpartition("/")
+    return f"{folder}{slash}{last.partition(':')[0]}", digest
+
+
 def kustomization(images: Mapping[str, str], base: str) -> str:
     """Return the release's kustomization.
 
@@ -76,15 +105,8 @@ def kustomization(images: Mapping[str, str], base: str) -> str:
     """
     lines = []
     for program in _PROGRAMS:
-        reference = images.get(program, "")
-        if not is_by_digest(reference):
-            raise ReleaseError(f"{program}: expected name@sha256:…, got {reference!r}")
-        name, _, digest = reference.partition("@")
-        bare = name.rpartition("/")[2].partition(":")[0]
-        prefix = name.rpartition("/")[0]
-        lines.append(
-            {"name": program, "newName": f"{prefix}/{bare}" if prefix else bare, "digest": digest}
-        )
+        name, digest = placed(program, images)
+        lines.append({"name": program, "newName": name, "digest": digest})
     content = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",

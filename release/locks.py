@@ -57,6 +57,7 @@ LOCKS: Final = (
     Lock("agent", ("pyproject.toml",), ("agent", "gpu")),
     Lock("cli", ("pyproject.toml", BUILD), ("cli",)),
     Lock("sbom", ("requirements/sbom.in",)),
+    Lock("standalone", ("pyproject.toml", BUILD, "requirements/standalone.in"), ("cli",)),
     Lock("frameworks", ("requirements/frameworks.in", BUILD), platform=_LINUX),
 )
 

@@ -13,6 +13,7 @@ import yaml
 from release.chart.kustomized import DEPLOY, sources
 from release.chart.templates import templates
 from release.chart.values import MANIFEST, VALUES, Value
+from release.images import placed
 from release.locks import ROOT
 
 CHART: Final = DEPLOY / "chart"
@@ -25,21 +26,26 @@ BY_HAND: Final = (
     "templates/viewers.yaml",
 )
 """Files of the chart that no program writes."""
+IMAGES: Final = {"shuntyard-extender": "extender", "shuntyard-agent": "agent"}
+"""The program whose image each section of the values names."""
 _WIDTH: Final = 100
 _MADE: Final = "Made by `python -m release chart`"
 _TABLE: Final = re.compile(r"(?<=<!-- values -->\n).*(?=<!-- end of values -->)", re.DOTALL)
 """The part of the README that is made here; the rest is written by hand."""
 
 
-def files() -> dict[str, str]:
+def files(defaults: Mapping[str, Any] | None = None) -> dict[str, str]:
     """Return the text of each generated file by its path in the chart.
+
+    Args:
+        defaults: Values that differ from those of the source tree, such as images by digest.
 
     Raises:
         ReleaseError: kubectl is missing, or a value has no place in the manifests.
     """
     shipped: dict[str, Any] = {}
     found = {f"templates/{path}": text for path, text in templates(sources(), shipped).items()}
-    values = {one.path: _default(one, shipped) for one in VALUES}
+    values = {one.path: _default(one, shipped) for one in VALUES} | dict(defaults or {})
     found["templates/_settings.tpl"] = _settings()
     for file in sorted((DEPLOY / DASHBOARDS).glob("*.json")):
         found[f"dashboards/{file.name}"] = file.read_text()
@@ -72,6 +78,26 @@ def write(chart: Path = CHART) -> list[str]:
         else:
             file.unlink()
     return changed
+
+
+def copy(directory: Path, images: Mapping[str, str]) -> None:
+    """Write the chart of a release, whose defaults are its images by digest.
+
+    Args:
+        directory: Where the chart is written.
+        images: Our programs and where each image is, by digest.
+
+    Raises:
+        ReleaseError: An image has no digest.
+    """
+    defaults: dict[str, str] = {}
+    for program, key in IMAGES.items():
+        name, digest = placed(program, images)
+        defaults |= {f"{key}.image.repository": name, f"{key}.image.digest": digest}
+    texts = files(defaults) | {name: (CHART / name).read_text() for name in BY_HAND}
+    for name, text in texts.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_text(text)
 
 
 def _existing(chart: Path) -> dict[str, str]:

@@ -1,9 +1,6 @@
 """A release names images by digest; the digest comes from the registry (defect A11)."""
 
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 import yaml
@@ -12,7 +9,6 @@ from release import images
 from release.__main__ import main
 from release.errors import ReleaseError
 from release.locks import ROOT
-from tests.deploy.helm import built
 
 DIGEST = "sha256:" + "ab" * 32
 BY_DIGEST = {
@@ -75,50 +71,6 @@ def test_the_lint_refuses_tags(tmp_path, capsys):
 
 def test_a_release_without_manifests_is_refused(tmp_path):
     assert images.lint(tmp_path, f"python@{DIGEST}") == (f"{tmp_path} has no manifests",)
-
-
-def test_the_workflow_s_script_builds_on_the_digest_and_writes_digests(tmp_path):
-    """release/publish.sh with a docker that only notes its calls."""
-    calls = tmp_path / "calls"
-    docker = tmp_path / "docker"
-    docker.write_text(
-        f'#!/bin/sh\necho "$@" >> {calls}\ncase "$*" in *imagetools*) echo {DIGEST};; esac\n'
-    )
-    docker.chmod(0o755)
-    environ = {
-        **os.environ,
-        "PATH": f"{tmp_path}:{os.environ['PATH']}",
-        "PYTHON": sys.executable,
-        "REGISTRY": "registry.example/team",
-        "GITHUB_REPOSITORY": "team/shuntyard",
-    }
-    out = tmp_path / "dist"
-    script = ROOT / "release/publish.sh"
-    subprocess.run([str(script), "v1.0.0", str(out)], check=True, env=environ, cwd=ROOT)
-    built = [line for line in calls.read_text().splitlines() if line.startswith("buildx build")]
-    assert len(built) == 2
-    assert all(f"--build-arg BASE=python:3.11-slim@{DIGEST}" in line for line in built)
-    assert images.lint(out, (out / "base-image.txt").read_text().strip()) == ()
-
-
-def test_the_workflow_runs_no_action_and_our_script():
-    workflow = yaml.safe_load((ROOT / ".github/workflows/release.yaml").read_text())
-    steps = workflow["jobs"]["images"]["steps"]
-    assert not [step for step in steps if "uses" in step]
-    assert any(step["run"].startswith("release/publish.sh ") for step in steps)
-
-
-def lint_workflow(file):
-    command = [built("actionlint"), "-shellcheck=", "-pyflakes=", "-no-color", str(file)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-def test_actionlint_accepts_the_workflow_and_finds_a_wrong_name(tmp_path):
-    workflow = ROOT / ".github/workflows/release.yaml"
-    assert lint_workflow(workflow).stdout == ""
-    broken = tmp_path / "release.yaml"
-    broken.write_text(workflow.read_text().replace("vars.IMAGE_REGISTRY }}", "wars.REGISTRY }}"))
-    assert 'undefined variable "wars"' in lint_workflow(broken).stdout
 
 
 def test_no_digest_is_invented_in_the_tree():
