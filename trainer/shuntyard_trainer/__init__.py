@@ -27,6 +27,7 @@ from shuntyard_trainer.errors import (
 )
 from shuntyard_trainer.metrics import MetricsWriter
 from shuntyard_trainer.records import Saved
+from shuntyard_trainer.saving import Pending
 from shuntyard_trainer.verifying import Verifier
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Environment",
     "MetricsWriter",
     "Order",
+    "Pending",
     "RanksError",
     "SaveError",
     "Saved",

@@ -109,7 +109,7 @@ class Answering:
         Raises:
             SystemExit: With 143, by the order or after SIGTERM during the hold.
         """
-        answered = self._answer(order, order.request, result)
+        answered = self.answer(order, order.request, result)
         if order.decision is Decision.TERMINATE:
             self._termination.leave()
         if order.decision is Decision.HOLD and self._ranks.all_ok(answered):
@@ -128,7 +128,7 @@ class Answering:
         while release is Release.SUPERSEDED:
             request = None if self._mailbox is None else self._mailbox.new_request()
             asked = self._mailbox is None or request is not None
-            if not self._ranks.all_ok(asked and self._answer(order, request, result)):
+            if not self._ranks.all_ok(asked and self.answer(order, request, result)):
                 return
             release = self._hold.wait(request)
         self._leave_or_release(release, request)
@@ -142,14 +142,14 @@ class Answering:
             except OSError:
                 log.warning("the release of %s could not be written", request.id, exc_info=True)
 
-    def _answer(self, order: Order, request: Request | None, result: Saved | SaveError) -> bool:
+    def answer(self, order: Order, request: Request | None, result: Saved | SaveError) -> bool:
         """Return True if the checkpoint was saved and, if requested, the answer was written."""
         saved = isinstance(result, Saved)
         if self._mailbox is None or request is None:
             return saved
         try:
             if isinstance(result, Saved):
-                self._mailbox.answer_saved(request, result)
+                self._mailbox.answer_saved(request, result, order.redone_steps)
             else:
                 self._mailbox.answer_failed(request, order.step, order.started_at, str(result))
         except OSError:

@@ -35,12 +35,14 @@ class Order:
         step: Completed steps.
         started_at: When it was decided, seconds since the epoch.
         request: The agent's request; known to rank 0 only.
+        redone_steps: Steps made since, while the checkpoint was written; a next life repeats them.
     """
 
     decision: Decision
     step: int
     started_at: float
     request: Request | None = None
+    redone_steps: int = 0
 
     @property
     def hold_until(self) -> float | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any, Callable, TypeVar
 
@@ -12,8 +11,8 @@ from shuntyard_trainer.answering import Answering, Hold
 from shuntyard_trainer.boundary import Boundary, Decision, Order
 from shuntyard_trainer.clock import Clock
 from shuntyard_trainer.environment import Environment
-from shuntyard_trainer.errors import SaveError
 from shuntyard_trainer.mailbox import Mailbox
+from shuntyard_trainer.orders import Orders
 from shuntyard_trainer.ranks import Agree, Ranks
 from shuntyard_trainer.records import Saved
 from shuntyard_trainer.saving import Save, Saver, Where, last_saved
@@ -32,8 +31,8 @@ class Checkpoints:
 
     Args:
         directory: The checkpoint directory; None: no requests, only SIGTERM is handled.
-        save: Takes the completed steps, writes a checkpoint and returns its path; None: a
-            framework saves (``due`` and ``conclude``).
+        save: Takes the completed steps, writes a checkpoint and returns its path, or ``Pending`` if
+            it writes in the background; None: a framework saves (``due`` and ``conclude``).
         poll_seconds: Least time between two checks for a request.
         save_every_seconds: Also save without a request; None: never.
         save_at_end: ``done`` saves if the last step is not saved, so that a restart after the end
@@ -46,6 +45,7 @@ class Checkpoints:
         every_rank_saves: ``save`` is called on every rank (sharded checkpoints), else on rank 0.
         verify: Loads a checkpoint, on rank 0, before it counts; or a ``Verifier`` with settings.
         restore: Restores random generators; called before the first step, see ``batches``.
+        train_while_saving: Also make steps while a requested checkpoint is ``Pending``.
         handle_sigterm: Catch SIGTERM here; else call ``terminate``.
         termination: An object that catches SIGTERM already.
         clock: For tests.
@@ -71,6 +71,7 @@ class Checkpoints:
         every_rank_saves: bool = False,
         verify: Verify | Verifier | None = None,
         restore: Callable[[], object] | None = None,
+        train_while_saving: bool = False,
         handle_sigterm: bool = True,
         termination: Termination | None = None,
         clock: Clock | None = None,
@@ -103,6 +104,13 @@ class Checkpoints:
             self._clock,
             verify if isinstance(verify, Verifier) else Verifier(verify),
             every_rank_saves=every_rank_saves,
+        )
+        self._orders = Orders(
+            self._saver,
+            self._answering,
+            self._boundary,
+            self._ranks,
+            train_while_saving=train_while_saving,
         )
         self._save_at_end = save_at_end
         self._restore = restore
@@ -214,10 +222,7 @@ class Checkpoints:
         Raises:
             SystemExit: With 143, after SIGTERM.
         """
-        order = self.due(completed)
-        if order is not None:
-            save = partial(self._saver.save, order.step, order.hold_until)
-            self._answering.finish(order, self._try(save))
+        self._orders.carry_out(self.due(completed), completed)
 
     def due(self, completed: int) -> Order | None:
         """Return the order to save at this boundary; then ``conclude`` must follow.
@@ -234,8 +239,7 @@ class Checkpoints:
         Raises:
             SystemExit: With 143, after SIGTERM.
         """
-        complete = partial(self._saver.complete, order.step, where, order.started_at)
-        self._answering.finish(order, self._try(partial(complete, order.hold_until)))
+        self._orders.conclude(order, where)
 
     def note_saved(self, completed: int, where: Where, started_at: float) -> Saved:
         """Report a checkpoint that was written without a request; on every rank.
@@ -244,6 +248,7 @@ class Checkpoints:
             SaveError: It does not exist, here or on another rank.
         """
         self._boundary.saved()
+        self._orders.wait()
         return self._saver.complete(completed, where, started_at)
 
     def save_now(self, completed: int) -> Saved:
@@ -253,6 +258,7 @@ class Checkpoints:
             SaveError: It failed on this or another rank.
         """
         self._boundary.saved()
+        self._orders.wait()
         return self._saver.save(completed)
 
     def done(self, completed: int) -> None:
@@ -263,6 +269,7 @@ class Checkpoints:
         Raises:
             SaveError: The last save failed.
         """
+        self._orders.wait()
         if self._save_at_end and self._saver.can_save and not self._is_stored(completed):
             self.save_now(completed)
         self._ranks.largest(0)
@@ -288,10 +295,3 @@ class Checkpoints:
         """Return True if this process saved the step, or did no step after resuming at it."""
         resumed_here = self._resume is not None and self._resume.step == completed
         return self._saver.is_saved(completed) or (resumed_here and not self._trained)
-
-    def _try(self, save: Callable[[], Saved]) -> Saved | SaveError:
-        self._boundary.saved()
-        try:
-            return save()
-        except SaveError as error:
-            return error

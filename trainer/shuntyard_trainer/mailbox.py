@@ -117,9 +117,10 @@ class Mailbox:
         """Write ``saved.json``: the last complete checkpoint."""
         self._write(records.SAVED, _fields(saved))
 
-    def answer_saved(self, request: Request, saved: Saved) -> None:
+    def answer_saved(self, request: Request, saved: Saved, redone_steps: int) -> None:
         """Answer that the checkpoint is complete."""
-        self._ack(request, {"ok": True, **_fields(saved), "error": ""})
+        more = {"redone_steps": redone_steps} if redone_steps else {}
+        self._ack(request, {"ok": True, **_fields(saved), "error": "", **more})
 
     def answer_failed(self, request: Request, step: int, started_at: float, error: str) -> None:
         """Answer that it could not be saved."""

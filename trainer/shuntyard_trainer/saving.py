@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Callable, Union
+from typing import Any, Callable, Union
 
 from shuntyard_trainer import records
 from shuntyard_trainer.clock import Clock
@@ -21,8 +21,35 @@ from shuntyard_trainer.verifying import Verifier
 log = logging.getLogger(__name__)
 Where = Union[str, "os.PathLike[str]", None]
 """Result of a save function: the file or directory, an address, or None if unknown."""
-Save = Callable[[int], Where]
-"""Writes a checkpoint; takes the number of completed steps."""
+
+
+class Pending:
+    """Result of a save function that writes in the background.
+
+    Args:
+        where: Where the checkpoint will be.
+        wait: Waits until it is written; raises if it could not be.
+        done: Returns True if ``wait`` would return at once.
+    """
+
+    def __init__(self, where: Where, wait: Callable[[], object], done: Callable[[], bool]) -> None:
+        self._where = where
+        self._wait = wait
+        self.done = done
+
+    @classmethod
+    def of_future(cls, where: Where, future: Any) -> Pending:
+        """Return one for a ``concurrent.futures.Future``, whatever its result is."""
+        return cls(where, future.result, future.done)
+
+    def result(self) -> Where:
+        """Wait until it is written, and return where."""
+        self._wait()
+        return self._where
+
+
+Save = Callable[[int], Union[Where, Pending]]
+"""Writes a checkpoint, or begins to; takes the number of completed steps."""
 MOST_ERROR_CHARACTERS = 1000
 """Characters of an error in an answer: the agent reads files of at most 64 KiB."""
 
@@ -70,8 +97,8 @@ def secure(where: Where) -> str:
     return path
 
 
-def describe(path: str, step: int, started_at: float, clock: Clock, below: Path | None) -> Saved:
-    """Return the record of a complete checkpoint.
+def describe(saved: Saved, clock: Clock, below: Path | None) -> Saved:
+    """Return the record of a checkpoint that is complete now.
 
     ``below`` is the checkpoint directory: a path in it is stored relative to it, because the next
     pod may mount the volume elsewhere.
@@ -79,13 +106,39 @@ def describe(path: str, step: int, started_at: float, clock: Clock, below: Path 
     Raises:
         OSError: The checkpoint does not exist.
     """
-    if not path or is_address(path):
-        return Saved(step, path, 0, started_at, clock.now())
-    absolute = Path(path).resolve()
+    if not saved.path or is_address(saved.path):
+        return replace(saved, finished_at=clock.now())
+    absolute = Path(saved.path).resolve()
     shown = str(absolute)
     if below is not None and below.resolve() in absolute.parents:
         shown = str(absolute.relative_to(below.resolve()))
-    return Saved(step, shown, size_bytes(absolute), started_at, clock.now())
+    return replace(saved, path=shown, bytes=size_bytes(absolute), finished_at=clock.now())
+
+
+@dataclass(frozen=True)
+class Started:
+    """A save that was begun.
+
+    Attributes:
+        step: Completed steps.
+        started_at: Seconds since the epoch.
+        found: What the save function returned.
+        error: Why it could not be begun; empty if it was.
+    """
+
+    step: int
+    started_at: float
+    found: Where | Pending = None
+    error: str = ""
+
+    @property
+    def is_done(self) -> bool:
+        """True if nothing is to be waited for."""
+        return not isinstance(self.found, Pending) or self.found.done()
+
+    def result(self) -> Where:
+        """Wait, and return where it is."""
+        return self.found.result() if isinstance(self.found, Pending) else self.found
 
 
 class Saver:
@@ -121,7 +174,7 @@ class Saver:
         self._last: Saved | None = None
 
     def save(self, step: int, hold_until: float | None = None) -> Saved:
-        """Save this step; one that this process has saved is not saved again.
+        """Save this step, and wait for the end; one that this process has saved is not saved again.
 
         ``hold_until`` is the end of the hold of a request, seconds since the epoch; the check of
         the checkpoint ends well before.
@@ -132,12 +185,17 @@ class Saver:
         """
         if self.is_saved(step) and self._last is not None:
             return self._last
-        save = self._save
-        if save is None:
+        return self.finish(self.begin(step), hold_until)
+
+    def begin(self, step: int) -> Started:
+        """Begin to save this step; ``finish`` must follow, on every rank.
+
+        Raises:
+            SettingError: There is no save function.
+        """
+        if self._save is None:
             raise SettingError("there is no save function: give one to Checkpoints")
-        started_at = self._clock.now()
-        write = partial(save, step) if self._saves_here else _nothing
-        return self._complete(step, started_at, write, hold_until)
+        return self._begin(step, self._clock.now(), partial(self._save, step))
 
     def complete(
         self, step: int, where: Where, started_at: float, hold_until: float | None = None
@@ -147,41 +205,46 @@ class Saver:
         Raises:
             SaveError: It does not exist, here or on another rank; raised on every rank.
         """
-        write = (lambda: where) if self._saves_here else _nothing
-        return self._complete(step, started_at, write, hold_until)
+        return self.finish(self._begin(step, started_at, lambda: where), hold_until)
+
+    def finish(self, started: Started, hold_until: float | None) -> Saved:
+        """Wait until the checkpoint is written on every rank, check it, write ``saved.json``.
+
+        Raises:
+            SaveError: It failed, here or on another rank; raised on every rank.
+        """
+        path, error = "", started.error
+        if not error:
+            try:
+                path = secure(started.result())
+            except Exception as failure:  # noqa: BLE001 - a user's function; it is logged
+                error = _failed(started.step, failure)
+        self._require_all(error)
+        saved = Saved(started.step, path, 0, started.started_at, self._clock.now())
+        if self._ranks.first:
+            try:
+                self._verify(path, hold_until)
+                saved = describe(saved, self._clock, self._directory)
+                if self._mailbox is not None:
+                    self._mailbox.write_saved(saved)
+            except (OSError, UnloadableError) as failure:
+                log.warning("the checkpoint of step %d does not count", saved.step, exc_info=True)
+                error = _describe(failure)
+        self._require_all(error)
+        self._last = saved
+        return saved
 
     def is_saved(self, step: int) -> bool:
         """Return True if this process saved this step; an earlier one may have been another run."""
         return self._last is not None and self._last.step == step
 
-    def _complete(
-        self,
-        step: int,
-        started_at: float,
-        write: Callable[[], Where],
-        hold_until: float | None,
-    ) -> Saved:
-        path, error = "", ""
+    def _begin(self, step: int, started_at: float, write: Callable[[], Where | Pending]) -> Started:
         try:
             self._ranks.require_same_step(step)
-            path = secure(write())
-        except Exception as failure:
-            log.warning("step %d could not be saved", step, exc_info=True)
-            error = _describe(failure)
-        self._require_all(error)
-        saved = Saved(step, path, 0, started_at, self._clock.now())
-        if self._ranks.first:
-            try:
-                self._verify(path, hold_until)
-                saved = describe(path, step, started_at, self._clock, self._directory)
-                if self._mailbox is not None:
-                    self._mailbox.write_saved(saved)
-            except (OSError, UnloadableError) as failure:
-                log.warning("the checkpoint of step %d does not count", step, exc_info=True)
-                error = _describe(failure)
-        self._require_all(error)
-        self._last = saved
-        return saved
+            found = write() if self._saves_here else None
+        except Exception as failure:  # noqa: BLE001 - a user's function; it is logged
+            return Started(step, started_at, None, _failed(step, failure))
+        return Started(step, started_at, found)
 
     def _verify(self, path: str, hold_until: float | None) -> None:
         if path and not is_address(path):
@@ -194,8 +257,9 @@ class Saver:
             raise SaveError(error or "another rank could not save")
 
 
-def _nothing() -> Where:
-    return None
+def _failed(step: int, failure: Exception) -> str:
+    log.warning("step %d could not be saved", step, exc_info=failure)
+    return _describe(failure)
 
 
 def _describe(failure: Exception) -> str:
