@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from extender.core.nodes.node_table import (
     BoolVector,
@@ -32,8 +33,7 @@ _NO_LIMIT: Final = 2**32
 """Slots for pods that request nothing: more than any gang, and sums of it stay integers."""
 
 
-@dataclass(frozen=True)
-class GangPod:
+class GangPod(Struct, frozen=True, gc=False):
     """A pod to be placed."""
 
     uid: Uid

@@ -119,12 +119,17 @@ def _bind_order(
 def _terms(
     groups: Sequence[Group], allocation: GangAllocation, preference: Preference
 ) -> Mapping[Uid, Mapping[str, float]]:
+    """Return the terms of each pod; those of a group with the same node and affinity share them."""
     terms_of: dict[Uid, Mapping[str, float]] = {}
     for group in groups:
         terms = preference.terms(group.need)
+        made: dict[tuple[int, float], Mapping[str, float]] = {}
         for pod in group.pods:
-            affinity = allocation.affinity.get(pod.uid, 0.0)
-            terms_of[pod.uid] = {**terms.explain(allocation.nodes[pod.uid]), "affinity": affinity}
+            node, affinity = allocation.nodes[pod.uid], allocation.affinity.get(pod.uid, 0.0)
+            held = made.get((node, affinity))
+            if held is None:
+                held = made[node, affinity] = {**terms.explain(node), "affinity": affinity}
+            terms_of[pod.uid] = held
     return terms_of
 
 

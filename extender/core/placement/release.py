@@ -8,7 +8,8 @@ Source:
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import msgspec
 
@@ -18,7 +19,9 @@ from extender.core.nodes.node_table import NodeTable
 from extender.core.placement.domains import Domain
 from extender.core.placement.placement import Placement
 from shared import labels
-from shared.model import Node, NodeSelectorTerm, Pod, PodShape, Requirement, Uid
+from shared.model import Node, NodeName, NodeSelectorTerm, Pod, PodShape, Requirement, Uid
+
+Terms = tuple[NodeSelectorTerm, ...]
 
 
 def release_gang(
@@ -43,10 +46,9 @@ def release_gang(
     by_uid = {m.pod.uid: m for m in members}
     request = job.spec.topology
     domain = placement.domain if request is not None and request.required else None
+    texts, pins = DecisionTexts(placement, value), _Pins(table, domain)
     pods = tuple(
-        _release_pod(
-            by_uid[uid], placement, table=table, plan_of=plan_of, value=value, domain=domain
-        )
+        _release_pod(by_uid[uid], placement, pins=pins, texts=texts, plan_of=plan_of)
         for uid in placement.order
     )
     return ReleaseGang(job.key, pods, first=sum(m.role == "ps" for m in members))
@@ -65,22 +67,49 @@ def plan_id(uids: tuple[Uid, ...]) -> str:
     return hashlib.sha256("\n".join(sorted(uids)).encode()).hexdigest()[:12]
 
 
-def decision_text(
-    pod: Pod, placement: Placement, value: float | None, unmodelled: Sequence[str] = ()
-) -> str:
-    """Return one line of JSON: rule, V (None for a pod that was in no queue), bucket and terms.
+class DecisionTexts:
+    """The decisions of a placement's pods as one line of JSON: rule, V, bucket and terms.
 
-    Of a pod that is released without a pin it also names what is not modelled.
+    Pods of one shape on one node mostly have the same terms, and then the same text.
+
+    Args:
+        placement: Where the pods go.
+        value: V; None for pods that were in no queue.
     """
-    terms = {name: round(t, 4) for name, t in placement.terms.get(pod.uid, {}).items()}
-    bucket = placement.bucket_of.get(pod.uid)
-    v = None if value is None else round(value, 4)
-    text: dict[str, object] = {"rule": placement.rule, "v": v, "bucket": bucket, "terms": terms}
-    if placement.domain is not None:
-        text["domain"] = placement.domain.name
-    if unmodelled:
-        text["unmodelled"] = list(unmodelled)
-    return msgspec.json.encode(text).decode()
+
+    def __init__(self, placement: Placement, value: float | None) -> None:
+        self._placement = placement
+        self._value = None if value is None else round(value, 4)
+        self._texts: dict[tuple[int, int | None, Sequence[str]], str] = {}
+
+    def of(self, pod: Pod, unmodelled: tuple[str, ...] = ()) -> str:
+        """Return the text of a pod.
+
+        Of a pod that is released without a pin it also names what is not modelled.
+        """
+        terms = self._placement.terms.get(pod.uid, _NO_TERMS)
+        bucket = self._placement.bucket_of.get(pod.uid)
+        key = (id(terms), bucket, unmodelled)  # the placement holds the terms: an id is not reused
+        text = self._texts.get(key)
+        if text is None:
+            text = self._texts[key] = self._text(terms, bucket, unmodelled)
+        return text
+
+    def _text(
+        self, terms: Mapping[str, float], bucket: int | None, unmodelled: tuple[str, ...]
+    ) -> str:
+        rounded = {name: round(t, 4) for name, t in terms.items()}
+        rule = self._placement.rule
+        text: dict[str, object] = {"rule": rule, "v": self._value, "bucket": bucket}
+        text["terms"] = rounded
+        if self._placement.domain is not None:
+            text["domain"] = self._placement.domain.name
+        if unmodelled:
+            text["unmodelled"] = list(unmodelled)
+        return msgspec.json.encode(text).decode()
+
+
+_NO_TERMS: Final[Mapping[str, float]] = {}
 
 
 def pinned_terms(shape: PodShape, nodes: Sequence[Node]) -> tuple[NodeSelectorTerm, ...]:
@@ -132,37 +161,56 @@ def _narrowed(term: NodeSelectorTerm, nodes: Sequence[Node]) -> NodeSelectorTerm
     return NodeSelectorTerm(term.expressions, (*term.fields, added))
 
 
-def _pin(pod: Pod, nodes: Sequence[Node], domain: Domain | None) -> tuple[NodeSelectorTerm, ...]:
-    """Return the pin to the nodes; where no node is chosen, to the domain that must hold all."""
-    if nodes or domain is None:
-        return pinned_terms(pod.shape, nodes)
-    return domain_terms(pod.shape, domain)
+class _Pins:
+    """The terms that pin pods to nodes; pods of one shape on the same nodes share them.
+
+    Args:
+        table: The nodes.
+        domain: The domain that must hold all pods; None if there is none, or none is required.
+    """
+
+    def __init__(self, table: NodeTable, domain: Domain | None) -> None:
+        self.domain = domain
+        self._table = table
+        self._made: dict[tuple[PodShape, tuple[NodeName, ...]], Terms] = {}
+
+    def of(self, shape: PodShape, names: tuple[NodeName, ...]) -> Terms:
+        """Return the pin to the nodes; without nodes to the domain."""
+        key = (shape, names)
+        terms = self._made.get(key)
+        if terms is None:
+            terms = self._made[key] = self._terms(shape, names)
+        return terms
+
+    def _terms(self, shape: PodShape, names: tuple[NodeName, ...]) -> Terms:
+        if not names and self.domain is not None:
+            return domain_terms(shape, self.domain)
+        return pinned_terms(shape, [self._table.nodes[self._table.index[name]] for name in names])
 
 
 def _release_pod(
     member: Member,
     placement: Placement,
     *,
-    table: NodeTable,
+    pins: _Pins,
+    texts: DecisionTexts,
     plan_of: tuple[str, int],
-    value: float,
-    domain: Domain | None,
 ) -> ReleasePod:
     pod, modelled = member.pod, not member.shape.unmodelled
     gated = member.state is not State.DIRECT
-    pinned = gated and (modelled or domain is not None)
-    names = (placement.nodes[pod.uid], *placement.spares.get(pod.uid, ()))
-    nodes = [table.nodes[table.index[name]] for name in names]
+    pinned = gated and (modelled or pins.domain is not None)
+    node = placement.nodes[pod.uid]
+    names = (node, *placement.spares.get(pod.uid, ())) if modelled else ()
     return ReleasePod(
         pod=pod.key,
         uid=pod.uid,
         # a list of terms is rewritten as a whole: it must be as we read it
         resource_version=pod.resource_version if pinned and pod.shape.affinity is not None else "",
-        node=names[0] if modelled else None,
+        node=node if modelled else None,
         plan=plan_of[0],
         plan_size=plan_of[1],
         gates=(),
-        terms=_pin(pod, nodes if modelled else (), domain) if pinned else None,
-        decision=decision_text(pod, placement, value, member.shape.unmodelled),
+        terms=pins.of(pod.shape, names) if pinned else None,
+        decision=texts.of(pod, member.shape.unmodelled),
         direct=member.direct,
     )

@@ -151,7 +151,11 @@ class Terms:
 
     def explain(self, node: int) -> dict[str, float]:
         """Return every term of the node of this index, by name."""
-        return {f.name: float(getattr(self, f.name)[node]) for f in fields(self)}
+        return {name: float(getattr(self, name)[node]) for name in TERMS}
+
+
+TERMS: Final = tuple(term.name for term in fields(Terms))
+"""Names of the terms, in order."""
 
 
 def terms(

@@ -26,6 +26,7 @@ from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import planner, release
 from extender.core.placement.placement import Placement, Unschedulable
+from extender.core.placement.release import DecisionTexts
 from extender.core.queue import slot_gate
 from extender.core.queue.notices import QueueEntry
 from extender.core.records import migrations
@@ -202,17 +203,19 @@ def _planned(
     if isinstance(placement, Unschedulable):
         return None
     plan, size = release.continued(job, placement, len(here) + len(to_come))
+    texts = DecisionTexts(placement, None)
     return Grant(
         job=key,
         node=placement.nodes[pod.uid],
-        given=tuple(_given(other, placement) for other in here),
+        given=tuple(_given(other, placement, texts) for other in here),
         placeholders=PlaceholderReservations(
             job=key,
             plan=plan,
             plan_size=size,
             at=view.monotonic,
             placeholders=tuple(
-                _placeholder(i, absent, placement) for i, absent in enumerate(to_come, start=1)
+                _placeholder(i, absent, _given(absent, placement, texts))
+                for i, absent in enumerate(to_come, start=1)
             ),
         ),
     )
@@ -240,12 +243,10 @@ def _to_come(like: Member, job: Job, lacking: int) -> Iterator[Member]:
         yield replace(like, pod=changed(like.pod, uid=uid, name=name), index=rank)
 
 
-def _given(member: Member, placement: Placement) -> GivenReservation:
+def _given(member: Member, placement: Placement, texts: DecisionTexts) -> GivenReservation:
     uid = member.pod.uid
-    decision = release.decision_text(member.pod, placement, None)
-    return GivenReservation(uid, placement.nodes[uid], decision)
+    return GivenReservation(uid, placement.nodes[uid], texts.of(member.pod))
 
 
-def _placeholder(number: int, member: Member, placement: Placement) -> Placeholder:
-    given = _given(member, placement)
+def _placeholder(number: int, member: Member, given: GivenReservation) -> Placeholder:
     return Placeholder(number, given.node, member.shape, member.role, given.decision)
