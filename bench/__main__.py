@@ -7,6 +7,7 @@ from types import FrameType
 
 from bench import (
     agent,
+    calibration,
     connections,
     decisions,
     elastic,
@@ -42,6 +43,7 @@ COMMANDS = {
     "sampling": sampling,
     "heartbeats": heartbeats,
     "agent": agent,
+    "calibration": calibration,
     "connections": connections,
     "specon": specon,
     "weights": weights,

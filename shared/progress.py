@@ -20,6 +20,26 @@ class Category(StrEnum):
     CONVERGED = "converged"
 
 
+class Stage(StrEnum):
+    """What the whole curve of a training run shows so far (``shared.convergence.evidence``)."""
+
+    UNJUDGED = "not-a-convergence-metric"
+    """The metric does not measure convergence, like a reward or one loss of a GAN."""
+    TOO_EARLY = "too-early"
+    """Too few values."""
+    WARM_UP = "warm-up"
+    """The learning rate still rises."""
+    FLAT = "flat"
+    """No improvement since the first values."""
+    IMPROVING = "improving"
+    PLATEAU = "plateau"
+    """At its present slope it would hardly improve until its end."""
+    RISING = "rising"
+    """Worse than its best, better than its first values."""
+    DIVERGING = "diverging"
+    """NaN, infinite, or worse than its first values."""
+
+
 class Goal(StrEnum):
     """Whether a metric is to fall or to rise."""
 
@@ -48,6 +68,22 @@ class Span(Struct, frozen=True):
     value: float
     low: float
     high: float
+
+
+class Evidence(Struct, frozen=True, kw_only=True):
+    """What the curve shows, with its figures.
+
+    Attributes:
+        stage: In one word.
+        since_step: The step at which this began; None where the stage has no beginning.
+        level: The metric's present level, a median; None while there are too few values.
+        spread: Standard deviation of one value around the curve, 0 or above.
+    """
+
+    stage: Stage = Stage.TOO_EARLY
+    since_step: float | None = None
+    level: float | None = None
+    spread: float | None = None
 
 
 class Pace(Struct, frozen=True, kw_only=True):

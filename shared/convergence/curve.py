@@ -15,26 +15,19 @@ from typing import Final
 
 import msgspec
 
-from shared.progress import Span
-
 Shape = Callable[[float], float]
 """``shape(t)``: 1 at t = 0, falls towards 0."""
 
-LEAST_POINTS: Final = 8
-"""Twice the four unknowns."""
+LEAST_POINTS: Final = 5
+"""One more than the four unknowns."""
 OLDEST_WEIGHT: Final = 0.1
 """Weight of the first point; the last has 1, between them it grows by equal factors."""
-LEAST_BAND_RATIO: Final = 0.05
-"""The band reaches at least this part of the value to both sides: no real curve has our shape."""
 _UNKNOWNS: Final = 4
 _SLOWEST, _FASTEST = math.log(0.25), math.log(300.0)
 """Log of the speeds tried. A slower curve is indistinguishable from a straight line."""
 _COARSE: Final = 8
 _REFINEMENTS: Final = 3
 _STEP: Final = (_FASTEST - _SLOWEST) / (_COARSE - 1)
-_NUDGE: Final = 0.01
-_AS_GOOD: Final = 4.0
-"""A shape is credible if its error is at most this many variances of the noise above the best."""
 _FLAT: Final = 1e-12
 
 
@@ -68,12 +61,8 @@ class _Fit(msgspec.Struct, frozen=True):
 
     def drop(self, until: float) -> float:
         """Return how far the curve falls from the last point to ``until``."""
-        return self.gain * self.fall(until)
-
-    def fall(self, until: float, nudge: float = 0.0) -> float:
-        """Return the same of the bare shape, with the log of the speed moved by ``nudge``."""
-        speed = math.exp(self.log_speed + nudge)
-        return self.shape(speed) - self.shape(speed * until)
+        speed = math.exp(self.log_speed)
+        return self.gain * (self.shape(speed) - self.shape(speed * until))
 
 
 class _Samples(msgspec.Struct, frozen=True):
@@ -90,12 +79,6 @@ class _Samples(msgspec.Struct, frozen=True):
     effective: float
     pulls: Sequence[float]
     spread: float
-
-    def product(self, first: Sequence[float], second: Sequence[float]) -> float:
-        """Return the weighted product of two sequences, each less its weighted mean."""
-        weighted = list(map(mul, self.weights, first))
-        means = sum(weighted) * sum(map(mul, self.weights, second)) / self.effective
-        return float(sum(map(mul, weighted, second)) - means)
 
     def fit(self, shape: Shape, log_speed: float) -> _Fit:
         """Return the best gain, 0 or above, and what it leaves unexplained."""
@@ -131,31 +114,21 @@ class _Samples(msgspec.Struct, frozen=True):
             best = min(tried, key=lambda f: f.error)
         return best
 
-    def deviation(self, fit: _Fit, until: float, noise: float) -> float:
-        """Return the standard deviation of ``fit.drop(until)``, by the delta method.
 
-        Gain and speed are both uncertain, and not independent; +inf if the points do not tell them
-        apart. ``noise`` is the variance of a point.
-        """
-        slow, fast = (math.exp(fit.log_speed + sign * _NUDGE) for sign in (-1, 1))
-        gain = fit.gain / (2 * _NUDGE)
-        by_gain = [fit.shape(math.exp(fit.log_speed) * x) for x in self.xs]
-        by_speed = [gain * (fit.shape(fast * x) - fit.shape(slow * x)) for x in self.xs]
-        gg, ss = self.product(by_gain, by_gain), self.product(by_speed, by_speed)
-        gs = self.product(by_gain, by_speed)
-        determinant = gg * ss - gs * gs
-        if determinant <= _FLAT * gg * ss:
-            return math.inf
-        u = fit.fall(until)
-        v = gain * (fit.fall(until, _NUDGE) - fit.fall(until, -_NUDGE))
-        return math.sqrt(noise * max(0.0, u * u * ss - 2 * u * v * gs + v * v * gg) / determinant)
+class Drop(msgspec.Struct, frozen=True):
+    """How far the curve falls from its last point on.
+
+    Attributes:
+        value: The fall, 0 or above.
+        noise: Standard deviation of a point around the curve.
+    """
+
+    value: float
+    noise: float
 
 
-def further_drop(xs: Sequence[float], ys: Sequence[float], until: float) -> Span:
+def further_drop(xs: Sequence[float], ys: Sequence[float], until: float) -> Drop:
     """Return how far the curve falls from the last point to ``until``; 0 if it does not fall.
-
-    The band holds about two thirds: the uncertainty of the fit, and the other shapes that explain
-    the points nearly as well.
 
     Args:
         xs: Rising, within 0…1; at least ``LEAST_POINTS``.
@@ -164,24 +137,12 @@ def further_drop(xs: Sequence[float], ys: Sequence[float], until: float) -> Span
 
     Source:
         Zhang, Stafman, Or, Freedman, "SLAQ: Quality-Driven Scheduling for Distributed Machine
-        Learning", SoCC 2017: the two forms, recent points weigh more; the band is ours.
+        Learning", SoCC 2017: the two forms, recent points weigh more.
     """
     samples = _samples(xs, ys)
-    fits = [samples.refined(samples.roughly(shape)) for shape in SHAPES]
-    best = min(fits, key=lambda f: f.error)
+    best = min((samples.refined(samples.roughly(shape)) for shape in SHAPES), key=lambda f: f.error)
     noise = best.error / max(1.0, samples.effective - _UNKNOWNS)
-    if best.gain == 0:
-        return Span(0.0, 0.0, math.sqrt(noise))
-    value = best.drop(until)
-    rivals = [f.drop(until) for f in fits if f.error <= best.error + _AS_GOOD * noise]
-    everything = best.gain * best.shape(math.exp(best.log_speed))
-    deviation = min(everything, samples.deviation(best, until, noise))
-    sure = LEAST_BAND_RATIO * value
-    return Span(
-        value,
-        max(0.0, value - math.hypot(value - min(rivals), deviation, sure)),
-        value + math.hypot(max(rivals) - value, deviation, sure),
-    )
+    return Drop(best.drop(until) if best.gain else 0.0, math.sqrt(noise))
 
 
 def _samples(xs: Sequence[float], ys: Sequence[float]) -> _Samples:

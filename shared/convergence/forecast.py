@@ -7,10 +7,12 @@ from typing import Final
 
 import msgspec
 
-from shared.convergence import curve
+from shared.convergence import bands, curve
+from shared.convergence.bands import Bands
+from shared.convergence.calibrated import CALIBRATED
 from shared.progress import Goal, Span
 
-LEAST_SEGMENTS: Final = 3
+LEAST_SEGMENTS: Final = 2
 OLDEST_WEIGHT: Final = 0.1
 """Weight of the oldest segment; the newest has 1, between them it grows by equal factors."""
 _QUANTILES: Final = (1 / 6, 1 / 2, 5 / 6)
@@ -89,7 +91,12 @@ class Forecast(msgspec.Struct, frozen=True):
 
 
 def forecast(
-    points: Sequence[Point], total_steps: float | None, now: float, goal: Goal
+    points: Sequence[Point],
+    total_steps: float | None,
+    now: float,
+    goal: Goal,
+    *,
+    factors: Bands = CALIBRATED,
 ) -> Forecast:
     """Predict the remaining time of a run, and its further improvement.
 
@@ -101,6 +108,7 @@ def forecast(
         total_steps: Where the run ends; without it nothing can be predicted.
         now: Seconds.
         goal: Whether the metric is to fall or to rise.
+        factors: Of the bands.
 
     Source:
         As ``curve.further_drop``; the pace and the bands are ours.
@@ -109,8 +117,15 @@ def forecast(
     if total_steps is None or not abs(total_steps) <= LARGEST or not usable:
         return Forecast()
     return Forecast(
-        _remaining_seconds(usable, total_steps, now), _remaining_loss(usable, total_steps, goal)
+        _remaining_seconds(usable, total_steps, now, factors),
+        _remaining_loss(usable, total_steps, goal, factors),
     )
+
+
+def progress(points: Sequence[Point], total_steps: float) -> float:
+    """Return how far a run is by its points, 0 to 1."""
+    length = total_steps - points[0].step
+    return (points[-1].step - points[0].step) / length if length > 0 else 1.0
 
 
 def _usable(points: Sequence[Point]) -> list[Point]:
@@ -132,7 +147,9 @@ def _is_sane(point: Point) -> bool:
     )
 
 
-def _remaining_seconds(points: Sequence[Point], total_steps: float, now: float) -> Span | None:
+def _remaining_seconds(
+    points: Sequence[Point], total_steps: float, now: float, factors: Bands
+) -> Span | None:
     first, last = points[0], points[-1]
     left = total_steps - last.step
     if left <= 0:
@@ -152,10 +169,13 @@ def _remaining_seconds(points: Sequence[Point], total_steps: float, now: float) 
             silent_seconds, min(left, usual_gap) * seconds_per_step
         )
 
-    return Span(until_end(pace.value), until_end(pace.low), until_end(pace.high))
+    span = Span(until_end(pace.value), until_end(pace.low), until_end(pace.high))
+    return bands.around_time(span, progress(points, total_steps), factors)
 
 
-def _remaining_loss(points: Sequence[Point], total_steps: float, goal: Goal) -> Span | None:
+def _remaining_loss(
+    points: Sequence[Point], total_steps: float, goal: Goal, factors: Bands
+) -> Span | None:
     if len(points) < curve.LEAST_POINTS:
         return None
     first, last = points[0], points[-1]
@@ -171,7 +191,9 @@ def _remaining_loss(points: Sequence[Point], total_steps: float, goal: Goal) -> 
         [sum(p.value / unit for p in part) / len(part) for part in parts],
         (total_steps - first.step) / length,
     )
-    span = Span(drop.value * largest, drop.low * largest, drop.high * largest)
+    span = bands.around_gain(
+        drop.value * largest, drop.noise * largest, progress(points, total_steps), factors
+    )
     return span if math.isfinite(span.high) else None
 
 

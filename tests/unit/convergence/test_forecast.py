@@ -5,6 +5,7 @@ import random
 import pytest
 
 from shared.convergence import curve
+from shared.convergence.bands import LEAST_SPREAD
 from shared.convergence.forecast import MOST_FITTED, Forecast, Point, forecast
 from shared.progress import Goal, Span
 from tests.unit.convergence.curves import TOTAL, exponential, observed, paper, sublinear
@@ -96,7 +97,9 @@ TIMES = {
 def test_the_remaining_time_of_an_even_run(later, want):
     points = observed(CURVES["VAE"], upto=400, count=100)
     found = remaining(points, now=points[-1].at_seconds + later).remaining_seconds
-    assert found == Span(*(pytest.approx(want) for _ in range(3)))
+    assert found.value == pytest.approx(want)
+    assert want - found.low == pytest.approx(found.high - want)
+    assert found.high <= want * (1 + LEAST_SPREAD)
 
 
 def test_a_pause_does_not_move_the_remaining_time():
@@ -109,7 +112,7 @@ def test_a_run_that_slowed_down_is_predicted_by_its_new_pace():
     points = [Point(i, 1.0, t) for i, t in enumerate(times)]
     found = remaining(points, total=200).remaining_seconds
     assert found.value == pytest.approx(101 * 3.0)
-    assert found.low == pytest.approx(101 * 1.0)
+    assert found.low < 101 * 2.5
 
 
 END = {
@@ -132,7 +135,7 @@ UNPREDICTABLE = {
     "it ends nowhere": (FALL, INF),
     "it ends at no number": (FALL, NAN),
     "one point": (FALL[:1], 100),
-    "three points": (FALL[:3], 100),
+    "two points": (FALL[:2], 100),
     "one step again and again": ([Point(5, p.value, p.at_seconds) for p in FALL], 100),
     "nothing but NaN": ([Point(p.step, NAN, p.at_seconds) for p in FALL], 100),
     "steps beyond all measure": ([Point(1e300 * i, 1.0, float(i)) for i in range(1, 20)], 100),
@@ -145,9 +148,9 @@ def test_what_cannot_be_predicted_is_not(points, total):
 
 
 def test_a_few_points_give_the_time_but_not_the_loss():
-    found = remaining(FALL[:7], total=100)
+    found = remaining(FALL[:4], total=100)
     assert found.remaining_loss is None
-    assert found.remaining_seconds == Span(94, 94, 94)
+    assert found.remaining_seconds.value == 97
 
 
 def test_points_that_came_all_at_once_give_the_loss_but_not_the_time():
@@ -167,7 +170,7 @@ def test_no_more_than_some_dozen_points_are_fitted(count, monkeypatch):
 
     def spy(xs, ys, until):
         seen.append(len(xs))
-        return Span(0.0, 0.0, 0.0)
+        return curve.Drop(0.0, 0.0)
 
     monkeypatch.setattr(curve, "further_drop", spy)
     remaining(observed(CURVES["GRU"], upto=500, count=count))

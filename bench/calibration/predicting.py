@@ -1,0 +1,159 @@
+"""Predictions on real runs beside what came, and the factors of the bands from them."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from statistics import median
+from typing import Final
+
+from msgspec import Struct
+
+from bench.calibration.corpus import Run, timed
+from shared.convergence.bands import PLAIN, Bands, GainFactor, TimeFactor
+from shared.convergence.forecast import forecast, progress
+from shared.progress import Goal, Span
+
+SEEN: Final = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+"""Parts of a run after which the rest is predicted."""
+LOW, BOTH, HIGH = 1 / 6, 2 / 3, 5 / 6
+TIME_BORDERS: Final = (0.35, 0.65, 2.0)
+GAIN_BORDERS: Final = (0.25, 0.45, 0.65, 0.85, 2.0)
+_ROUNDING: Final = 1e-9
+_LEAST_SHOWN: Final = 30
+"""From so many values on, the level at the end is a median."""
+
+
+class Prediction(Struct, frozen=True):
+    """One prediction.
+
+    Attributes:
+        project: Of the run.
+        seen: Part of the run before it.
+        progress: The same as the forecast counts it.
+        span: The prediction; None if there is none.
+        truth: What came, 0 or above.
+        scale: What a width is compared with: the true time left, or the whole improvement.
+    """
+
+    project: str
+    seen: float
+    progress: float
+    span: Span | None
+    truth: float
+    scale: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the band holds what came."""
+        return self.span is not None and self.span.low <= self.truth <= self.span.high
+
+
+def times(runs: Sequence[Run], bands: Bands) -> list[Prediction]:
+    """Return predictions of the time left, of runs with times; the last known step is the end."""
+    return [found for run in timed(runs) for found in _times(run, bands)]
+
+
+def gains(runs: Sequence[Run], bands: Bands) -> list[Prediction]:
+    """Return predictions of the further improvement, of whole runs."""
+    return [found for run in runs if run.whole for found in _gains(run, bands)]
+
+
+def _counts(run: Run) -> Iterator[tuple[float, int]]:
+    for seen in SEEN:
+        count = round(seen * len(run.values))
+        if 1 < count < len(run.values) - 1:
+            yield seen, count
+
+
+def _times(run: Run, bands: Bands) -> Iterator[Prediction]:
+    last = run.steps[-1]
+    for seen, count in _counts(run):
+        points = run.points(count)
+        span = forecast(
+            points, last, points[-1].at_seconds, run.goal, factors=bands
+        ).remaining_seconds
+        left = run.seconds[last] - run.seconds[run.steps[count - 1]]
+        yield Prediction(run.project, seen, progress(points, last), span, left, left)
+
+
+def _gains(run: Run, bands: Bands) -> Iterator[Prediction]:
+    losses, last = run.losses, run.steps[-1]
+    end = run.end if len(losses) >= _LEAST_SHOWN else (losses[-1] + losses[-2]) / 2
+    for seen, count in _counts(run):
+        points = run.points(count)
+        span = forecast(points, last, 0.0, run.goal, factors=bands).remaining_loss
+        width = max(2, len(points) // 5)
+        sign = 1.0 if run.goal is Goal.MIN else -1.0
+        now = median(sign * point.value for point in points[-width:])
+        whole = max(median(losses[:2]) - end, 1e-12)
+        yield Prediction(
+            run.project, seen, progress(points, last), span, max(0.0, now - end), whole
+        )
+
+
+def factors(runs: Sequence[Run]) -> Bands:
+    """Return the bands that hold two thirds of what came; each project counts once.
+
+    Those of time are from all runs with times (``left_out_times`` tests them), those of the
+    improvement from the runs that are not held out.
+    """
+    calibrating = [run for run in runs if not run.held_out]
+    return Bands(time_factors(times(runs, PLAIN)), gain_factors(gains(calibrating, PLAIN)))
+
+
+def time_factors(found: Sequence[Prediction]) -> tuple[TimeFactor, ...]:
+    """Return the factors of the time left, from predictions with plain bands."""
+    ratios = [
+        (p, abs(p.truth - p.span.value) / (p.span.high - p.span.value))
+        for p in found
+        if p.span and p.span.high > p.span.value
+    ]
+    return tuple(
+        TimeFactor(border, round(_quantile(within, BOTH), 4))
+        for border, within in _by_progress(ratios, TIME_BORDERS)
+    )
+
+
+def gain_factors(found: Sequence[Prediction]) -> tuple[GainFactor, ...]:
+    """Return the factors of the further improvement, from predictions with plain bands."""
+    ratios = [(p, p.truth / p.span.value) for p in found if p.span and p.span.value > 0]
+    return tuple(
+        GainFactor(border, round(_quantile(within, LOW), 4), round(_quantile(within, HIGH), 4))
+        for border, within in _by_progress(ratios, GAIN_BORDERS)
+    )
+
+
+Rated = tuple[Prediction, float]
+
+
+def _by_progress(
+    rated: Sequence[Rated], borders: Sequence[float]
+) -> Iterator[tuple[float, list[Rated]]]:
+    low = -1.0
+    for border in borders:
+        yield border, [(p, ratio) for p, ratio in rated if low <= p.progress < border]
+        low = border
+
+
+def _quantile(rated: Sequence[Rated], part: float) -> float:
+    """Return the ratio below which ``part`` of the projects' weight lies."""
+    share = Counter(p.project for p, _ in rated)
+    weighted = sorted((ratio, 1 / share[p.project]) for p, ratio in rated)
+    left = part * sum(weight for _, weight in weighted)
+    for ratio, weight in weighted:
+        left -= weight
+        if left <= _ROUNDING:
+            return ratio
+    return weighted[-1][0]
+
+
+def left_out_times(runs: Sequence[Run]) -> list[Prediction]:
+    """Return predictions of the time left of each project, with bands from all other projects.
+
+    Few projects keep times: so each is held out once, instead of most of them always.
+    """
+    plain, found = times(runs, PLAIN), list[Prediction]()
+    for project in dict.fromkeys(run.project for run in timed(runs)):
+        others = time_factors([p for p in plain if p.project != project])
+        own = [run for run in runs if run.project == project]
+        found += times(own, Bands(others, PLAIN.gain))
+    return found
