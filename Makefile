@@ -12,7 +12,7 @@ PIP_OPTIONS := --quiet --disable-pip-version-check
 # The project has no hash, so it comes second; nothing is downloaded for it.
 ITSELF := --no-deps --no-build-isolation
 
-.PHONY: help venv lock audit check format lint types imports test test-e2e test-frameworks reproduce demo clean
+.PHONY: help venv lock audit check format lint types imports test test-e2e test-frameworks reproduce docs demo clean
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z0-9-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -68,6 +68,10 @@ test-frameworks: $(FRAMEWORKS_STAMP) ## the trainer library with real PyTorch, L
 reproduce: $(STAMP) ## the figures and tables of the four papers, by our own decision code (hours; SEEDS=4 for a look)
 	$(VENV)/bin/shuntyard-sim reproduce all $(if $(SEEDS),--seeds $(SEEDS))
 	$(VENV)/bin/shuntyard-sim page
+
+docs: $(STAMP) ## the documentation as a site, in build/site
+	@NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict --quiet
+	@echo "build/site/index.html"
 
 demo: $(STAMP) ## a real control plane, our extender, real training; ONCE=1 ends by itself
 	@$(PYTHON) -m devcluster.demo --dir $(DEMO_DIR) $(if $(filter 1,$(ONCE)),--once)

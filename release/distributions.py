@@ -1,7 +1,6 @@
 """What a release offers beside the images: wheels, sources, bills of materials, checksums."""
 
 import hashlib
-import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -26,7 +25,7 @@ _SIGNED: Final = ".sigstore.json"
 def build(directory: Path, projects: Sequence[str] = PROJECTS) -> tuple[Path, ...]:
     """Build wheel and sources of the distributions; return the files.
 
-    They are built in a copy of what git knows, so nothing else that lies there gets into them.
+    They are built in a copy of git's index, so nothing else that lies there gets into them.
     Each wheel is made from the sources' archive, so the archive is complete.
 
     Raises:
@@ -36,10 +35,7 @@ def build(directory: Path, projects: Sequence[str] = PROJECTS) -> tuple[Path, ..
     before = set(directory.iterdir())
     with tempfile.TemporaryDirectory() as name:
         copy = Path(name)
-        for file in ask(("git", "-C", str(ROOT), "ls-files", "-z")).split("\0"):
-            if file and (ROOT / file).is_file():
-                (copy / file).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(ROOT / file, copy / file)
+        ask(("git", "-C", str(ROOT), "checkout-index", "--all", f"--prefix={copy}/"))
         for project in projects:
             command = (
                 *(sys.executable, "-m", "uv", "build", "--quiet", "--no-build-isolation"),

@@ -39,6 +39,8 @@ READERS: Final[Mapping[str, str]] = {
     "tests/golden/*.py": r"\btests\.golden\b",
     "tests/*/programs/*.py": r"\bprograms\b",
     "docs/generate.py": r"\bgenerate\.py\b",
+    "docs/site.py": r"\bmkdocs\b",
+    "mkdocs.yml": r"\bmkdocs\b",
     "examples/*.py": r"\bEXAMPLES\b|\bexamples\b",
     "deploy/*": r"\bDEPLOY\b|\bdeploy\b",
     "docs/*": r"['\"]docs['\"/]",
