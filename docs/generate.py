@@ -93,7 +93,8 @@ def metrics_page() -> Iterator[str]:
     """Yield the lines of the extender's metrics reference."""
     yield from ("# Metrics of the extender", "", _GENERATED, "")
     yield "On `/metrics` of the API listener, with the usual `process_*`. Label values come from"
-    yield "fixed lists and never name a pod, node or job."
+    yield "fixed lists and never name a pod, node or job; `team` is a namespace, of which there are"
+    yield "at most 50, and `(others)`."
     yield ""
     yield from _table("Name", "Type", "Labels", "Meaning")
     yield from sorted(_metrics(ExtenderMetrics().registry))

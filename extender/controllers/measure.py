@@ -63,6 +63,7 @@ class MeasureLoop:
         """Set the metrics of a snapshot; ``monotonic`` is the clock's reading."""
         self.metrics.cluster.observe_nodes(snapshot.node_table, self.pricing)
         self.metrics.cluster.observe_reports(snapshot, monotonic)
+        self.metrics.teams.observe_gpus(snapshot, monotonic)
 
 
 @dataclass

@@ -112,6 +112,7 @@ class QueueController(Controller[QueueState, QueueTrigger, QueueOutcome]):
         self.take_over(session, outcome)
         self.last = outcome
         queue.observe(outcome, reading.now)
+        self.context.metrics.teams.observe_queue(outcome.entries)
         now = recorder.store.snapshot()
         if now is session.snapshot:
             return outcome.commands
@@ -203,6 +204,7 @@ class QueueController(Controller[QueueState, QueueTrigger, QueueOutcome]):
     def stand_by(self) -> None:
         self.last = None
         self.context.metrics.queue.forget()
+        self.context.metrics.teams.observe_queue(())
         self.turned_away.clear()
         self.priced = None
         self.context.recorder.forget_promises()

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.nodes.node_table import FloatVector, NodeTable
+from extender.core.nodes.node_table import BoolVector, FloatVector, NodeTable
 from extender.core.parameters.placement import NodePriceParameters
 from extender.core.placement import scoring
 from extender.metrics.series import Series
@@ -24,6 +24,9 @@ from shared.progress import Category
 _NOT_READY: Final = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 BANDS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """Upper bounds of the bands of prices; the price of a full node, 1, is in the last."""
+_BASICS: Final = frozenset({"cpu", "memory", "pods"})
+_LEAST_PART: Final = 0.01
+"""Less than this part of a node's CPU, memory or pods is enough for no pod; as on the page."""
 OVER: Final = "over"
 """The band above them: pods request more than the node has."""
 
@@ -43,6 +46,15 @@ class NodeState(StrEnum):
     READY = "ready"
     CORDONED = "cordoned"
     NOT_READY = "not-ready"
+
+
+class GpuState(StrEnum):
+    """Whether a GPU is in use, and whether a pod could have it."""
+
+    USED = "used"
+    FREE = "free"
+    STRANDED = "stranded"
+    """Free, but its node takes no pods or is out of CPU, memory or pods."""
 
 
 class Of(StrEnum):
@@ -101,6 +113,14 @@ class ClusterMetrics:
             resource=Measured,
         )
 
+        self._gpus = series.gauge(
+            "shuntyard_gpus",
+            "GPUs of all nodes: `used` by pods of any scheduler and reservations, `free`, or "
+            "`stranded`, which are free on a node that takes no pods or is out of CPU, memory or "
+            "pods.",
+            state=GpuState,
+        )
+
     def _of_prices(self, series: Series) -> None:
         self._price = series.gauge(
             "shuntyard_price_ratio",
@@ -136,6 +156,23 @@ class ClusterMetrics:
             self._largest_free.labels(resource=resource.value).set(part)
             prices = relative[:, columns]
             self._observe_prices(resource, prices[np.isfinite(prices)])
+
+        self._observe_gpus(room, open_nodes)
+
+    def _observe_gpus(self, room: NodeTable, open_nodes: BoolVector) -> None:
+        allocatable, free = room.allocatable, np.maximum(room.allocatable - room.used, 0)
+        basics = [i for i, name in enumerate(room.resources) if name in _BASICS]
+        least = _LEAST_PART * allocatable[:, basics]
+        out = ((free[:, basics] < least) & (allocatable[:, basics] > 0)).any(axis=1)
+        gpus = [i for i, name in enumerate(room.resources) if _measured(name) is Measured.GPU]
+        left, usable = free[:, gpus].sum(axis=1), open_nodes & ~out
+        counts = {
+            GpuState.USED: room.used[:, gpus].sum(),
+            GpuState.FREE: left[usable].sum(),
+            GpuState.STRANDED: left[~usable].sum(),
+        }
+        for state, count in counts.items():
+            self._gpus.labels(state=state.value).set(int(count))
 
     def _observe_prices(self, resource: Measured, prices: FloatVector) -> None:
         values = (

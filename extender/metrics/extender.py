@@ -1,8 +1,9 @@
 """Metrics of the extender, on a registry of its own, so that tests and programs never collide.
 
-Names: ``shuntyard_*_{total,seconds,bytes,ratio,jobs,nodes,pods}``. Label values come from closed
-vocabularies, never from names of pods, nodes or jobs. Each topic has a module (``queue``,
-``running_jobs``, ``cluster`` …); all are on this one registry.
+Names: ``shuntyard_*_{total,seconds,bytes,ratio,jobs,nodes,pods,gpus}``. Label values come from
+closed vocabularies, never from names of pods, nodes or jobs; ``teams`` names a bounded number of
+namespaces. Each topic has a module (``queue``, ``running_jobs``, ``cluster`` …); all are on this
+one registry.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,6 +28,7 @@ from extender.metrics.listeners import CertificateMetrics, ConnectionMetrics
 from extender.metrics.queue import BurstMetrics, QueueMetrics
 from extender.metrics.running_jobs import MigrationMetrics, ScalingMetrics, TrainingFaultMetrics
 from extender.metrics.series import Series
+from extender.metrics.teams import TeamMetrics
 
 # It would add a second series to each, which has no use here.
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no annotation
@@ -214,6 +216,7 @@ class ExtenderMetrics:
         )
         self.queue = QueueMetrics(self.series)
         self.bursts = BurstMetrics(self.series)
+        self.teams = TeamMetrics(self.series)
         self.moves = MigrationMetrics(self.series)
         self.scaling = ScalingMetrics(self.series)
         self.training_faults = TrainingFaultMetrics(self.series)

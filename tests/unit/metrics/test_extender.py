@@ -20,7 +20,7 @@ def value(metrics: ExtenderMetrics, name: str, **labels: str) -> float | None:
 
 
 def test_every_name_ends_in_its_unit() -> None:
-    units = re.compile(r"_(seconds|bytes|ratio|jobs|nodes|pods|connections|info|total)$")
+    units = re.compile(r"_(seconds|bytes|ratio|jobs|nodes|pods|gpus|connections|info|total)$")
     counters = {"counter": "_total", "info": "_info"}
     for metric in ours(ExtenderMetrics()):
         name = metric.name + counters.get(metric.type, "")

@@ -17,6 +17,7 @@ OPEN_LABELS = {
     "reason": "why a watch listed again: shared.kube.reflector has them",
     "loop": "loops of the process",
     "version": "one value a process",
+    "team": "namespaces with jobs, at most MOST_TEAMS",
     "slot": "slots that are looked ahead, a handful",
     **dict.fromkeys(LABELS, "pods of this node, at most MOST_PODS"),
 }
