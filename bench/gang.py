@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--direct", action="store_true", help="also ours with pods that have no gate")
     add("--rounds", type=int, default=1, help="runs of each; medians are shown")
     add("--patience", type=float, default=120.0, help="seconds for a run; then it counts as it is")
-    add("--profile", type=Path, help="write the extender's profile there, a file for each shape")
+    add("--profile", type=Path, help="write the extender's profiles there, by shape")
     add("--json", type=Path, help="write the rows to this file")
     add("--plot", type=Path, help="draw the rows into this SVG file")
 
@@ -193,9 +193,8 @@ def _run(
     cluster: Cluster, shape: Shape, contestant_: Contestant, options: argparse.Namespace
 ) -> Run:
     file: Path | None = options.profile
-    profile = (
-        file.with_stem(f"{file.stem}-{shape}") if file and contestant_.kind is Kind.GATED else None
-    )
+    mark = "-direct" if contestant_.kind is Kind.DIRECT else ""
+    profile = file.with_stem(f"{file.stem}-{shape}{mark}") if file else None
 
     async def connected() -> Run:
         async with KubeClient.connect(auth.load(cluster.kubeconfig)) as client:

@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import Final
 
 from extender.core.cluster import job_views
-from extender.core.cluster.snapshot import Cache, Snapshot
+from extender.core.cluster.snapshot import Cache, Snapshot, WaitingJob
 from extender.core.nodes.class_masks import MaskCache
 from extender.core.nodes.feasibility import accepts
 from extender.store.assumed import PodState, pod_state
@@ -79,6 +79,10 @@ def _kept(snapshot: Snapshot) -> dict[str, object]:
         "pods": dict(snapshot.pods),
         "jobs": dict(snapshot.jobs),
         "waiting": snapshot.waiting,
+        "waiting by age": {
+            group: [job for block in blocks for job in block]
+            for group, blocks in snapshot.waiting_by_age.items()
+        },
         "reservations": dict(snapshot.reservations),
         "bound": dict(snapshot.bound),
         "marked": dict(snapshot.marked),
@@ -148,6 +152,7 @@ def _pods(states: list[PodState]) -> dict[str, object]:
         "pods": {state.pod.key: state.pod for state in states},
         "jobs": {job: tuple(sorted(pods, key=by_age)) for job, pods in jobs.items()},
         "waiting": frozenset(state.job for state in states if state.waits),
+        "waiting by age": _by_age(states, jobs),
         "reservations": {state.pod.uid: state.reservation for state in states if state.reservation},
         "bound": {state.pod.uid: state.bound for state in states if state.bound},
         "marked": {state.pod.uid: state.pod for state in states if state.marked},
@@ -155,6 +160,17 @@ def _pods(states: list[PodState]) -> dict[str, object]:
             name for state in states if not state.pod.finished for name in state.pod.repels
         ),
     }
+
+
+def _by_age(
+    states: list[PodState], jobs: dict[JobKey, list[Pod]]
+) -> dict[tuple[str, int], list[WaitingJob]]:
+    """Return the waiting jobs by namespace and priority of their oldest pod, the oldest first."""
+    groups: dict[tuple[str, int], list[WaitingJob]] = {}
+    for job in {state.job for state in states if state.waits and state.job is not None}:
+        first = min(jobs[job], key=attrgetter("created_at", "name"))
+        groups.setdefault((first.namespace, first.priority), []).append((first.created_at, job))
+    return {group: sorted(waiting) for group, waiting in groups.items()}
 
 
 def _company(content: Content, states: list[PodState]) -> dict[str, object]:

@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
-from extender.core.cluster.snapshot import Reservation
+from extender.core.cluster.snapshot import Reservation, WaitingBlocks
 from extender.store.assumed import Assumption, Overlay, PodState, pod_state
 from extender.store.most_placed import MostPlacedIndex
 from extender.store.nodes import NodeIndex
 from extender.store.table import Table
+from extender.store.waiting_jobs import WaitingJobs
 from shared.model import JobKey, NodeName, Pod, PodKey, Uid
 
 
@@ -47,6 +48,7 @@ class JobIndex:
         self._ordered: Table[JobKey, tuple[Pod, ...]] = Table()
         self._changed: set[JobKey] = set()
         self._waiting: Table[JobKey, bool] = Table()
+        self._by_age = WaitingJobs()
 
     def add(self, job: JobKey, member: PodState) -> None:
         """A pod joins its job."""
@@ -72,15 +74,25 @@ class JobIndex:
 
     def ordered(self) -> Mapping[JobKey, tuple[Pod, ...]]:
         """Pods of each job in order of ``(created_at, name)``."""
-        for job in sorted(self._changed):
-            members = self._members.get(job)
-            self._ordered.set(job, tuple(members.pods) if members else None)
-        self._changed.clear()
+        self._settle()
         return self._ordered.frozen()
 
     def waiting(self) -> AbstractSet[JobKey]:
         """Jobs with a pod that is not bound, finished or deleting."""
         return self._waiting.frozen().keys()
+
+    def waiting_by_age(self) -> Mapping[tuple[str, int], WaitingBlocks]:
+        """Return the same by namespace and priority, the oldest first."""
+        self._settle()
+        return self._by_age.rows()
+
+    def _settle(self) -> None:
+        for job in sorted(self._changed):
+            members = self._members.get(job)
+            self._ordered.set(job, tuple(members.pods) if members else None)
+            waits = members is not None and job in self._unplaced
+            self._by_age.put(job, members.pods[0] if members and waits else None)
+        self._changed.clear()
 
 
 class RepelledNamespaces:

@@ -221,6 +221,7 @@ class ClusterStore:
                 marked=self._pods.marked.frozen(),
                 most_placed=self._pods.company.rows(),
                 repelled=self._pods.repelled.names(),
+                waiting_by_age=self._pods.jobs.waiting_by_age(),
                 cache=self._cache,
             )
         return self._snapshot

@@ -1,5 +1,6 @@
 """A single pod gets the node that the gang rules give it, whatever came before."""
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -82,3 +83,22 @@ def test_only_offered_nodes_take_the_pod(room, shape, data):
     if after is not None and fresh is not None:
         same(after, fresh)
         assert lone.node(shape, room, **rules) == fresh.nodes[pod.uid]
+
+
+@given(rooms, st.lists(shapes, min_size=1, max_size=2), st.data())
+def test_pods_taken_one_after_the_other_go_where_each_alone_would(room, kinds, data):
+    names = data.draw(st.sets(st.sampled_from([node.name for node in room.nodes])))
+    within = np.array([node.name in names for node in room.nodes])
+    lone = SinglePodPlacements()
+    rules = {"weights": ScoringWeights(), "pricing": NodePriceParameters(), "within": within}
+    for shape in data.draw(st.lists(st.sampled_from(kinds), max_size=6)):
+        alone = SinglePodPlacements().node(shape, room, **rules)
+        taken = lone.take(shape, room, **rules)
+        assert (alone is None) == (taken is None)
+        if taken is not None:
+            node, after = taken
+            assert node == alone
+            expected = room.with_pods([(shape, room.index[node])])
+            assert after.used.tolist() == expected.used.tolist()
+            assert after.ports == expected.ports
+            room = after

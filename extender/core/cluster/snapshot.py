@@ -116,6 +116,13 @@ class Cache:
         return slot.over(self._below.of(slot))
 
 
+WaitingJob = tuple[float, JobKey]
+"""When the oldest pod of a waiting job was created, and the job."""
+
+WaitingBlocks = tuple[tuple[WaitingJob, ...], ...]
+"""Waiting jobs in order, in blocks that snapshots share."""
+
+
 @dataclass(frozen=True)
 class Reservation:
     """The place kept for a pod that is not seen bound yet.
@@ -185,6 +192,7 @@ class Snapshot:
             replaced, is ``deleting`` at once.
         jobs: Pods of our scheduler by job, in order of ``(created_at, name)``.
         waiting: Jobs with a pod that is not bound, finished or deleting.
+        waiting_by_age: The same by namespace and priority of their oldest pod, the oldest first.
         reservations: Reservations of pods not seen bound, also of those whose Binding we wrote.
         bound: Node of each pod that is bound, observed or assumed; finished ones too.
         marked: Bare pods that we have begun to replace and that are not seen being deleted yet, by
@@ -228,4 +236,5 @@ class Snapshot:
     marked: Mapping[Uid, Pod] = field(default_factory=dict)
     most_placed: Mapping[JobKey, int] = field(default_factory=dict)
     repelled: frozenset[str] = frozenset()
+    waiting_by_age: Mapping[tuple[str, int], WaitingBlocks] = field(default_factory=dict)
     cache: Cache = field(default_factory=Cache, compare=False, repr=False)

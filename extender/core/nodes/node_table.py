@@ -93,15 +93,23 @@ class NodeTable:
         Raises:
             ValueError: A shape requests a resource that no node has.
         """
-        used, ports = self.used.copy(), list(self.ports)
+        used, taken = self.used.copy(), dict[int, frozenset[HostPort]]()
         for shape, node in placed:
             request = self.request(shape)
             if request is None:
                 raise ValueError(f"no node has all of {shape.requests}")
             used[node] += request
             if shape.host_ports:
-                ports[node] = ports[node] | frozenset(shape.host_ports)
-        return self.replaced(used=used, ports=tuple(ports))
+                taken[node] = taken.get(node, self.ports[node]) | frozenset(shape.host_ports)
+        return self.replaced(used=used, ports=self._ports_with(taken))
+
+    def _ports_with(
+        self, taken: Mapping[int, frozenset[HostPort]]
+    ) -> tuple[frozenset[HostPort], ...]:
+        """Return the ports with those of some nodes replaced."""
+        if not taken:
+            return self.ports
+        return tuple(taken.get(node, ports) for node, ports in enumerate(self.ports))
 
     def replaced(self, *, used: IntMatrix, ports: tuple[frozenset[HostPort], ...]) -> "NodeTable":
         """Return the table with other amounts and ports in use."""

@@ -68,6 +68,22 @@ class SinglePodPlacements:
         ranking = self._ranking(shape, table, pricing)
         return None if ranking is None else ranking.node(weights, within)
 
+    def take(
+        self,
+        shape: PodShape,
+        table: NodeTable,
+        *,
+        weights: ScoringWeights,
+        pricing: NodePriceParameters,
+        within: BoolVector,
+    ) -> tuple[NodeName, NodeTable] | None:
+        """Return the node of such a pod, of those ``within``, and the table with it; see ``place``.
+
+        The next call for the same shape looks at that node alone, if it is given that table.
+        """
+        ranking = self._ranking(shape, table, pricing)
+        return None if ranking is None else ranking.take(weights, within)
+
     def _ranking(
         self, shape: PodShape, table: NodeTable, pricing: NodePriceParameters
     ) -> "_Ranking | None":
@@ -119,47 +135,61 @@ class _Ranking:
     def node(self, weights: ScoringWeights, within: BoolVector | None) -> NodeName | None:
         """Return where the pod goes; the table stays as it is."""
         chosen = self._chosen(weights, within)
-        return None if chosen is None else self._room.nodes[chosen[0]].name
+        return None if chosen is None else self._room.nodes[chosen].name
+
+    def take(
+        self, weights: ScoringWeights, within: BoolVector
+    ) -> tuple[NodeName, NodeTable] | None:
+        """Return where the pod goes, and move to the table with the pod."""
+        chosen = self._chosen(weights, within)
+        if chosen is None:
+            return None
+        self._add_to(chosen)
+        return self._room.nodes[chosen].name, self._room
 
     def placement(
         self, pod: GangPod, spare_count: int, weights: ScoringWeights
     ) -> Placement | None:
         """Return where the pod goes, and move to the table with the pod."""
-        chosen = self._chosen(weights, None)
-        if chosen is None:
+        candidates = self._slots > 0
+        if not candidates.any():
             return None
-        node, terms, total = chosen
-        names, used = self._room.nodes, self._room.used.copy()
-        used[node] += self._need.request
-        self.move_to(self._room.replaced(used=used, ports=self._room.ports))
-        spares = self._spares(node, total, spare_count)
+        terms = self._terms(candidates)
+        total = terms.total(weights).round(DIGITS)
+        node = _highest(total, self._fullest(candidates))
+        self._add_to(node)
         return Placement(
-            nodes={pod.uid: names[node].name},
+            nodes={pod.uid: self._room.nodes[node].name},
             order=(pod.uid,),
-            spares={pod.uid: spares},
+            spares={pod.uid: self._spares(node, total, spare_count)},
             rule=ONE_NODE,
             node_table=self._room,
             bucket_of={},
             terms={pod.uid: terms.explain(node)},
         )
 
-    def _chosen(
-        self, weights: ScoringWeights, within: BoolVector | None
-    ) -> tuple[int, Terms, FloatVector] | None:
-        """Return the node, the terms of all and their weighted sums."""
+    def _chosen(self, weights: ScoringWeights, within: BoolVector | None) -> int | None:
         candidates = self._slots > 0 if within is None else within & (self._slots > 0)
         if not candidates.any():
             return None
-        terms = self._terms(candidates)
-        total = terms.total(weights).round(DIGITS)
-        return self._best(candidates, total), terms, total
+        fullest = self._fullest(candidates)
+        if fullest.size == 1:  # mostly: the node of the pod before
+            return int(fullest[0])
+        return _highest(self._terms(candidates).total(weights).round(DIGITS), fullest)
 
-    def _best(self, candidates: BoolVector, total: FloatVector) -> int:
-        """Least share free with the pod on it, then the highest weighted sum, then the name."""
+    def _add_to(self, node: int) -> None:
+        """Move to the table with a pod on the node."""
+        used = self._room.used.copy()
+        used[node] += self._need.request
+        self._room = self._room.replaced(used=used, ports=self._room.ports)
+        self._rank(np.array([node]))
+
+    def _fullest(self, candidates: BoolVector) -> IntVector:
+        """Return the nodes with the least share free with the pod on it, in order of name."""
         nodes = np.flatnonzero(candidates)
         free_after = self._free_ratio[nodes].round(DIGITS)
-        equal = nodes[free_after == free_after.min()]
-        return int(equal[total[equal].argmax()])
+        fullest: IntVector = nodes[free_after == free_after.min()]
+        return fullest
 
     def _spares(self, node: int, total: FloatVector, count: int) -> tuple[NodeName, ...]:
         """Highest weighted sum, then the name, where one more such pod fits."""
@@ -192,6 +222,11 @@ class _Ranking:
         self._free_ratio[rows] = ratio.mean(axis=1)
         ratios = prices.log_price_rows(allocatable, used, self._pricing)[:, self._asked]
         self._log_bills[rows] = prices.log_sum(ratios + self._log_shares)
+
+
+def _highest(total: FloatVector, nodes: IntVector) -> int:
+    """Return the node with the highest weighted sum, the first of equal ones."""
+    return int(nodes[total[nodes].argmax()])
 
 
 SINGLE_PODS: Final[Slot[SinglePodPlacements]] = Slot(SinglePodPlacements)

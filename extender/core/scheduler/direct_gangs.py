@@ -11,7 +11,7 @@ annotates the members, which also wakes them.
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import count, filterfalse
 
 from msgspec import Struct
 from msgspec.structs import replace as changed
@@ -141,12 +141,8 @@ def no_job_lacks_room(entries: Iterable[QueueEntry]) -> bool:
 
 def has_unviewed(snapshot: Snapshot, viewed: Collection[JobKey]) -> bool:
     """Return True if a gated job waits that no pass has viewed; ``viewed``: jobs it has viewed."""
-    return any(
-        labels.GATE in pod.gates
-        for key in snapshot.waiting
-        if key not in viewed
-        for pod in snapshot.jobs[key][:1]
-    )
+    unviewed = filterfalse(viewed.__contains__, snapshot.waiting)  # ten thousand, at each call
+    return any(labels.GATE in pod.gates for key in unviewed for pod in snapshot.jobs[key][:1])
 
 
 def overdue(snapshot: Snapshot, monotonic: float, params: CoreParameters) -> tuple[JobKey, ...]:

@@ -136,13 +136,12 @@ class Offer:
         """Nodes x resources: more is taken than the node has."""
         return self.table.free < 0
 
-    @cached_property
-    def waiting(self) -> tuple[JobKey, ...]:
+    @property
+    def waiting(self) -> Iterator[JobKey]:
         """The jobs of its namespace and priority that may come next, the oldest first."""
-        snapshot, prefix = self.snapshot, f"{self.pod.namespace}/"
-        first = {k: snapshot.jobs[k][0] for k in snapshot.waiting if k.startswith(prefix)}
-        alike = (k for k, p in first.items() if p.priority == self.pod.priority and not p.gates)
-        return tuple(sorted(alike, key=lambda key: (first[key].created_at, key)))
+        jobs, group = self.snapshot.jobs, (self.pod.namespace, self.pod.priority)
+        for block in self.snapshot.waiting_by_age.get(group, ()):
+            yield from (key for _, key in block if not jobs[key][0].gates)
 
     def seats(self, job: Job) -> GangSeats | None:
         """Return the members of a gang that may be bound now.
@@ -238,17 +237,17 @@ class Offer:
                 break
             if pod.shape in full or not self.is_free_single(pod):
                 continue
-            node = ranking.node(
+            taken = ranking.take(
                 pod.shape,
                 table,
                 weights=self.parameters.weights,
                 pricing=self.parameters.pricing,
                 within=self.offered,
             )
-            if node is None:
+            if taken is None:
                 full.add(pod.shape)
                 continue
-            table = table.with_pods([(pod.shape, table.index[node])])
+            node, table = taken
             seats.append((pod, node))
         return tuple(seats)
 
