@@ -152,10 +152,17 @@ REPLACED_BY: Final = "shuntyard.io/replaced-by"
 REPLACES: Final = "shuntyard.io/replaces"
 """Annotation on the copy of a bare pod: ``uid/name`` of that pod, for whose end it waits. Ours."""
 
+LAST_CHECKPOINT_STEP: Final = "shuntyard.io/last-checkpoint-step"
+"""Annotation on the pod that saves for its job: completed steps in the last checkpoint. Ours."""
+
+LAST_CHECKPOINT_TIME: Final = "shuntyard.io/last-checkpoint-time"
+"""Annotation beside it: when that checkpoint was complete, RFC 3339. Ours."""
+
 RESERVED: Final = frozenset(
     {
         *(*RESERVATION, *RECORDS, *RECORDS.values()),
         *(SPEC_SIGNATURE, MIGRATION, CPU_GIVEN, REPLACED_BY, REPLACES),
+        *(LAST_CHECKPOINT_STEP, LAST_CHECKPOINT_TIME),
     }
 )
 """The annotations that only the extender writes (deploy/base/our-keys.yaml)."""

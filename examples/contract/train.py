@@ -16,6 +16,7 @@ DIRECTORY = Path(os.environ.get("SHUNTYARD_CHECKPOINT_DIR", "checkpoints"))
 METRICS = Path(os.environ.get("SHUNTYARD_METRICS_FILE", os.devnull))
 UID = os.environ.get("SHUNTYARD_POD_UID", "")
 FOLDER = DIRECTORY / ".shuntyard"
+ALONE = {"rank": 0, "world_size": 1}
 terminating: list[int] = []
 
 
@@ -88,6 +89,14 @@ def answer(name: str, fields: dict) -> None:
     put(f"ack-{name}.json", id=name, pod_uid=UID, ok=True, error="", **fields)
 
 
+def answer_failure(name: str, step: int, error: OSError) -> None:
+    """Answer a request whose checkpoint could not be saved."""
+    now = time.time()
+    times = {"started_at": now, "finished_at": now}
+    failed = {"ok": False, "path": "", "step": step, "bytes": 0, "error": str(error), **times}
+    put(f"ack-{name}.json", id=name, pod_uid=UID, **failed)
+
+
 def held_before() -> str:
     """Return the request for which this pod held when it was ended; empty without one."""
     found = read("request.json")
@@ -112,8 +121,7 @@ def main() -> None:
         resumed_step=step if saved else None,
         exits_zero_on_term=False,
         pod_uid=UID,
-        rank=0,
-        world_size=1,
+        **ALONE,
     )
     if name := held_before():
         del saved["version"]
@@ -126,9 +134,13 @@ def main() -> None:
             file.write(json.dumps({"step": step, "loss": 1.0 - weight}) + "\n")
         (FOLDER / "done.json").unlink(missing_ok=True)
         if name := new_request():
-            fields = save(step, weight)
-            answer(name, fields)
-            hold(name, fields)
+            try:
+                fields = save(step, weight)
+            except OSError as error:
+                answer_failure(name, step, error)
+            else:
+                answer(name, fields)
+                hold(name, fields)
         elif terminating:
             save(step, weight)
             sys.exit(143)

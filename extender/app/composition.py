@@ -12,6 +12,7 @@ from extender.app.listeners import Certificates, Listener
 from extender.app.parts import Loop, Parts
 from extender.controllers.base import ChangeNotifier, DecisionContext
 from extender.controllers.bursts import Bursts
+from extender.controllers.checkpoint_notes import CheckpointNotesController
 from extender.controllers.cpu_shares import CpuSharesController
 from extender.controllers.elastic import ElasticController
 from extender.controllers.measure import MeasureLoop, ReportsLoop
@@ -249,6 +250,16 @@ class Composition:
         )
 
     @cached_property
+    def checkpoint_notes(self) -> CheckpointNotesController:
+        """Notes last checkpoints on pods."""
+        return CheckpointNotesController(
+            context=self.decisions,
+            heartbeat=self._context.beat("checkpoint-notes"),
+            owners=self.owner_writer,
+            interval_seconds=self._settings.checkpoint_notes.interval_seconds,
+        )
+
+    @cached_property
     def barrier(self) -> BindBarrier:
         """Binds a gang when all its members have arrived."""
         most_calls = listeners.most_of(ListenerName.SCHEDULER, self._settings.scheduler)
@@ -318,7 +329,7 @@ class Composition:
             self.events,
         )
         decisions = (self.queue, self.migration, self.cpu_shares, self.elastic, self.pricing)
-        return (*shell, *decisions, self.training_faults, measure)
+        return (*shell, *decisions, self.training_faults, self.checkpoint_notes, measure)
 
     def _agents_loop(self) -> tuple[Loop, ...]:
         if ListenerName.AGENTS not in self._certificates:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from pydantic import Field, field_validator
 from typing_extensions import override
 
-from extender.core.parameters.agents import AgentReportParameters
+from extender.core.parameters.agents import AgentReportParameters, CheckpointNoteParameters
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.cpu_shares import CpuShareParameters
 from extender.core.parameters.elastic import RescaleParameters, ScalingParameters, SpeedParameters
@@ -287,6 +287,15 @@ class TrainingFaultsSection(Section):
     )
 
 
+@takes(Part(CheckpointNoteParameters))
+class CheckpointNotesSection(Section):
+    """Annotations of pods with their job's last checkpoint (docs/checkpoint-contract.md)."""
+
+    interval_seconds: float = Field(
+        default=10.0, ge=0.05, le=30, description="Time between two looks at all reports."
+    )
+
+
 class PolicySettings(Section):
     """Everything in the settings file that changes a decision."""
 
@@ -307,6 +316,7 @@ class PolicySettings(Section):
     admission: AdmissionSection = AdmissionSection()
     price_bounds: PriceBoundsSection = PriceBoundsSection()
     training_faults: TrainingFaultsSection = TrainingFaultsSection()
+    checkpoint_notes: CheckpointNotesSection = CheckpointNotesSection()
 
 
 def core_parameters(settings: PolicySettings, scheduler_name: str) -> CoreParameters:

@@ -86,7 +86,7 @@ class OwnerWriter:
         except ApiError as error:
             log.warning("%s: not marked: %s", mark.pod, error)
         else:
-            log.info("%s: marked to leave first", mark.pod)
+            log.info("%s: annotated: %s", mark.pod, dict(mark.annotations))
 
     async def _change(self, command: ChangeOwner) -> None:
         owner = command.owner

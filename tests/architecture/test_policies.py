@@ -42,6 +42,7 @@ MODULES = {
 
 LIMITS = {
     "agents.AgentReportParameters",
+    "agents.CheckpointNoteParameters",
     "migration.MigrationParameters",
     "elastic.RescaleParameters",
     "training_faults.RestartParameters",

@@ -66,6 +66,7 @@ NUMBERS_WITHOUT_UNIT = {
     ("scaling", "most_rescales_per_hour"),
     ("scaling", "most_open"),
     ("admission", "most_units"),
+    ("checkpoint_notes", "most_writes"),
     ("admission", "profile_steps"),
     ("admission", "profile_spread"),
     ("admission", "horizon"),

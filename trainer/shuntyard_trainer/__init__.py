@@ -11,8 +11,9 @@ Checkpoints on demand::
     for step in checkpoints.steps(1000):
         train(step)
 
-Frameworks have their own modules, which import them: ``torch_loop``, ``torch_ranks``,
-``lightning``, ``keras``, ``huggingface``. All other modules need only the standard library.
+Frameworks have their own modules, which import them: ``torch_loop``, ``torch_dcp``,
+``torch_ranks``, ``lightning``, ``keras``, ``huggingface``. All other
+modules need only the standard library.
 """
 
 from shuntyard_trainer.boundary import Order

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Callable, TypeVar
 
@@ -212,6 +213,8 @@ class Checkpoints:
         self.start_step()
         batches = iter(loader)
         if self._restore is not None:
+            if isinstance(batches, Generator):  # it begins with its first batch
+                batches = chain(list(islice(batches, 1)), batches)
             self._restore()
             self._restore = None
         return batches

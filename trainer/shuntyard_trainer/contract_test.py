@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from shuntyard_trainer import contract_schema
-from shuntyard_trainer.contract_checks import CHECKS, Check, Run, completes
+from shuntyard_trainer.contract_checks import CHECKS, completes
+from shuntyard_trainer.contract_run import Check, NotTestedError, Run
 from shuntyard_trainer.contract_trainer import ContractError
 
 _WIDTH = 26
@@ -37,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             seconds=options.seconds,
             quiet_seconds=options.quiet_seconds,
             end_seconds=options.to_end or 0.0,
+            ranks=options.ranks,
         )
         try:
             return _all(run)
@@ -58,7 +60,11 @@ def _all(run: Run) -> int:
         if check.check is completes and not run.end_seconds:
             _line("not tested", name, f"{check.rules}: give --to-end SECONDS")
             continue
-        reason = _reason(check, run)
+        try:
+            reason = _reason(check, run)
+        except NotTestedError as error:
+            _line("not tested", name, f"{check.rules}: {error}")
+            continue
         if not reason:
             _line("ok", name, check.rules)
         elif not check.must:
@@ -115,6 +121,15 @@ def _parser() -> argparse.ArgumentParser:
         type=_positive,
         metavar="SECONDS",
         help="test the end of training too: it comes within this time",
+    )
+    parser.add_argument(
+        "--ranks",
+        type=int,
+        choices=range(1, 65),
+        default=1,
+        metavar="N",
+        help="start N processes each time, with RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and "
+        "MASTER_PORT (default 1)",
     )
     parser.add_argument("--schema", action="store_true", help="print the JSON schema and end")
     parser.add_argument("command", nargs=argparse.REMAINDER, help="command that starts the trainer")

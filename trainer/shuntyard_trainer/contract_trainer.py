@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
+import socket
 import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +19,10 @@ from shuntyard_trainer.contract_schema import ContractSchema
 
 T = TypeVar("T")
 LOOK_SECONDS = 0.01
+AFTER_TERM = 143
+_DROP_BOUND, _OVERRIDE = 24, (1, 2)
+"""``prctl(PR_CAPBSET_DROP)`` of ``CAP_DAC_OVERRIDE`` and ``CAP_DAC_READ_SEARCH``: linux/prctl.h,
+linux/capability.h."""
 MOST_OUTPUT = 2000
 """Characters of the program's output that are shown."""
 _FILES = (records.TRAINER, records.SAVED, records.RELEASED, records.DONE)
@@ -33,12 +39,23 @@ class TrainerUnderTest:
         command: Command line of the trainer.
         directory: Its checkpoint directory.
         uid: Uid of its pod.
+        ranks: Number of processes; each has its ``RANK`` in its environment.
+        is_weak: Root's processes may write only where the mode of a directory allows it.
 
     Attributes:
+        process: That of rank 0.
         torn: Files that were read and could not be parsed, or are not as the schema has them.
     """
 
-    def __init__(self, command: Sequence[str], directory: Path, uid: str) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        directory: Path,
+        uid: str,
+        ranks: int = 1,
+        *,
+        is_weak: bool = False,
+    ) -> None:
         self.directory = directory
         self.uid = uid
         self.folder = directory / records.FOLDER
@@ -52,9 +69,17 @@ class TrainerUnderTest:
             "SHUNTYARD_POD_UID": uid,
         }
         with self.output.open("wb") as output:
-            self.process = subprocess.Popen(  # noqa: S603 - the command under test
-                command, env={**os.environ, **variables}, stdout=output, stderr=subprocess.STDOUT
-            )
+            self._processes = [
+                subprocess.Popen(  # noqa: S603 - the command under test
+                    command,
+                    env={**os.environ, **variables, **of_rank},
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    preexec_fn=_weaken if is_weak and os.geteuid() == 0 else None,  # noqa: PLW1509 - one prctl
+                )
+                for of_rank in _variables_of_ranks(ranks)
+            ]
+        self.process = self._processes[0]
         self._ended = threading.Event()
         self._watcher = threading.Thread(target=self._watch, daemon=True)
         self._watcher.start()
@@ -100,12 +125,12 @@ class TrainerUnderTest:
         """
         until = Clock.monotonic() + seconds
         while True:
-            has_ended = self.process.poll() is not None
+            has_ended = self._ended_one() is not None
             found = look()
             if found is not None:
                 return found
             if has_ended:
-                raise ContractError(f"{what}: the program ended with {self.process.returncode}")
+                raise ContractError(f"{what}: the program ended with {self._ended_one()}")
             if Clock.monotonic() > until:
                 raise ContractError(f"{what}: not within {seconds:g} s{self._why()}")
             Clock.sleep(LOOK_SECONDS)
@@ -120,31 +145,55 @@ class TrainerUnderTest:
         while Clock.monotonic() < until:
             if look() is not None:
                 raise ContractError(what)
-            if self.process.poll() is not None:
-                raise ContractError(f"the program ended with {self.process.returncode}")
+            if self._ended_one() is not None:
+                raise ContractError(f"the program ended with {self._ended_one()}")
             Clock.sleep(LOOK_SECONDS)
 
     def ends(self, seconds: float, what: str) -> int:
-        """Return the exit code; raises ``ContractError`` if it does not end in time."""
+        """Return the exit code, of several ranks one that is not 143 if there is one.
+
+        Raises:
+            ContractError: A rank does not end in time.
+        """
+        until = Clock.monotonic() + seconds
         try:
-            return self.process.wait(seconds)
+            codes = [each.wait(max(0.1, until - Clock.monotonic())) for each in self._processes]
         except subprocess.TimeoutExpired:
             raise ContractError(f"{what}: it did not end within {seconds:g} s") from None
+        return next((code for code in codes if code != AFTER_TERM), codes[0])
 
     def terminate(self) -> None:
-        """Send SIGTERM."""
-        self.process.send_signal(signal.SIGTERM)
+        """Send SIGTERM to every rank while none runs.
+
+        Otherwise a rank may learn of the end from another, leave, and get its own SIGTERM when its
+        interpreter has restored the default handler.
+        """
+        together = (signal.SIGSTOP, signal.SIGTERM, signal.SIGCONT)
+        for number in together if len(self._processes) > 1 else (signal.SIGTERM,):
+            for process in self._processes:
+                process.send_signal(number)
+
+    def runs(self) -> bool:
+        """Return True if every rank runs."""
+        return self._ended_one() is None
 
     def close(self) -> None:
         """Kill it if it still runs, and stop watching."""
-        self.process.kill()
-        self.process.wait()
+        for process in self._processes:
+            process.kill()
+        for process in self._processes:
+            process.wait()
         self._ended.set()
         self._watcher.join()
 
     def last_output(self) -> str:
         """Return the end of what it printed."""
         return self.output.read_text(errors="replace")[-MOST_OUTPUT:].strip()
+
+    def _ended_one(self) -> int | None:
+        """Return the exit code of a rank that has ended."""
+        codes = (process.poll() for process in self._processes)
+        return next((code for code in codes if code is not None), None)
 
     def _why(self) -> str:
         return f" ({'; '.join(self.torn)})" if self.torn else ""
@@ -154,6 +203,22 @@ class TrainerUnderTest:
         while not self._ended.wait(LOOK_SECONDS):
             for name in (*_FILES, *(path.name for path in self.folder.glob(records.ACKS))):
                 self.read(name)
+
+
+def _variables_of_ranks(ranks: int) -> list[dict[str, str]]:
+    """Return the variables of each rank; none for one rank."""
+    if ranks == 1:
+        return [{}]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    shared = {"WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    return [{"RANK": str(rank), "LOCAL_RANK": str(rank), **shared} for rank in range(ranks)]
+
+
+def _weaken() -> None:
+    """Drop root's right to write wherever it likes, for what is executed next."""
+    for capability in _OVERRIDE:
+        ctypes.CDLL(None).prctl(_DROP_BOUND, capability, 0, 0, 0)
 
 
 def checkpoint_path(directory: Path, document: Mapping[str, Any]) -> Path | None:

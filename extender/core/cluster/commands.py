@@ -67,7 +67,7 @@ def namespace_of(job: JobKey, owner: Owner) -> str:
 
 
 class MarkPod(Struct, frozen=True, tag=True):
-    """Annotate a pod that is to leave, so that its owner removes it before others.
+    """Annotate a pod, for example so that its owner removes it before others.
 
     Attributes:
         pod: Its name.
@@ -78,6 +78,21 @@ class MarkPod(Struct, frozen=True, tag=True):
     pod: PodKey
     uid: Uid
     annotations: Mapping[str, str]
+
+
+class NoteCheckpoint(Struct, frozen=True, tag=True):
+    """Annotate a pod with its job's last checkpoint, for other programs to read.
+
+    Attributes:
+        uid: The precondition.
+        step: Completed steps.
+        saved_at: Seconds since the epoch.
+    """
+
+    pod: PodKey
+    uid: Uid
+    step: int
+    saved_at: float
 
 
 class ReleasePod(Struct, frozen=True, tag=True):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from extender.core.checkpoint_notes.decision import CHECKPOINT_NOTES
 from extender.core.cluster.session import Decision
 from extender.core.cpu_shares.decision import CPU_SHARES
 from extender.core.elastic.decision import ELASTIC
@@ -22,6 +23,7 @@ DECISIONS: Final[Mapping[str, Decision[Any, Any, Any]]] = {
         CPU_SHARES,
         PRICING,
         TRAINING_FAULTS,
+        CHECKPOINT_NOTES,
         FILTER,
         PRIORITIZE,
         BURST,

@@ -6,7 +6,7 @@ from typing import Annotated
 from annotated_types import Ge, Le
 from typing_extensions import Doc
 
-from extender.core.parameters.agents import AgentReportParameters
+from extender.core.parameters.agents import AgentReportParameters, CheckpointNoteParameters
 from extender.core.parameters.cpu_shares import CpuShareParameters
 from extender.core.parameters.elastic import RescaleParameters, ScalingParameters, SpeedParameters
 from extender.core.parameters.migration import MigrationParameters
@@ -123,6 +123,7 @@ class CoreParameters:
     agent_reports: AgentReportParameters = field(default_factory=AgentReportParameters)
     fault_detection: DetectionParameters = field(default_factory=DetectionParameters)
     hang_restarts: RestartParameters = field(default_factory=RestartParameters)
+    checkpoint_notes: CheckpointNoteParameters = field(default_factory=CheckpointNoteParameters)
 
     def __post_init__(self) -> None:
         if self.most_backoff_seconds < self.backoff_seconds:

@@ -21,8 +21,8 @@ QUIET_SECONDS = "0.4"
 """Twenty steps of the example."""
 CHECKS = (
     *("opens", "ignores-others", "answers", "holds", "continues-after-cancel"),
-    *("continues-after-deadline", "ends-in-hold", "resumes", "saves-on-term", "holds-again"),
-    *("survives-kill", "completes"),
+    *("continues-after-deadline", "ends-in-hold", "resumes", "saves-on-term"),
+    *("ignores-second-term", "answers-failure", "holds-again", "survives-kill", "completes"),
 )
 
 
@@ -87,6 +87,47 @@ def test_the_library_keeps_it(tmp_path: Path) -> None:
     assert {n: r for n, r in results.items() if r != "ok"} == {"completes": "not tested"}, output
 
 
+RANKS_PROGRAM = LIBRARY_PROGRAM.replace(
+    "poll_seconds=0.02", "agree=agree, poll_seconds=0.02"
+).replace(
+    "checkpoints = ",
+    """
+import socket
+rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+address = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+if rank == 0:
+    listener = socket.create_server(address)
+    others = [listener.accept()[0].makefile("rw") for _ in range(ranks - 1)]
+else:
+    while True:
+        try:
+            others = [socket.create_connection(address).makefile("rw")]
+            break
+        except ConnectionRefusedError:
+            time.sleep(0.01)
+def say(value):
+    for other in others:
+        print(value, file=other, flush=True)
+def agree(mine):
+    if rank:
+        say(mine)
+        return int(others[0].readline())
+    most = max([mine, *(int(other.readline()) for other in others)])
+    say(most)
+    return most
+checkpoints = """,
+    1,
+)
+
+
+def test_several_ranks_keep_it(tmp_path: Path) -> None:
+    program = tmp_path / "train.py"
+    program.write_text(RANKS_PROGRAM)
+    code, results, output = run("--ranks", 3, sys.executable, program)
+    assert code == 0, output
+    assert {n: r for n, r in results.items() if r != "ok"} == {"completes": "not tested"}, output
+
+
 # what is changed in the example, the check that finds it, a part of what it prints
 BROKEN: dict[str, tuple[str, str, str, str]] = {
     "no trainer.json": ('        "trainer.json",', '        "trainer",', "opens", "trainer.json"),
@@ -122,7 +163,8 @@ BROKEN: dict[str, tuple[str, str, str, str]] = {
         "opens", "is not whole",
     ),
     "it does not hold": (
-        "            hold(name, fields)\n        elif", "            pass\n        elif", "holds",
+        "                hold(name, fields)\n        elif",
+        "                pass\n        elif", "holds",
         "it does not hold",
     ),
     "a cancel changes nothing": (
@@ -143,6 +185,22 @@ BROKEN: dict[str, tuple[str, str, str, str]] = {
     "SIGTERM does not save": (
         "            save(step, weight)\n            sys.exit(143)", "            sys.exit(1)",
         "saves-on-term", "exit code 1",
+    ),
+    "a second SIGTERM ends it": (  # at its second end; the check before sends one SIGTERM
+        "            save(step, weight)\n            sys.exit(143)",
+        ("            if (FOLDER / 'once').exists():\n"
+        "                signal.signal(signal.SIGTERM, signal.SIG_DFL)\n"
+        "                time.sleep(3600)\n"
+        "            (FOLDER / 'once').touch()\n"
+        "            save(step, weight)\n            sys.exit(143)"),
+        "ignores-second-term", "exit code -15 after two SIGTERM",
+    ),
+    "a failed save ends it": (
+        "            except OSError as error:\n", "            except ImportError as error:\n",
+        "answers-failure", "the program ended with 1",
+    ),
+    "a failed save is answered without a reason": (
+        '"error": str(error)', '"error": ""', "answers-failure", "has no error"
     ),
 }  # fmt: skip
 

@@ -29,6 +29,7 @@ FRAMEWORKS = {
     "huggingface.py": {"transformers"},
     "keras.py": {"keras"},
     "lightning.py": {"lightning", "pytorch_lightning"},
+    "torch_dcp.py": {"torch"},
     "torch_files.py": {"torch"},
     "torch_generators.py": {"torch"},
     "torch_loop.py": {"torch"},
