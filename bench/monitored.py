@@ -24,6 +24,7 @@ from devcluster.extender_process import merged
 from devcluster.ports import free_ports
 from monitoring import manifests, pictures, server
 from monitoring.dashboards import ALL
+from monitoring.dashboards.teams import TEAMS
 from monitoring.pictures import Result, Span
 from monitoring.queries import WITHOUT_RESULT
 from monitoring.rules import ALERTS
@@ -62,7 +63,8 @@ class Watched:
 
     Attributes:
         answers: Results of every query of every panel.
-        drawn: The same results, while jobs were training.
+        drawn: The same results, while jobs were training; without GPUs and teams, which the demo
+            has none of (`bench recorded` draws them).
         empty: Queries that unexpectedly returned nothing.
         recorded: Names of recording rules with a value.
         firing: Alerts that fired at any time.
@@ -178,7 +180,7 @@ def _run_queries(prometheus: Prometheus, begin: float, end: float) -> Watched:
     answers = tuple(pictures.run(prometheus, ALL, span))
     training = prometheus.between("sum(shuntyard_training_pods) > 0", begin, end, 1.0)
     busy = replace(span, end=training[0].points[-1][0] - QUIET_END_SECONDS) if training else span
-    drawn = tuple(pictures.run(prometheus, ALL, busy))
+    drawn = tuple(pictures.run(prometheus, [one for one in ALL if one is not TEAMS], busy))
     recorded = [
         recording.name
         for recording in RECORDINGS

@@ -13,9 +13,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
+from matplotlib.ticker import MultipleLocator
 
 from monitoring import grafana
-from monitoring.panels import Dashboard, Kind, Panel, Unit
+from monitoring.panels import Dashboard, Kind, Level, Panel, Unit
 from monitoring.server import Line
 
 WIDTH_INCHES: Final = 15.0
@@ -28,6 +29,8 @@ LEGEND_ROWS: Final = 3
 LETTERS_PER_COLUMN: Final = 11.0
 """Letters of a legend that fit into one column of the grid."""
 MARK_LETTERS: Final = 6
+LONG_SECONDS: Final = 1800.0
+"""From such a span on the axis of time has minutes."""
 GAP_STEPS: Final = 1.5
 """A step that is so many times the shortest one is a gap."""
 """Width of the mark before a legend."""
@@ -39,6 +42,12 @@ COLOURS: Final = [
     *("#2f6db5", "#e07b2a", "#3a9a5b", "#c23b3b", "#7d5fb2"),
     *("#8c6a4f", "#d06ba8", "#6f7782", "#b3a72a", "#2ba3b0"),
 ]
+LEVELS: Final = {
+    Level.PLAIN: "black",
+    Level.GOOD: "#3a9a5b",
+    Level.WARNING: "#e07b2a",
+    Level.BAD: "#c23b3b",
+}
 _SETTINGS: Final[Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "shuntyard",
@@ -118,7 +127,36 @@ def _number(axes: Axes, panel: Panel, lines: Sequence[tuple[str, Line]], _span: 
     value = values[-1] if values else None
     text = "no data" if value is None else shown(value, panel.unit)
     size = 12 if value is None else 20
-    axes.text(0.02, 0.45, text, fontsize=size, va="center", transform=axes.transAxes)
+    place = axes.transAxes
+    colour = "black" if value is None else _colour(panel, value)
+    axes.text(0.02, 0.45, text, fontsize=size, va="center", transform=place, color=colour)
+
+
+def _colour(panel: Panel, value: float) -> str:
+    held = [level for at, level in panel.limits if at is None or value >= at]
+    return LEVELS[held[-1] if held else Level.PLAIN]
+
+
+def _table(axes: Axes, panel: Panel, lines: Sequence[tuple[str, Line]], _span: Span) -> None:
+    """Draw a row for each value of the label, and a column for each query, its last value."""
+    axes.set_axis_off()
+    columns = [query.legend for query in panel.queries]
+    cells: dict[str, dict[str, str]] = {}
+    for column, line in lines:
+        row = " ".join(line.labels.values())
+        cells.setdefault(row, {})[column] = shown(line.points[-1][1], panel.unit)
+    if not cells:
+        axes.text(0.5, 0.5, "nothing in this run", ha="center", transform=axes.transAxes)
+        return
+    rows = sorted(cells)
+    made = axes.table(
+        [[row, *(cells[row].get(column, "") for column in columns)] for row in rows],
+        colLabels=["", *columns], loc="upper left", cellLoc="left", colLoc="left",
+        edges="horizontal",
+    )  # fmt: skip
+    made.auto_set_font_size(value=False)
+    made.set_fontsize(8)
+    made.scale(1.0, 1.4)
 
 
 def _curves(axes: Axes, panel: Panel, lines: Sequence[tuple[str, Line]], span: Span) -> None:
@@ -133,6 +171,9 @@ def _curves(axes: Axes, panel: Panel, lines: Sequence[tuple[str, Line]], span: S
             marker = "." if len(at) == 1 else None
             axes.plot(at, values_of_it, label=name, lw=1.1, marker=marker)
     _dress(axes, panel.unit, span, drawn=bool(lines))
+    for limit, level in panel.limits:
+        if lines and limit is not None and limit <= axes.get_ylim()[1]:
+            axes.axhline(limit, color=LEVELS[level], ls="--", lw=0.8)
     if lines:
         _explain(axes, panel.width)
 
@@ -191,7 +232,11 @@ def _heat(axes: Axes, panel: Panel, lines: Sequence[tuple[str, Line]], span: Spa
 def _dress(axes: Axes, unit: Unit, span: Span, *, drawn: bool) -> None:
     axes.tick_params(labelsize=7)
     axes.set_xlim(0.0, span[1] - span[0])
-    axes.xaxis.set_major_formatter(lambda value, _place: f"{value:g} s")
+    if span[1] - span[0] >= LONG_SECONDS:
+        axes.xaxis.set_major_locator(MultipleLocator(LONG_SECONDS / 3))
+        axes.xaxis.set_major_formatter(lambda value, _place: f"{value / 60:g} min")
+    else:
+        axes.xaxis.set_major_formatter(lambda value, _place: f"{value:g} s")
     if not drawn:
         axes.text(0.5, 0.5, "nothing in this run", ha="center", transform=axes.transAxes)
         axes.set_yticks([])
@@ -238,4 +283,5 @@ _DRAW: Final[Mapping[Kind, Callable[[Axes, Panel, Sequence[tuple[str, Line]], Sp
     Kind.LINES: _curves,
     Kind.NUMBER: _number,
     Kind.HEATMAP: _heat,
+    Kind.TABLE: _table,
 }

@@ -20,6 +20,20 @@ class Kind(StrEnum):
     LINES = "timeseries"
     NUMBER = "stat"
     HEATMAP = "heatmap"
+    TABLE = "table"
+
+
+class Level(StrEnum):
+    """How good a value is."""
+
+    PLAIN = "plain"
+    GOOD = "good"
+    WARNING = "warning"
+    BAD = "bad"
+
+
+Limit = tuple[float | None, Level]
+"""From which value on a level holds; None: from below all."""
 
 
 class Unit(StrEnum):
@@ -62,6 +76,8 @@ class Panel:
         width: Of 24 columns.
         stacked: Lines are put on top of each other.
         most: Upper end of the axis; None: by the values.
+        limits: Where values become good or bad, ascending; they colour numbers, and are dashed
+            lines in charts.
     """
 
     title: str
@@ -72,6 +88,7 @@ class Panel:
     width: int = 8
     stacked: bool = False
     most: float | None = None
+    limits: tuple[Limit, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,6 +100,38 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Annotation:
+    """Marks on all charts of a page, where the query has a value.
+
+    Attributes:
+        name: As in the list of annotations.
+        title: Of a mark, with ``{{label}}``.
+    """
+
+    name: str
+    title: str
+    query: Query
+    level: Level = Level.PLAIN
+
+
+ANNOTATIONS: Final = (
+    Annotation(
+        "Moves",
+        "A move for {{trigger}}: {{outcome}}",
+        Query("sum by (trigger, outcome) (increase(shuntyard_migrations_total{@}[1m])) > 0", ""),
+        Level.GOOD,
+    ),
+    Annotation(
+        "Takeovers",
+        "{{instance}} is the leader",
+        Query("changes(shuntyard_acting{@}[1m]) > 0 and shuntyard_acting{@} == 1", ""),
+        Level.WARNING,
+    ),
+)
+"""Moves and takeovers explain many a bend of a curve."""
+
+
+@dataclass(frozen=True)
 class Dashboard:
     """One page.
 
@@ -91,6 +140,7 @@ class Dashboard:
         title: Without the product's name.
         about: Its content in one sentence.
         choices: Further variables: name and its values, the first one chosen.
+        annotations: Marks on its charts.
     """
 
     name: str
@@ -98,6 +148,7 @@ class Dashboard:
     about: str
     rows: tuple[Row, ...]
     choices: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    annotations: tuple[Annotation, ...] = ANNOTATIONS
 
     @property
     def uid(self) -> str:
@@ -125,6 +176,17 @@ def heatmap(title: str, about: str, unit: Unit, text: str, label: str) -> Panel:
     """Return a heat map: time to the right, the values of ``label`` upwards."""
     queries = (Query(text, f"{{{{{label}}}}}"),)
     return Panel(title, about, unit, queries, kind=Kind.HEATMAP, width=12)
+
+
+def table(title: str, about: str, unit: Unit, *queries: tuple[str, str]) -> Panel:
+    """Return a table; queries are pairs of PromQL, grouped by one label, and column."""
+    made = tuple(Query(*query) for query in queries)
+    return Panel(title, about, unit, made, kind=Kind.TABLE, width=12)
+
+
+def limited(panel: Panel, *limits: Limit) -> Panel:
+    """Return the panel with the values from which on it is good or bad."""
+    return replace(panel, limits=limits)
 
 
 def stacked(panel: Panel) -> Panel:

@@ -9,6 +9,9 @@ from monitoring.panels import Dashboard, Panel, Query
 _VARIABLE: Final = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 
 WITHOUT_RESULT: Final[Mapping[tuple[str, str], str]] = {
+    ("health", "Held answers"): "no answer of the demo is held: its gangs are small",
+    ("teams", "GPUs by team"): "no node of the demo has GPUs",
+    ("teams", "Teams"): "no node of the demo has GPUs",
     ("prices", "Share of utility kept"): "no job of the demo has a utility",
     ("prices", "Jobs with a utility"): "no job of the demo has a utility",
 }
@@ -28,6 +31,7 @@ def filled(query: Query, dashboard: Dashboard, *, rate: str, window: str) -> str
         KeyError: It names a variable that the dashboard does not have.
     """
     values = {"job": ".+", "instance": ".+", "__rate_interval": rate, "window": window}
+    values["namespace"] = ".+"
     values |= {name: choices[0] for name, choices in dashboard.choices}
     return _VARIABLE.sub(lambda match: values[match[1] or match[2]], query.expression)
 

@@ -98,6 +98,28 @@ def _point(pair: tuple[float, str]) -> tuple[float, float]:
     return float(pair[0]), float(pair[1])
 
 
+def fill(directory: Path, samples: Path) -> None:
+    """Put samples of the past into a Prometheus that does not run yet.
+
+    Args:
+        directory: For its files, as for ``running``.
+        samples: OpenMetrics with times.
+
+    Raises:
+        ProgramError: promtool is not here, or refuses the samples.
+    """
+    tool = str(programs.need("promtool"))
+    done = subprocess.run(
+        [tool, "tsdb", "create-blocks-from", "openmetrics", str(samples), str(directory / "data")],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=ANSWER_SECONDS,
+    )
+    if done.returncode:
+        raise ProgramError(f"promtool refuses {samples.name}: {done.stderr.strip()}")
+
+
 @contextmanager
 def running(
     directory: Path, port: int, *, rules: Path, interval_seconds: int

@@ -9,5 +9,6 @@ from monitoring.dashboards.migrations import MIGRATIONS
 from monitoring.dashboards.overview import OVERVIEW
 from monitoring.dashboards.prices import PRICES
 from monitoring.dashboards.rescales import RESCALES
+from monitoring.dashboards.teams import TEAMS
 
-ALL: Final = (OVERVIEW, FAIRNESS, PRICES, CONVERGENCE, MIGRATIONS, HEALTH, RESCALES)
+ALL: Final = (OVERVIEW, FAIRNESS, PRICES, CONVERGENCE, MIGRATIONS, HEALTH, RESCALES, TEAMS)

@@ -2,19 +2,34 @@
 
 from typing import Final
 
-from monitoring.panels import RATE, Dashboard, Row, Unit, lines, stacked
+from monitoring.panels import (
+    RATE,
+    Dashboard,
+    Level,
+    Row,
+    Unit,
+    limited,
+    lines,
+    quantiles,
+    stacked,
+    wide,
+)
 
 _VERBS: Final = 'verb=~"filter|prioritize|bind"'
 _REQUESTS: Final = (
-    lines(
-        "Answers to kube-scheduler (p99)",
-        "Time to answer filter, prioritize and bind; bind waits for the gang.",
-        Unit.SECONDS,
-        (
-            "histogram_quantile(0.99, sum by (le, verb) (rate("
-            f"shuntyard_request_duration_seconds_bucket{{@, {_VERBS}}}[{RATE}])))",
-            "{{verb}}",
+    limited(
+        lines(
+            "Answers to kube-scheduler (p99)",
+            "Time to answer filter, prioritize and bind; bind waits for the gang, "
+            "so the limit is not for it.",
+            Unit.SECONDS,
+            (
+                "histogram_quantile(0.99, sum by (le, verb) (rate("
+                f"shuntyard_request_duration_seconds_bucket{{@, {_VERBS}}}[{RATE}])))",
+                "{{verb}}",
+            ),
         ),
+        (1.0, Level.BAD),
     ),
     lines(
         "Requests",
@@ -81,12 +96,34 @@ _BARRIER: Final = (
         (f"sum(rate(shuntyard_bind_timeouts_total{{@}}[{RATE}]))", "bind time-outs"),
     ),
 )
+_BURSTS: Final = (
+    wide(
+        lines(
+            "Held answers",
+            "How long answers to filter were held while other pods were bound.",
+            Unit.SECONDS,
+            *quantiles("shuntyard_burst_hold_seconds", RATE),
+        )
+    ),
+    wide(
+        lines(
+            "Pods bound in bursts",
+            "Pods per second that were bound while an answer was held, beside all that were bound.",
+            Unit.PER_SECOND,
+            (f"sum(rate(shuntyard_burst_pods_total{{@}}[{RATE}]))", "in bursts"),
+            (f'sum(rate(shuntyard_bindings_total{{@, outcome="bound"}}[{RATE}]))', "all"),
+        )
+    ),
+)
 _VIEW: Final = (
-    lines(
-        "Age of watches",
-        "Time since the last event of each watch; bookmarks come about once a minute.",
-        Unit.SECONDS,
-        ("max by (source) (shuntyard_watch_last_event_age_seconds{@})", "{{source}}"),
+    limited(
+        lines(
+            "Age of watches",
+            "Time since the last event of each watch; bookmarks come about once a minute.",
+            Unit.SECONDS,
+            ("max by (source) (shuntyard_watch_last_event_age_seconds{@})", "{{source}}"),
+        ),
+        (600.0, Level.BAD),
     ),
     lines(
         "Age of heartbeats",
@@ -104,31 +141,40 @@ _VIEW: Final = (
     ),
 )
 _PROCESS: Final = (
-    lines(
-        "Scheduling cycle",
-        "Time to decide one cycle, 99th percentile.",
-        Unit.SECONDS,
-        (
-            "histogram_quantile(0.99, sum by (le) "
-            f"(rate(shuntyard_cycle_duration_seconds_bucket{{@}}[{RATE}])))",
-            "p99",
+    limited(
+        lines(
+            "Scheduling cycle",
+            "Time to decide one cycle, 99th percentile.",
+            Unit.SECONDS,
+            (
+                "histogram_quantile(0.99, sum by (le) "
+                f"(rate(shuntyard_cycle_duration_seconds_bucket{{@}}[{RATE}])))",
+                "p99",
+            ),
         ),
+        (2.0, Level.BAD),
     ),
-    lines(
-        "Loop lag",
-        "How late the event loop woke a sleeper, 99th percentile, by replica.",
-        Unit.SECONDS,
-        (
-            "histogram_quantile(0.99, sum by (le, instance) "
-            f"(rate(shuntyard_loop_lag_seconds_bucket{{@}}[{RATE}])))",
-            "{{instance}}",
+    limited(
+        lines(
+            "Loop lag",
+            "How late the event loop woke a sleeper, 99th percentile, by replica.",
+            Unit.SECONDS,
+            (
+                "histogram_quantile(0.99, sum by (le, instance) "
+                f"(rate(shuntyard_loop_lag_seconds_bucket{{@}}[{RATE}])))",
+                "{{instance}}",
+            ),
         ),
+        (0.5, Level.BAD),
     ),
-    lines(
-        "Silence of loops",
-        "Time since the last sign of life of each loop; too long ends the process.",
-        Unit.SECONDS,
-        ("max by (loop) (shuntyard_loop_silence_seconds{@})", "{{loop}}"),
+    limited(
+        lines(
+            "Silence of loops",
+            "Time since the last sign of life of each loop; too long ends the process.",
+            Unit.SECONDS,
+            ("max by (loop) (shuntyard_loop_silence_seconds{@})", "{{loop}}"),
+        ),
+        (30.0, Level.BAD),
     ),
 )
 _CERTIFICATES: Final = (
@@ -196,6 +242,7 @@ HEALTH: Final = Dashboard(
         Row("Requests", _REQUESTS),
         Row("Connections", _CONNECTIONS),
         Row("Barrier and writes", _BARRIER),
+        Row("Bursts", _BURSTS),
         Row("View of the cluster", _VIEW),
         Row("Loops", _PROCESS),
         Row("Certificates", _CERTIFICATES),

@@ -2,7 +2,18 @@
 
 from typing import Final
 
-from monitoring.panels import WINDOW, Dashboard, Row, Unit, lines, number, quantiles, wide
+from monitoring.panels import (
+    WINDOW,
+    Dashboard,
+    Level,
+    Row,
+    Unit,
+    limited,
+    lines,
+    number,
+    quantiles,
+    wide,
+)
 
 _STEPS: Final = "shuntyard_migration_{0}_steps_total"
 
@@ -24,11 +35,14 @@ _NOW: Final = (
         Unit.NUMBER,
         f'sum(increase(shuntyard_migrations_total{{@, outcome="completed"}}[{WINDOW}]))',
     ),
-    number(
-        "Not completed",
-        "Migrations aborted or failed in the window; shuntyard migrations shows why.",
-        Unit.NUMBER,
-        f'sum(increase(shuntyard_migrations_total{{@, outcome!="completed"}}[{WINDOW}]))',
+    limited(
+        number(
+            "Not completed",
+            "Migrations aborted or failed in the window; shuntyard migrations shows why.",
+            Unit.NUMBER,
+            f'sum(increase(shuntyard_migrations_total{{@, outcome!="completed"}}[{WINDOW}]))',
+        ),
+        (1.0, Level.WARNING),
     ),
     number(
         "Expected gain",
@@ -42,11 +56,14 @@ _NOW: Final = (
         Unit.SECONDS,
         _in_the_window("shuntyard_migration_downtime_seconds_sum"),
     ),
-    number(
-        "Steps lost",
-        "Training steps that had to be repeated; 0 with checkpoints.",
-        Unit.NUMBER,
-        _in_the_window(_STEPS.format("lost")),
+    limited(
+        number(
+            "Steps lost",
+            "Training steps that had to be repeated; 0 with checkpoints.",
+            Unit.NUMBER,
+            _in_the_window(_STEPS.format("lost")),
+        ),
+        (1.0, Level.WARNING),
     ),
 )
 _LEDGER: Final = (

@@ -6,8 +6,10 @@ from monitoring.panels import (
     RATE,
     WINDOW,
     Dashboard,
+    Level,
     Row,
     Unit,
+    limited,
     lines,
     number,
     quantiles,
@@ -15,11 +17,16 @@ from monitoring.panels import (
 )
 
 _NOW: Final = (
-    number(
-        "Leaders",
-        "Replicas that are the leader. One is right; without one nothing is scheduled.",
-        Unit.NUMBER,
-        "sum(shuntyard_acting{@})",
+    limited(
+        number(
+            "Leaders",
+            "Replicas that are the leader. One is right; without one nothing is scheduled.",
+            Unit.NUMBER,
+            "sum(shuntyard_acting{@})",
+        ),
+        (None, Level.BAD),
+        (1.0, Level.GOOD),
+        (2.0, Level.BAD),
     ),
     number(
         "Waiting jobs",
@@ -27,11 +34,14 @@ _NOW: Final = (
         Unit.NUMBER,
         "sum(shuntyard_queue_jobs{@})",
     ),
-    number(
-        "Longest wait",
-        "Wait of the job that has waited longest.",
-        Unit.SECONDS,
-        "max(shuntyard_longest_wait_seconds{@})",
+    limited(
+        number(
+            "Longest wait",
+            "Wait of the job that has waited longest.",
+            Unit.SECONDS,
+            "max(shuntyard_longest_wait_seconds{@})",
+        ),
+        (86400.0, Level.WARNING),
     ),
     number(
         "CPU used",

@@ -12,6 +12,7 @@ import pytest
 from monitoring import grafana
 from monitoring.dashboards import ALL
 from monitoring.panels import Dashboard, Kind
+from monitoring.rules import ALERTS
 
 PAGES = [pytest.param(json.loads(grafana.text(one)), id=one.name) for one in ALL]
 SELECTOR = re.compile(r"\b(?:shuntyard|process)_\w+(\{[^}]*\})?")
@@ -70,7 +71,7 @@ def test_a_panel_has_a_description_and_a_unit(page: dict[str, Any]) -> None:
 def test_titles_are_unique_on_their_page(page: dict[str, Any]) -> None:
     rows = [panel["title"] for panel in page["panels"] if panel["type"] == "row"]
     assert len(rows) == len(set(rows))
-    for kind in ("stat", "timeseries", "heatmap"):
+    for kind in ("stat", "timeseries", "heatmap", "table"):
         titles = [panel["title"] for panel in panels(page) if panel["type"] == kind]
         assert len(titles) == len(set(titles))
 
@@ -137,3 +138,70 @@ def test_the_pages_that_were_promised_are_there() -> None:
         "overview", "fairness", "prices", "convergence", "migrations", "health",
     ]  # fmt: skip
     assert len({one.uid for one in ALL}) == len(ALL)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_moves_and_takeovers_are_marked_on_every_page(page: dict[str, Any]) -> None:
+    found = {one["name"]: one for one in page["annotations"]["list"]}
+    assert list(found) == ["Moves", "Takeovers"]
+    for one in found.values():
+        assert one["datasource"]["uid"] == "$datasource"
+        assert one["enable"] is True
+        assert 'job=~"$job", instance=~"$instance"' in one["expr"]
+        kept = set(re.findall(r"by \(([^)]*)\)", one["expr"]))
+        labels = {name.strip() for group in kept for name in group.split(",")} | {"instance"}
+        assert set(re.findall(r"{{(\w+)}}", one["titleFormat"])) <= labels
+
+
+def test_namespaces_can_be_chosen_where_panels_are_about_them() -> None:
+    (teams,) = (json.loads(grafana.text(one)) for one in ALL if one.name == "teams")
+    chosen = variables(teams)["namespace"]
+    assert chosen["query"] == 'label_values(shuntyard_team_waiting_jobs{job=~"$job"}, team)'
+    by_team = [one["expr"] for one in targets(teams) if "by (team)" in one["expr"]]
+    assert by_team
+    assert all('team=~"$namespace"' in one for one in by_team)
+    others = [variables(json.loads(grafana.text(one))) for one in ALL if one.name != "teams"]
+    assert [one for one in others if "namespace" in one] == []
+
+
+def test_a_table_shows_the_last_value_of_each_query_under_its_name() -> None:
+    (teams,) = (json.loads(grafana.text(one)) for one in ALL if one.name == "teams")
+    (table,) = (panel for panel in panels(teams) if panel["type"] == "table")
+    assert all(target["instant"] and target["format"] == "table" for target in table["targets"])
+    merge, organize = table["transformations"]
+    assert (merge["id"], organize["id"]) == ("merge", "organize")
+    assert organize["options"]["renameByName"] == {
+        f"Value #{target['refId']}": target["legendFormat"] for target in table["targets"]
+    }
+
+
+def limits() -> dict[str, dict[str, Any]]:
+    """Return panels by their page and title whose thresholds say more than Grafana's default."""
+    return {
+        f"{page.values[0]['uid']} {panel['title']}": panel  # type: ignore[index]
+        for page in PAGES
+        for panel in panels(page.values[0])  # type: ignore[arg-type]
+        if "thresholds" in panel["fieldConfig"]["defaults"]
+    }
+
+
+def test_thresholds_ascend_from_below_all_and_are_drawn() -> None:
+    assert len(limits()) >= 8
+    for place, panel in limits().items():
+        steps = panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
+        values = [step["value"] for step in steps]
+        assert values[0] is None, place
+        assert values[1:] == sorted(values[1:]), place
+        if panel["type"] == "timeseries":
+            style = panel["fieldConfig"]["defaults"]["custom"]["thresholdsStyle"]
+            assert style == {"mode": "dashed"}, place
+        else:
+            assert panel["options"]["colorMode"] == "value", place
+
+
+def test_a_line_becomes_bad_where_its_alert_fires() -> None:
+    ends = set(re.findall(r"> ([\d.]+)$", "\n".join(a.text for a in ALERTS), re.MULTILINE))
+    for place, panel in limits().items():
+        steps = panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
+        for step in steps[1:] if panel["type"] == "timeseries" else ():
+            assert f"{step['value']:g}" in ends, place

@@ -1,13 +1,27 @@
 """Queries are sent as Grafana would send them, and the answers become pictures."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from monitoring import pictures
 from monitoring.dashboards import ALL
-from monitoring.drawing import shown
-from monitoring.panels import Dashboard, Query, Row, Unit, heatmap, lines, number, stacked
+from monitoring.drawing import LEVELS, shown
+from monitoring.panels import (
+    Dashboard,
+    Level,
+    Limit,
+    Query,
+    Row,
+    Unit,
+    heatmap,
+    limited,
+    lines,
+    number,
+    stacked,
+    table,
+)
 from monitoring.pictures import Result, Span
 from monitoring.queries import WITHOUT_RESULT, filled
 from monitoring.server import Line
@@ -19,9 +33,12 @@ PANELS = (
     stacked(lines("Parts", "Parts.", Unit.SHARE, ("z{@}", "{{verb}} {{missing}}"))),
     heatmap("Waits", "Waits.", Unit.SECONDS, 'w_bucket{@, r="$resource"}', "le"),
     lines("Empty", "Empty.", Unit.SECONDS, ("nothing{@}", "nothing")),
+    table("Verbs", "Verbs.", Unit.NUMBER, ("a{@}", "first"), ("b{@}", "second")),
+    table("No rows", "No rows.", Unit.NUMBER, ("nothing{@} > 0", "third")),
 )
 BOARD = Dashboard(
-    "board", "Board", "All.", (Row("One", PANELS[:3]), Row("Two", PANELS[3:])),
+    "board", "Board", "All.",
+    (Row("One", PANELS[:3]), Row("Two", PANELS[3:5]), Row("Three", PANELS[5:])),
     choices=(("resource", ("gpu", "cpu")),),
 )  # fmt: skip
 
@@ -65,7 +82,7 @@ def test_samples_that_are_not_numbers_are_ignored() -> None:
             return (Line({}, ((100.0, float("nan")), (101.0, float("inf")))),)
 
     asked = pictures.run(Mute(), (BOARD,), SPAN)  # type: ignore[arg-type]
-    assert [one.lines for one in asked] == [()] * len(PANELS)
+    assert [one.lines for one in asked] == [()] * sum(len(panel.queries) for panel in PANELS)
 
 
 def test_reasons_are_given_for_panels_that_exist() -> None:
@@ -75,8 +92,9 @@ def test_reasons_are_given_for_panels_that_exist() -> None:
 
 
 def test_a_query_without_data_is_named_unless_it_has_a_reason() -> None:
-    assert pictures.empty(answers(), {}) == (("board", "Empty", "nothing{@}"),)
-    assert pictures.empty(answers(), {("board", "Empty"): "no job waits"}) == ()
+    left = (("board", "Empty", "nothing{@}"), ("board", "No rows", "nothing{@} > 0"))
+    assert pictures.empty(answers(), {}) == left
+    assert pictures.empty(answers(), {("board", "Empty"): "no job waits"}) == left[1:]
 
 
 def test_a_picture_has_every_title_every_heading_and_every_name(tmp_path: Path) -> None:
@@ -85,6 +103,45 @@ def test_a_picture_has_every_title_every_heading_and_every_name(tmp_path: Path) 
     for word in ("Shuntyard / Board", "One", "Two", "bind", "filter", "nothing in this run"):
         assert f">{word}<" in text, word
     assert [panel.title for panel in BOARD.panels if f">{panel.title}<" not in text] == []
+
+
+def test_a_table_has_a_row_for_each_label_and_a_column_for_each_query(tmp_path: Path) -> None:
+    pictures.draw(answers(), tmp_path)
+    text = (tmp_path / "board.svg").read_text()
+    for word in ("first", "second", "bind 1.0", "filter +Inf"):
+        assert f">{word}<" in text, word
+
+
+@pytest.mark.parametrize(
+    ("limits", "level"),
+    [
+        ((), Level.PLAIN),
+        (((5.0, Level.BAD),), Level.PLAIN),
+        (((4.0, Level.WARNING), (5.0, Level.BAD)), Level.WARNING),
+        (((None, Level.BAD), (1.0, Level.GOOD)), Level.GOOD),
+    ],
+)
+def test_a_number_has_the_colour_of_its_level(
+    limits: tuple[Limit, ...], level: Level, tmp_path: Path
+) -> None:
+    panel = limited(PANELS[0], *limits)
+    board = Dashboard("one", "One", "One.", (Row("Row", (panel,)),))
+    drawn = tuple(pictures.run(Server(), (board,), SPAN))  # type: ignore[arg-type]
+    pictures.draw(drawn, tmp_path)
+    (shown_as,) = re.findall(
+        r'<text style="([^"]*)"[^>]*>4</text>', (tmp_path / "one.svg").read_text()
+    )
+    fill = re.findall(r"fill: (#\w+)", shown_as)
+    assert (fill or ["black"]) == [LEVELS[level]]
+
+
+def test_a_chart_has_a_line_at_each_limit_that_is_in_reach(tmp_path: Path) -> None:
+    panel = limited(PANELS[1], (3.0, Level.WARNING), (1000.0, Level.BAD))
+    board = Dashboard("one", "One", "One.", (Row("Row", (panel,)),))
+    pictures.draw(tuple(pictures.run(Server(), (board,), SPAN)), tmp_path)  # type: ignore[arg-type]
+    text = (tmp_path / "one.svg").read_text()
+    assert LEVELS[Level.WARNING] in text
+    assert LEVELS[Level.BAD] not in text
 
 
 def test_the_same_answers_give_the_same_picture(tmp_path: Path) -> None:
