@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from devcluster.demo.report import passed
-from devcluster.demo.show import Demo, bring_up, run, say
+from devcluster.demo.show import Demo, address, bring_up, run, say
 from shared.errors import ShuntyardError
 
 INTERRUPTED = 128 + signal.SIGINT
@@ -42,6 +42,7 @@ def _keep_running(demo: Demo) -> Callable[[dict[str, Any]], None]:
     def report(summary: dict[str, Any]) -> None:
         say(json.dumps(summary))
         say(f"Look around with KUBECONFIG={demo.cluster.kubeconfig}, kubectl and shuntyard.")
+        say(address(demo))
         say("Ctrl-C ends the cluster.")
 
     return report

@@ -18,6 +18,7 @@ from devcluster.demo.watching import Observer, poll, watch
 from devcluster.options import ClusterOptions, ProcessNodes
 from shared.kube import auth
 from shared.kube.client import KubeClient
+from shared.page.serving import PATH
 from shared.system_clock import SystemClock
 
 NODES: Final = ProcessNodes(count=3, cpu="320m", memory="1Gi", prefix="node")
@@ -82,6 +83,12 @@ def bring_up(directory: Path) -> Demo:
     return Demo(cluster, read_jobs(volume), volume, Observer(SystemClock()))
 
 
+def address(demo: Demo) -> str:
+    """Return where the page of the running extender is."""
+    url = demo.cluster.extender_url
+    return f"The page: {url}{PATH}, or `shuntyard ui --url {url}`"
+
+
 async def run(demo: Demo, *, finished: Callable[[dict[str, Any]], None] | None) -> dict[str, Any]:
     """Submit the jobs, start our scheduler, show the table until all jobs have finished.
 
@@ -104,6 +111,7 @@ async def run(demo: Demo, *, finished: Callable[[dict[str, Any]], None] | None) 
         tasks = [group.create_task(watch(client, demo.observer))]
         await _submit(demo, client)
         await asyncio.to_thread(demo.cluster.start_shuntyard, demo.settings)
+        say(address(demo))
         tasks.append(group.create_task(poll(demo.cluster.extender_url, demo.observer)))
         await asyncio.to_thread(demo.cluster.start_default_scheduler)  # it places the agents
         await asyncio.to_thread(demo.cluster.start_agents, AGENT_SETTINGS)
