@@ -22,7 +22,8 @@ from extender.servers.readapi import handlers as readapi_handlers
 from extender.servers.readapi.answers import ReadAnswers
 from extender.servers.readapi.forwarding import Forwarding
 from extender.servers.readapi.handlers import PAGES, PRESENT, READ
-from extender.servers.readapi.limits import RequestLimits
+from extender.servers.readapi.limits import STREAM, RequestLimits
+from extender.servers.readapi.updates import UPDATES, Updates, end_streams, updates
 from extender.servers.scheduler import verbs
 from extender.servers.scheduler.verbs import SCHEDULER, SchedulerAnswers
 from extender.servers.threads import Threads
@@ -102,7 +103,9 @@ def create_api_app(
         forwarding.install(app)
     app[READ], app[HEALTH], app[METRICS_PAGE] = read, health, MetricsPage(metrics)
     app[PAGES], app[PRESENT] = SharedAnswers(), SharedAnswers()
+    app[UPDATES] = Updates()
     app[REDACTION_THREADS] = Threads("redaction")
+    app.on_shutdown.append(end_streams)
     app.on_cleanup.append(_close)
     app.router.add_get("/v1/queue", readapi_handlers.queue, name=Verb.QUEUE)
     app.router.add_get("/v1/nodes", readapi_handlers.nodes, name=Verb.NODES)
@@ -112,6 +115,7 @@ def create_api_app(
     app.router.add_get("/v1/namespaces", readapi_handlers.namespaces, name=Verb.NAMESPACES)
     app.router.add_get("/v1/prices", readapi_handlers.prices, name=Verb.PRICES)
     app.router.add_get("/v1/explain", readapi_handlers.explain, name=Verb.EXPLAIN)
+    app.router.add_get(STREAM, updates)
     app.router.add_post("/v1/what-if", readapi_handlers.what_if, name=Verb.WHAT_IF)
     serving.add_routes(app)
     app.router.add_get("/livez", admin.livez)

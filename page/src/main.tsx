@@ -6,7 +6,8 @@ import { Ledgers } from "./ledgers";
 import { Nodes } from "./nodes";
 import { Problem, Quiet } from "./parts";
 import { keyOf, Queue } from "./queue";
-import { type Feed, mayCarryToken, setToken, useFeed } from "./reading";
+import { type Live, useLive } from "./live";
+import { type Answers, type Feed, mayCarryToken, type Name, setToken, useFeed } from "./reading";
 import { address, type Route, useRoute } from "./route";
 import { Running } from "./running";
 import { Strip } from "./strip";
@@ -20,10 +21,11 @@ function App(): JSX.Element {
   const route = useRoute();
   const [view = ""] = route.parts;
   const of: Record<string, string> = route.namespace ? { namespace: route.namespace } : {};
-  const queue = useFeed("queue", of);
-  const jobs = useFeed("jobs", of);
-  const nodes = useFeed("nodes");
-  const namespaces = useFeed("namespaces");
+  const live = useLive(route.namespace);
+  const queue = useList("queue", live, of);
+  const jobs = useList("jobs", live, of);
+  const nodes = useList("nodes", live);
+  const namespaces = useList("namespaces", live);
   const now = useNow(queue.ahead || jobs.ahead);
   const teams = namespaces.data?.entries.map((entry) => entry.namespace) ?? [];
   return (
@@ -51,6 +53,25 @@ function App(): JSX.Element {
       </main>
     </>
   );
+}
+
+/** A list of the stream; polled while there is none. */
+function useList<N extends keyof Live & Name>(
+  name: N,
+  live: Live,
+  query: Readonly<Record<string, string>> = {},
+): Feed<Answers[N]> {
+  const streamed = live[name] as Feed<Answers[N]> | undefined;
+  const polled = useFeed(streamed ? null : name, query);
+  const [last, setLast] = useState(polled);
+  const current = streamed ?? polled;
+  const key = JSON.stringify([name, query]);
+  useEffect(() => setLast({ ...current, data: null }), [key]);
+  useEffect(() => {
+    if (current.data) setLast(current);
+  }, [current]);
+  // Between the end of a stream and the first poll the last answer stays.
+  return current.data || current.problem ? current : { ...current, data: last.data, ahead: last.ahead };
 }
 
 interface Feeds {

@@ -1,14 +1,17 @@
 // The nodes as a map: a square for each GPU, and which jobs are where.
-import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import type { JSX, RefObject } from "preact";
+import { useRef, useState } from "preact/hooks";
 import type { JobEntry, NodeEntry } from "./api";
 import { free, type Gang, largestGangs, scarce, strandedBecause } from "./capacity";
 import { amount, number, percent, plural, resourceName } from "./format";
 import { Bar, type Column, JobLink, Quiet, Section, Table } from "./parts";
 import { keyOf } from "./queue";
+import { useColumns, useSight } from "./window";
 
 const MOST_SQUARES = 16;
-const TILES_AT_FIRST = 300;
+const TILE_WIDTH = 208;
+const TILE_GAP = 9;
+const TILE_HEIGHT = 110;
 
 export function Nodes(props: {
   nodes: readonly NodeEntry[];
@@ -16,15 +19,14 @@ export function Nodes(props: {
   namespace: string;
 }): JSX.Element {
   const [lit, setLit] = useState("");
-  const [most, setMost] = useState(TILES_AT_FIRST);
   const resource = scarce(props.nodes);
   const here = byNode(props.jobs);
   if (!props.nodes.length) return <Quiet>There are no nodes.</Quiet>;
   return (
     <>
       <Section title="Map" note={`${resourceName(resource)} of each node; a job under the pointer lights all its nodes`}>
-        <ul class="tiles">
-          {props.nodes.slice(0, most).map((node) => (
+        <Tiles nodes={props.nodes}>
+          {(node) => (
             <Tile
               key={node.name}
               node={node}
@@ -34,13 +36,8 @@ export function Nodes(props: {
               lit={lit}
               light={setLit}
             />
-          ))}
-        </ul>
-        {props.nodes.length > most && (
-          <button type="button" onClick={() => setMost(most * 2)}>
-            Show more of {number(props.nodes.length)} nodes
-          </button>
-        )}
+          )}
+        </Tiles>
         <p class="legend">
           <span class="used">used</span> <span class="free">free</span>{" "}
           <span class="stranded">stranded: free, but no pod can have it</span>
@@ -57,6 +54,35 @@ export function Nodes(props: {
         </Section>
       )}
     </>
+  );
+}
+
+/** Rows of tiles; those that are in sight. */
+function Tiles(props: { nodes: readonly NodeEntry[]; children: (node: NodeEntry) => JSX.Element }): JSX.Element {
+  const { nodes } = props;
+  const frame = useRef<HTMLDivElement>(null);
+  const columns = useColumns(frame, TILE_WIDTH, TILE_GAP);
+  const rows = Array.from({ length: Math.ceil(nodes.length / columns) }, (_, i) => i * columns);
+  const keys = rows.map((at) => `${columns} from ${nodes[at]!.name}`);
+  const sight = useSight(keys, TILE_HEIGHT);
+  return (
+    <div ref={frame} role="list" aria-label={plural(nodes.length, "node")}>
+      <div ref={sight.ref as RefObject<HTMLDivElement | null>} role="presentation">
+        <div style={{ height: `${sight.above}px` }} />
+        {rows.slice(sight.first, sight.end).map((at, i) => (
+          <div
+            key={keys[sight.first + i]}
+            data-key={keys[sight.first + i]}
+            role="presentation"
+            class="tiles"
+            style={{ gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))` }}
+          >
+            {nodes.slice(at, at + columns).map(props.children)}
+          </div>
+        ))}
+        <div style={{ height: `${sight.below}px` }} />
+      </div>
+    </div>
   );
 }
 
@@ -90,7 +116,7 @@ function Tile(props: {
   const stranded = strandedBecause(node);
   const classes = ["tile", stranded && "off", lit && jobs.includes(lit) && "lit"].filter(Boolean).join(" ");
   return (
-    <li class={classes}>
+    <div role="listitem" class={classes}>
       <strong>{node.name}</strong>
       <Amount node={node} resource={resource} stranded={stranded} />
       <span class="note">
@@ -116,7 +142,7 @@ function Tile(props: {
           {jobs.length > 4 && <span class="note">and {jobs.length - 4} more</span>}
         </span>
       )}
-    </li>
+    </div>
   );
 }
 

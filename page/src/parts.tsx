@@ -1,7 +1,8 @@
 // Small parts that every view uses.
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren, JSX, RefObject } from "preact";
 import { useState } from "preact/hooks";
 import { jobAddress } from "./route";
+import { useSight } from "./window";
 
 export function JobLink(props: { job: string; namespace: string; children?: ComponentChildren }): JSX.Element {
   const [, , name] = props.job.split("/");
@@ -40,8 +41,7 @@ export interface Column<Row> {
   readonly shape?: "number" | "wide" | "head";
 }
 
-const ROWS_AT_FIRST = 100;
-const ROWS_MORE = 400;
+const ROW_HEIGHT = 34;
 
 /** A table; on narrow screens each row is a card with the column's title before each cell. */
 export function Table<Row>(props: {
@@ -50,36 +50,41 @@ export function Table<Row>(props: {
   rows: readonly Row[];
   id: (row: Row) => string;
 }): JSX.Element {
-  const [most, setMost] = useState(ROWS_AT_FIRST);
-  const hidden = props.rows.length - most;
+  const keys = props.rows.map(props.id);
+  const sight = useSight(keys, ROW_HEIGHT);
   return (
-    <>
-      {/* The roles are repeated because cards are no table by their style. */}
-      <table role="table" aria-rowcount={props.rows.length + 1}>
-        <caption class="unseen">{props.caption}</caption>
-        <thead role="rowgroup">
-          <tr role="row">
-            {props.columns.map((column) => (
-              <th role="columnheader" scope="col" class={column.shape}>
-                {column.title}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody role="rowgroup">
-          {props.rows.slice(0, most).map((row) => (
-            <tr role="row" key={props.id(row)}>
-              {props.columns.map((column) => cell(column, row))}
-            </tr>
+    // The roles are repeated because cards are no table by their style.
+    <table role="table" aria-rowcount={props.rows.length + 1}>
+      <caption class="unseen">{props.caption}</caption>
+      <thead role="rowgroup">
+        <tr role="row" aria-rowindex={1}>
+          {props.columns.map((column) => (
+            <th role="columnheader" scope="col" class={column.shape}>
+              {column.title}
+            </th>
           ))}
-        </tbody>
-      </table>
-      {hidden > 0 && (
-        <button type="button" onClick={() => setMost(most + ROWS_MORE)}>
-          Show {Math.min(hidden, ROWS_MORE)} of {hidden} more
-        </button>
-      )}
-    </>
+        </tr>
+      </thead>
+      <tbody role="rowgroup" ref={sight.ref as RefObject<HTMLTableSectionElement | null>}>
+        <Room height={sight.above} columns={props.columns.length} />
+        {props.rows.slice(sight.first, sight.end).map((row, i) => (
+          <tr role="row" key={keys[sight.first + i]} data-key={keys[sight.first + i]} aria-rowindex={sight.first + i + 2}>
+            {props.columns.map((column) => cell(column, row))}
+          </tr>
+        ))}
+        <Room height={sight.below} columns={props.columns.length} />
+      </tbody>
+    </table>
+  );
+}
+
+/** The place of rows that are not drawn. */
+function Room(props: { height: number; columns: number }): JSX.Element | null {
+  if (!props.height) return null;
+  return (
+    <tr aria-hidden="true" class="room" style={{ height: `${props.height}px` }}>
+      <td colSpan={props.columns} style={{ height: `${props.height}px` }} />
+    </tr>
   );
 }
 

@@ -1,4 +1,5 @@
-// Reads the read API, page by page, again and again while the page is visible.
+// Reads the read API, page by page, again and again while the page is visible. Lists come so where
+// there is no stream of them (live.ts).
 //
 // The address is relative, so that it works on the extender, in `shuntyard ui` and behind a proxy.
 // A token, where one is needed, is kept in memory only and sent as a header.
@@ -42,7 +43,7 @@ const VERSION = "shuntyard.io/read/v1";
 const UNAUTHORIZED = 401;
 const EMPTY: Feed<never> = { data: null, problem: "", status: 0, ahead: 0 };
 
-class ReadError extends Error {
+export class ReadError extends Error {
   constructor(
     readonly status: number,
     message: string,
@@ -58,6 +59,12 @@ const tokenListeners = new Set<() => void>();
 export function setToken(text: string): void {
   token = text.trim();
   for (const listener of tokenListeners) listener();
+}
+
+/** Call a function when the token changes; the result forgets it. */
+export function onToken(listener: () => void): () => void {
+  tokenListeners.add(listener);
+  return () => tokenListeners.delete(listener);
 }
 
 /** True if the page may send a token: its connection is encrypted, or stays on this machine. */
@@ -143,11 +150,12 @@ function joined<Body>(whole: Body, page: Body): Body {
   return { ...whole, entries: [...entries.values()] };
 }
 
-async function ask<Body>(
+/** The response of a read, which was not refused. */
+export async function opened(
   name: string,
   query: Readonly<Record<string, string>>,
   signal: AbortSignal,
-): Promise<Body> {
+): Promise<Response> {
   const parameters = new URLSearchParams(query).toString();
   const headers: Record<string, string> = token ? { Authorization: `Bearer ${token}` } : {};
   const response = await fetch(`../v1/${name}${parameters && `?${parameters}`}`, {
@@ -157,6 +165,15 @@ async function ask<Body>(
     redirect: "error",
   });
   if (!response.ok) throw new ReadError(response.status, await reason(response));
+  return response;
+}
+
+async function ask<Body>(
+  name: string,
+  query: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<Body> {
+  const response = await opened(name, query, signal);
   const body = (await response.json()) as Body & { apiVersion?: string };
   if (body.apiVersion !== VERSION) {
     throw new ReadError(0, `the server answers as ${body.apiVersion ?? "another program"}, this page reads ${VERSION}`);

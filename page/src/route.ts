@@ -27,7 +27,10 @@ export function jobAddress(key: string, namespace: string): string {
 export function useRoute(): Route {
   const [route, setRoute] = useState(() => parse(location.hash));
   useEffect(() => {
-    const changed = () => setRoute(parse(location.hash));
+    const changed = () => {
+      setRoute(parse(location.hash));
+      scrollTo(0, 0);
+    };
     addEventListener("hashchange", changed);
     return () => removeEventListener("hashchange", changed);
   }, []);

@@ -1,14 +1,15 @@
 // When jobs end and start, as expected now: a line for each job, time from left to right.
-import type { JSX } from "preact";
+import type { JSX, RefObject } from "preact";
 import type { JobEntry, QueueEntry } from "./api";
 import { clock, coming, plural, span } from "./format";
 import { JobLink, Quiet, Section } from "./parts";
 import { keyOf } from "./queue";
+import { useSight } from "./window";
 
 const MOST_HOURS = 24;
 const LEAST_SECONDS = 600;
 const TICKS = 4;
-const MOST_LINES = 150;
+const LINE_HEIGHT = 40;
 
 interface Line {
   readonly key: string;
@@ -34,19 +35,21 @@ export function Timeline(props: {
   const unknown = able.length - waiting.length;
   const lines = [...running, ...waiting.map((entry) => starts(entry, now))];
   const until = horizon(lines);
+  const sight = useSight(lines.map(lineKey), LINE_HEIGHT);
   if (!lines.length) return <Quiet>No job runs, and no start is known.</Quiet>;
   return (
     <Section
       title="Expected ends and starts"
       note={unknown ? `Of ${plural(unknown, "waiting job")} no start is known.` : ""}
     >
-      <ol class="timeline">
+      <ol class="timeline" ref={sight.ref as RefObject<HTMLOListElement | null>}>
         <li class="axis" aria-hidden="true">
           <span />
           <Axis until={until} now={now} />
         </li>
-        {lines.slice(0, MOST_LINES).map((line) => (
-          <li key={`${line.kind}-${line.key}`}>
+        {sight.above > 0 && <li class="room" aria-hidden="true" style={{ height: `${sight.above}px` }} />}
+        {lines.slice(sight.first, sight.end).map((line) => (
+          <li key={lineKey(line)} data-key={lineKey(line)}>
             <span class="of">
               <JobLink job={line.key} namespace={props.namespace} />
             </span>
@@ -54,10 +57,14 @@ export function Timeline(props: {
             <span class="says">{line.says}</span>
           </li>
         ))}
+        {sight.below > 0 && <li class="room" aria-hidden="true" style={{ height: `${sight.below}px` }} />}
       </ol>
-      {lines.length > MOST_LINES && <Quiet>{plural(lines.length - MOST_LINES, "further job")} not drawn.</Quiet>}
     </Section>
   );
+}
+
+function lineKey(line: Line): string {
+  return `${line.kind}-${line.key}`;
 }
 
 function runs(job: JobEntry, now: number): Line {

@@ -1,19 +1,23 @@
 """The page in a real browser: what a reader sees, with a keyboard, in every view and colour."""
 
 import contextlib
+import re
 import shutil
 from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import pytest
 from playwright.async_api import Browser, Page, async_playwright, expect
 
 from shared.kube import paths
 from shared.page import serving
+from shared.system_clock import SystemClock
 from tests.browser.scene import GPU, RUNNING, WAITING, put_waiting, scene
 from tests.component.agents import Trust
 from tests.component.shell import Extender, extender, lease
+from tests.fakes.answers import JOBS, NAMESPACES, NODES, QUEUE
 from tests.fakes.kube import FakeKube
 from tests.fakes.kube_tokens import ISSUER
 from tests.root import ROOT
@@ -135,9 +139,7 @@ async def test_the_keyboard_reaches_the_content_and_the_filter(
 async def test_the_page_is_current_without_a_reload(browser: Browser, trust: Trust) -> None:
     async with scene(trust) as cluster, opened(browser, cluster.running) as tab:
         await tab.show("queue")
-        for found in cluster.fake.objects(paths.PODS):
-            if found["metadata"]["name"].startswith("typo-"):
-                cluster.fake.remove(paths.PODS, found["metadata"]["name"], "speech")
+        _remove(cluster.fake, "typo")
         await expect(tab.page.get_by_role("link", name="typo", exact=True)).to_have_count(0)
 
 
@@ -206,3 +208,78 @@ async def test_the_pictures_of_the_documentation_are_there(
             await expect(tab.page.get_by_role("group", name="Cluster")).to_contain_text("stranded")
             await tab.page.screenshot(path=picture)
     assert 10_000 < picture.stat().st_size < 200_000
+
+
+MANY = 2000
+
+
+def _streamed(count: int) -> str:
+    """The stream of a cluster with many waiting jobs and nodes."""
+    at = SystemClock().now()
+    entry = msgspec.to_builtins(QUEUE.entries[0])
+    waiting = {
+        f"team/job/job-{i}": {**entry, "namespace": "team", "kind": "job", "job": f"job-{i}"}
+        | {"position": i + 1}
+        for i in range(count)
+    }
+    node = msgspec.to_builtins(NODES.entries[0])
+    nodes = {f"node-{i:04}": {**node, "name": f"node-{i:04}"} for i in range(count)}
+    bodies = {"queue": (QUEUE, waiting), "jobs": (JOBS, {}), "nodes": (NODES, nodes)}
+    frames = []
+    for name, (body, entries) in {**bodies, "namespaces": (NAMESPACES, {})}.items():
+        fields = msgspec.to_builtins(body) | {"generated_at": at}
+        head = {key: value for key, value in fields.items() if key != "entries"}
+        frame = {"list": name, "whole": True, "head": head, "set": entries, "order": [*entries]}
+        frames.append(f"data: {msgspec.json.encode(frame).decode()}\n\n")
+    return "".join(frames)
+
+
+async def test_of_a_long_list_only_the_rows_in_sight_are_in_the_document(
+    browser: Browser, trust: Trust
+) -> None:
+    async with scene(trust) as cluster, opened(browser, cluster.running) as tab:
+        page = tab.page
+        body = _streamed(MANY)
+        await page.route(
+            "**/v1/updates*",
+            lambda route: route.fulfill(body=body, content_type="text/event-stream"),
+        )
+        await page.goto(tab.url)
+        table = page.get_by_role("table", name="Waiting jobs in the order")
+        await expect(table).to_have_attribute("aria-rowcount", str(MANY + 1))
+        await expect(page.get_by_role("link", name="job-0", exact=True)).to_be_visible()
+        assert await table.get_by_role("row").count() < 200
+        await page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+        await expect(page.get_by_role("link", name=f"job-{MANY - 1}", exact=True)).to_be_visible()
+        assert await table.get_by_role("row").count() < 200
+        await page.goto(f"{tab.url}{VIEWS['nodes']}")
+        nodes = page.get_by_role("list", name=f"{MANY:,} nodes")
+        await expect(nodes.get_by_text("node-0000", exact=True)).to_be_visible()
+        assert await nodes.get_by_role("listitem").count() < 400
+
+
+async def test_without_a_stream_the_page_polls(browser: Browser, trust: Trust) -> None:
+    expects = ["503"]
+    async with scene(trust) as cluster, opened(browser, cluster.running, expects=expects) as tab:
+        await tab.page.route("**/v1/updates*", lambda route: route.fulfill(status=503, body="no"))
+        await tab.show("queue")
+        await expect(tab.page.get_by_role("link", name="typo", exact=True)).to_be_visible()
+        _remove(cluster.fake, "typo")
+        await expect(tab.page.get_by_role("link", name="typo", exact=True)).to_have_count(0)
+
+
+async def test_the_stream_alone_keeps_the_page_current(browser: Browser, trust: Trust) -> None:
+    expects = ["503"]
+    async with scene(trust) as cluster, opened(browser, cluster.running, expects=expects) as tab:
+        lists = re.compile(r"/v1/(queue|jobs|nodes|namespaces)")
+        await tab.page.route(lists, lambda route: route.fulfill(status=503, body="no"))
+        await tab.show("queue")
+        await expect(tab.page.get_by_role("link", name="typo", exact=True)).to_be_visible()
+        _remove(cluster.fake, "typo")
+        await expect(tab.page.get_by_role("link", name="typo", exact=True)).to_have_count(0)
+
+
+def _remove(fake: FakeKube, job: str) -> None:
+    for found in fake.objects(paths.PODS):
+        if found["metadata"]["name"].startswith(f"{job}-"):
+            fake.remove(paths.PODS, found["metadata"]["name"], found["metadata"]["namespace"])

@@ -193,10 +193,17 @@ async def scope(
 
 async def redacted_json(request: web.Request, body: api.Response, of: Scope | None = None) -> bytes:
     """Return an answer as JSON, without what the caller may not see; encoded in a thread."""
-    visibility, threads, rest = request.get(VISIBILITY), request.app[REDACTION_THREADS], body
-    if visibility is not None and (of is None or of.viewer):
-        rest = await visibility.redacted(body, threads, None if of is None else of.namespaces)
-    return await threads.run(lambda: _ENCODER.encode(rest))
+    rest = await redacted(request, body, of)
+    return await request.app[REDACTION_THREADS].run(lambda: _ENCODER.encode(rest))
+
+
+async def redacted(request: web.Request, body: api.Response, of: Scope | None = None) -> Any:
+    """Return an answer, or what its JSON has, without what the caller may not see."""
+    visibility = request.get(VISIBILITY)
+    if visibility is None or (of is not None and not of.viewer):
+        return body
+    threads = request.app[REDACTION_THREADS]
+    return await visibility.redacted(body, threads, None if of is None else of.namespaces)
 
 
 async def require_namespace(request: web.Request, namespace: str) -> None:

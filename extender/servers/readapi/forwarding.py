@@ -19,6 +19,7 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 from yarl import URL
 
+from extender.servers.readapi.limits import STREAM
 from shared.answer import FORWARDED, PROXIED_AUTHORIZATION
 from shared.clock import Clock
 from shared.kube import endpoints
@@ -116,7 +117,8 @@ class Forwarding:
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Have the leader answer a read; everything else, and where that fails, ourselves."""
-        if self.acting() or FORWARDED in request.headers or not request.path.startswith(PREFIX):
+        is_read = request.path.startswith(PREFIX) and request.path != STREAM
+        if self.acting() or FORWARDED in request.headers or not is_read:
             return await handler(request)
         address = await self.find_leader()
         if address is None:

@@ -123,18 +123,27 @@ def _parameter(request: web.Request, name: str) -> str:
 async def _listed(request: web.Request, read: Callable[[Page], Awaitable[_Body]]) -> web.Response:
     """Answer with a page of a list, of the namespace in the query or of all of them."""
     limit, after = paging.parameters(request)
-    namespace, pages = request.query.get("namespace", ""), request.app[PAGES]
+    pages, shown = request.app[PAGES], await scope(request, request.query.get("namespace", ""))
+
+    async def compute() -> bytes:
+        body = await read(Page(limit, after, shown.namespaces))
+        return await authorizer.redacted_json(request, body, shown)
+
+    version = request.app[READ].version()
+    return _json(await pages.get((request.path, version, limit, after, shown), compute))
+
+
+async def scope(request: web.Request, namespace: str) -> Scope:
+    """Return what of a list the caller gets, of one namespace if it is not empty.
+
+    Raises:
+        HTTPForbidden: The caller may not see the namespace.
+        HTTPNotFound: There is no such namespace.
+    """
     if namespace:
         await authorizer.require_namespace(request, namespace)
         await _require_existing(request, namespace)
-    scope = await authorizer.scope(request, namespace, lambda: _present(request))
-
-    async def compute() -> bytes:
-        body = await read(Page(limit, after, scope.namespaces))
-        return await authorizer.redacted_json(request, body, scope)
-
-    version = request.app[READ].version()
-    return _json(await pages.get((request.path, version, limit, after, scope), compute))
+    return await authorizer.scope(request, namespace, lambda: _present(request))
 
 
 async def _present(request: web.Request) -> AbstractSet[str]:

@@ -16,6 +16,10 @@ from extender.servers.auth.authorizer import VISIBILITY, WHAT_IF
 from extender.servers.threads import too_busy
 
 PREFIX: Final = "/v1/"
+STREAM: Final = "/v1/updates"
+"""Streams stay open for minutes and cost little each: they are counted apart."""
+MOST_STREAMS: Final = 256
+MOST_STREAMS_EACH: Final = 32
 LONG: Final = frozenset({WHAT_IF, "/v1/explain", "/v1/prices"})
 """Requests whose answers are computed for one caller; all other answers are shared."""
 MOST_LONG: Final = 16
@@ -62,6 +66,9 @@ class RequestLimits:
 
     long: OpenRequests = field(default_factory=lambda: OpenRequests(MOST_LONG, MOST_LONG_EACH))
     short: OpenRequests = field(default_factory=lambda: OpenRequests(MOST_SHORT, MOST_SHORT_EACH))
+    streams: OpenRequests = field(
+        default_factory=lambda: OpenRequests(MOST_STREAMS, MOST_STREAMS_EACH)
+    )
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -71,5 +78,6 @@ class RequestLimits:
         visibility = request.get(VISIBILITY)
         caller = "" if visibility is None else visibility.viewer.caller
         requests = self.long if request.path in LONG else self.short
+        requests = self.streams if request.path == STREAM else requests
         with requests.admitted(caller):
             return await handler(request)

@@ -1,0 +1,208 @@
+"""``python -m bench page``: CPU of the extender for open pages, and when they show a change.
+
+The read listener runs in a process of its own over a generated cluster, in which a job starts, one
+ends and one is created every second. Its CPU time is measured without pages and with pages that
+follow the stream; what a change takes to a page is measured by jobs that are named after the moment
+of their creation. Then Chromium shows the page: time to the first paint and to the table.
+"""
+
+import argparse
+import asyncio
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+import psutil
+
+from bench import results
+from bench.page_server import STAMPED
+from shared.page.serving import PATH
+
+READY_SECONDS: Final = 300.0
+SETTLE_SECONDS: Final = 20.0
+LIMIT_BYTES: Final = 2**26
+_PAINT: Final = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+_SCROLL: Final = """async () => {
+  const frames = [];
+  let last = performance.now();
+  const until = last + 3000;
+  while (last < until) {
+    scrollBy(0, 400);
+    await new Promise(requestAnimationFrame);
+    const now = performance.now();
+    frames.push(now - last);
+    last = now;
+  }
+  return frames;
+}"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What open pages take, and how soon they show a change.
+
+    Attributes:
+        idle_share: Part of a core that the process takes without pages.
+        share: The same with them.
+        latency_seconds: Median and 95th percentile from a change to a page.
+        bytes_per_second: What one page is sent, after the first lists.
+        first_bytes: What the first lists are.
+        paint_seconds: From the request to the first content; None without Chromium.
+        table_seconds: From the request to the queue's table; None without Chromium.
+        worst_frame_seconds: The longest frame while 2000 jobs scroll; None without Chromium.
+    """
+
+    nodes: int
+    waiting: int
+    pages: int
+    idle_share: float
+    share: float
+    latency_seconds: tuple[float, float]
+    bytes_per_second: float
+    first_bytes: int
+    paint_seconds: float | None = None
+    table_seconds: float | None = None
+    worst_frame_seconds: float | None = None
+
+
+@dataclass
+class Seen:
+    """What one page was sent."""
+
+    latencies: list[float] = field(default_factory=list)
+    first_bytes: int = 0
+    bytes: int = 0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument("--nodes", type=int, default=5000)
+    parser.add_argument("--waiting", type=int, default=2000, help="jobs that wait")
+    parser.add_argument("--pages", type=int, default=20, help="pages that are open")
+    parser.add_argument("--seconds", type=float, default=60.0, help="measured time, each")
+    parser.add_argument("--json", type=Path, help="write the row to this file")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure, print the numbers, return the exit code."""
+    with _server(options.nodes, options.waiting) as (process, port):
+        row = asyncio.run(_measured(options, process, f"http://127.0.0.1:{port}"))
+    print(summary(row))
+    if options.json:
+        results.write(options.json, [asdict(row)])
+    return 0
+
+
+def summary(row: Row) -> str:
+    """Return the numbers as lines."""
+    (median, late), rate = row.latency_seconds, row.bytes_per_second / 2**10
+    lines = [
+        f"{row.nodes} nodes, {row.waiting} waiting jobs, {row.pages} pages",
+        f"CPU of the listener: {row.share:.1%} of a core, {row.idle_share:.1%} without pages",
+        f"a change is shown after {median:.1f} s (median), {late:.1f} s (95 %)",
+        f"each page: {row.first_bytes / 2**20:.1f} MiB first, then {rate:.1f} KiB/s",
+    ]
+    if row.paint_seconds is None:
+        return "\n".join([*lines, "no chromium on PATH: nothing was painted"])
+    lines += [
+        f"first paint after {row.paint_seconds:.2f} s, the queue after {row.table_seconds:.2f} s",
+        f"longest frame while the queue scrolls: {1000 * (row.worst_frame_seconds or 0):.0f} ms",
+    ]
+    return "\n".join(lines)
+
+
+@contextmanager
+def _server(nodes: int, waiting: int) -> Iterator[tuple[psutil.Process, int]]:
+    arguments = ("--nodes", str(nodes), "--waiting", str(waiting), "--seconds", "1")
+    command = [sys.executable, "-m", "bench.page_server", *arguments]
+    with subprocess.Popen(  # noqa: S603 - our own program
+        command, stdout=subprocess.PIPE, text=True
+    ) as server:
+        try:
+            assert server.stdout is not None  # noqa: S101 - for the type checker
+            yield psutil.Process(server.pid), int(server.stdout.readline())
+        finally:
+            server.terminate()
+
+
+async def _measured(options: argparse.Namespace, process: psutil.Process, url: str) -> Row:
+    idle_share = await _share(process, options.seconds)
+    pages = [Seen() for _ in range(options.pages)]
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout()) as session:
+        tasks = [asyncio.create_task(_follow(session, url, page)) for page in pages]
+        await asyncio.sleep(SETTLE_SECONDS)
+        for page in pages:
+            page.latencies.clear()
+            page.bytes = 0
+        share = await _share(process, options.seconds)
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+    latencies = [seconds for page in pages for seconds in page.latencies]
+    late = statistics.quantiles(latencies, n=20)[-1]
+    chromium = shutil.which("chromium")
+    painted = (None, None, None) if chromium is None else await _painted(chromium, url)
+    return Row(
+        options.nodes,
+        options.waiting,
+        options.pages,
+        idle_share=idle_share,
+        share=share,
+        latency_seconds=(statistics.median(latencies), late),
+        bytes_per_second=statistics.mean(page.bytes for page in pages) / options.seconds,
+        first_bytes=pages[0].first_bytes,
+        paint_seconds=painted[0],
+        table_seconds=painted[1],
+        worst_frame_seconds=painted[2],
+    )
+
+
+async def _share(process: psutil.Process, seconds: float) -> float:
+    """Return the part of a core that the process takes in some seconds."""
+    before, began = sum(process.cpu_times()[:2]), time.monotonic()
+    await asyncio.sleep(seconds)
+    return (sum(process.cpu_times()[:2]) - before) / (time.monotonic() - began)
+
+
+async def _follow(session: aiohttp.ClientSession, url: str, seen: Seen) -> None:
+    """Read the stream as a page does, again whenever it ends."""
+    while True:
+        async with session.get(f"{url}/v1/updates", read_bufsize=LIMIT_BYTES) as response:
+            async for line in response.content:
+                seen.bytes += len(line)
+                frame = json.loads(line[len("data: ") :]) if line.startswith(b"data: ") else {}
+                if frame.get("whole"):
+                    seen.first_bytes += len(line)
+                elif frame.get("list") == "jobs":
+                    seen.latencies += [_age(key) for key in frame.get("set", ()) if STAMPED in key]
+
+
+def _age(key: str) -> float:
+    return time.monotonic() - int(key.rpartition(STAMPED)[2]) / 1000
+
+
+async def _painted(chromium: str, url: str) -> tuple[float, float, float]:
+    """Return seconds to the first paint and to the queue's table, and of the longest frame."""
+    from playwright.async_api import async_playwright  # noqa: PLC0415 - only the tests' packages
+
+    async with async_playwright() as driver:
+        # Chromium has no sandbox for root.
+        browser = await driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = await browser.new_page(viewport={"width": 1280, "height": 900})
+        began = time.monotonic()
+        await page.goto(f"{url}{PATH}")
+        await page.locator("tbody tr").nth(10).wait_for()
+        table_seconds = time.monotonic() - began
+        paint: Any = await page.evaluate(_PAINT)
+        frames: Any = await page.evaluate(_SCROLL)
+        await browser.close()
+    return paint / 1000, table_seconds, max(frames) / 1000
