@@ -84,12 +84,12 @@ SERIES: Final = (
     ),
     Series(
         "shuntyard_agent_job_growth_ratio",
-        "Last growth of the metric, by which the training run's category is chosen.",
+        "Last growth of the metric, by which SpeCon's Algorithm 1 chooses a category.",
         lambda pod: pod.progress.growth if pod.progress else None,
     ),
     Series(
         "shuntyard_agent_job_value",
-        "Last value of the metric from which the category is computed.",
+        "Last value of the metric that is followed.",
         lambda pod: pod.progress.value if pod.progress else None,
     ),
     Series(
@@ -120,8 +120,13 @@ SERIES: Final = (
 )
 CATEGORY: Final = Series(
     "shuntyard_agent_job_category",
-    "1 for the category that SpeCon's Algorithm 1 gives the training run now.",
+    "1 for the training run's category now.",
     lambda pod: 1.0 if pod.progress else None,
+)
+STAGE: Final = Series(
+    "shuntyard_agent_job_stage",
+    "1 for what the whole curve of the training run shows now.",
+    lambda pod: 1.0 if pod.progress and pod.progress.evidence else None,
 )
 LEFT_OUT: Final = Series(
     "shuntyard_agent_left_out_pods",
@@ -153,6 +158,12 @@ class PodCollector(Collector):
             if pod.progress
         )
         yield _family(CATEGORY, (*LABELS, "category"), categories)
+        stages = (
+            ((*labels, pod.progress.evidence.stage.value), 1.0)
+            for labels, pod in pods.items()
+            if pod.progress and pod.progress.evidence
+        )
+        yield _family(STAGE, (*LABELS, "stage"), stages)
         yield _family(LEFT_OUT, (), [((), float(len(self.places) - len(pods)))])
 
     def _chosen(self) -> dict[tuple[str, ...], PodReport]:

@@ -17,7 +17,7 @@ JOB_COLUMNS: Final = (
     *("metric", "curve", "step", "workers", "payoff", "promise", "worth", "bill"),
     *("nodes/reason", "nodes", "reason", "reason-code", "estimate", "gang", "gated", "held"),
     *("direct", "in-tree", "planned", "bound", "succeeded", "failed", "leaving", "age"),
-    *("category", "eta", "attempt", "done", "ends", "checkpoint", "problem"),
+    *("category", "evidence", "eta", "attempt", "done", "ends", "checkpoint", "problem"),
 )
 """Columns of ``shuntyard jobs`` (``cli.views.jobs``)."""
 SHELLS: Final = ("bash", "zsh", "fish")

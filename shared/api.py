@@ -17,7 +17,7 @@ from shared.answer import Response as Response  # noqa: PLC0414 - as above
 from shared.explanation import Ahead, Bill, Change, Checked, Place, Shift, Tried
 from shared.ledgers import Declined, MigrationEntry, RescaleEntry, WorkersEntry
 from shared.pricing import AdmissionEntry, PricePart
-from shared.progress import Category, Span, Use
+from shared.progress import Category, Span, Stage, Use
 
 
 class Terms(Struct, frozen=True, kw_only=True):
@@ -123,7 +123,7 @@ class AgentEntry(Struct, frozen=True, kw_only=True):
         age_seconds: Since its last heartbeat.
         stale: That is too long for decisions.
         complete: It has reported every pod.
-        progressing: Pods of ours by SpeCon's category; those without a metric are in none.
+        progressing: Pods of ours by category; those without a metric are in none.
         use: Use of the node; None if unknown.
         cpu_cores: Cores of the node as the agent sees them.
     """
@@ -206,7 +206,9 @@ class ProgressEntry(Struct, frozen=True, kw_only=True):
         step: Last step; None if the source counts none.
         total_steps: Where the run ends; None if unknown.
         curve: At most 32 values, oldest first, evenly spread over the run.
-        remaining: Predicted seconds to the end, with a band; None if not predictable.
+        specon: The category of SpeCon's Algorithm 1.
+        stage, evidence: What the whole curve shows, in one word and with its figures.
+        remaining, further: Predicted seconds to the end, and improvement until then, with bands.
         attempt: 1, one more after each restart.
         diverged: The last value was no number, or infinite.
         updated_at: When the last value was read, on the node's clock.
@@ -221,7 +223,11 @@ class ProgressEntry(Struct, frozen=True, kw_only=True):
     step: int | None = None
     total_steps: int | None = None
     curve: tuple[float, ...] = ()
+    specon: Category | None = None
+    stage: Stage | None = None
+    evidence: str = ""
     remaining: Span | None = None
+    further: Span | None = None
     attempt: int = 1
     diverged: bool = False
     updated_at: float

@@ -77,7 +77,8 @@ class Evidence(Struct, frozen=True, kw_only=True):
         stage: In one word.
         since_step: The step at which this began; None where the stage has no beginning.
         level: The metric's present level, a median; None while there are too few values.
-        spread: Standard deviation of one value around the curve, 0 or above.
+        spread: Standard deviation of one point around the curve, 0 or above; of a long run a
+            point is the mean of an interval.
     """
 
     stage: Stage = Stage.TOO_EARLY
@@ -116,7 +117,9 @@ class Progress(Struct, frozen=True, kw_only=True):
         best_value: Best value so far.
         points: Values read so far, all attempts.
         updated_at: When the last value was read.
-        category: Of SpeCon.
+        category: By the rule of the agent's settings.
+        specon: By SpeCon's Algorithm 1; None from an agent that does not report it.
+        evidence: What the whole curve shows; None from an agent that does not report it.
         growth: Last growth, in the normalisation of the agent's settings; None before the second
             tick.
         converged_at: When it became converged; None if it is not.
@@ -141,6 +144,8 @@ class Progress(Struct, frozen=True, kw_only=True):
     best_value: float | None = None
     points: int = 0
     category: Category = Category.PROGRESSING
+    specon: Category | None = None
+    evidence: Evidence | None = None
     growth: float | None = None
     converged_at: float | None = None
     attempt: int = 1

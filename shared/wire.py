@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 
-from shared.progress import Category, CheckpointPhase, Goal, PodReport
+from shared.progress import Category, CheckpointPhase, Goal, PodReport, Stage
 
 VERSION: Final = 1
 MOST_PODS: Final = 1000
@@ -48,6 +48,15 @@ class PaceBody(WireModel):
     longest_seconds: Amount = 0.0
 
 
+class EvidenceBody(WireModel):
+    """See ``progress.Evidence``."""
+
+    stage: Stage = Stage.TOO_EARLY
+    since_step: Finite | None = None
+    level: Finite | None = None
+    spread: Amount | None = None
+
+
 class ProgressBody(WireModel):
     """See ``progress.Progress``."""
 
@@ -62,6 +71,8 @@ class ProgressBody(WireModel):
     best_value: Finite | None = None
     points: Whole = 0
     category: Category = Category.PROGRESSING
+    specon: Category | None = None
+    evidence: EvidenceBody | None = None
     growth: Finite | None = None
     converged_at: Amount | None = None
     attempt: Annotated[int, Field(ge=1, le=2**63 - 1)] = 1

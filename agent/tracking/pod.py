@@ -164,7 +164,8 @@ class TrackedPod:
         for source in self._sources.all:
             source.advance(now)
         if self._choice is not None:
-            self._choice.track.predict(self._total_steps(self._choice), now)
+            rate = self._choice.source.rate
+            self._choice.track.predict(self._total_steps(self._choice), now, rate)
 
     def _update_report(self) -> bool:
         """Update the report; return True if it has an urgent change."""
@@ -203,8 +204,10 @@ class TrackedPod:
             best_value=track.best_value,
             points=track.points,
             category=track.category,
+            specon=track.state.category,
+            evidence=track.evidence,
             growth=track.state.known_growth,
-            converged_at=track.state.converged_at,
+            converged_at=track.converged_at,
             attempt=choice.attempt,
             diverged=track.diverged,
             bad_values=track.bad_values,

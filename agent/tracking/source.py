@@ -9,6 +9,7 @@ from agent.budgets import POD_EVENTS
 from agent.tracking.allowance import Allowance
 from agent.tracking.streams import Batch, Reading, Stream
 from agent.tracking.track import Track
+from shared.convergence import rate as rates
 from shared.convergence.parameters import ConvergenceParameters
 from shared.parsing import metric_names
 from shared.parsing.base import Point, Unit
@@ -80,6 +81,7 @@ class Source:
         problem: Why it cannot be read.
         lines: Lines read so far.
         taken: New values so far.
+        rate: What its first series of a learning rate shows.
     """
 
     def __init__(
@@ -103,6 +105,8 @@ class Source:
         self.problem = ""
         self.lines = 0
         self.taken = 0
+        self.rate = rates.UNKNOWN
+        self._rate_metric: str | None = None
         self._place = place
         self._params = params
         self._written_at = written_at
@@ -184,6 +188,8 @@ class Source:
         points, begun_at = 0, self.last_at
         for reading in batch.readings:
             points += 1
+            if reading.point.metric == self._rate_metric:
+                self.rate = rates.observed(self.rate, self.step, reading.point.value)
             if reading.point.metric not in self._skipped:
                 self._take(reading, now, begun_at, events)
         return Counts(
@@ -216,6 +222,7 @@ class Source:
 
     def _count(self, point: Point, *, restarted: bool) -> None:
         if restarted and point.step is not None:
+            self.rate = rates.UNKNOWN
             for track in self.tracks.values():
                 track.restart(point.step)
         if point.step is not None and 0 <= point.step <= LARGEST_STEP:
@@ -248,11 +255,14 @@ class Source:
         stated = self._place.metric
         if len(self.names) < MOST_NAMES:
             self.names.add(metric)
+            if self._rate_metric is None and rates.is_rate(metric):
+                self._rate_metric = metric
         elif metric != stated:
             return None
         if metric == (stated or metric_names.preferred([metric, *self.tracks])):
             goal = self._place.goal or metric_names.goal_of(metric) or Goal.MIN
-            track = self.tracks[metric] = Track(goal, self._params)
+            judged = metric_names.measures_convergence(metric)
+            track = self.tracks[metric] = Track(goal, self._params, judged=judged)
         elif self._step_metric is not None:
             self._skipped.add(metric)
         self._step_metric = self._step_metric or metric

@@ -1,4 +1,4 @@
-"""One metric of one source: its values, its curve, SpeCon's category, its forecast.
+"""One metric of one source: its values, its curve, what that shows, its forecast.
 
 Each metric has its own grid of ticks, from its first value on, on the agent's clock. Values with a
 time are assigned to that time, also if they are read late (TensorBoard's writer keeps them for two
@@ -11,10 +11,13 @@ from typing import Final
 import msgspec
 
 from agent.tracking.curve import Curve
+from shared.convergence import evidence as curves
+from shared.convergence import rate as rates
 from shared.convergence.categories import ConvergenceState, due, tick
 from shared.convergence.forecast import Forecast, forecast
-from shared.convergence.parameters import ConvergenceParameters
-from shared.progress import Category, Goal, Span
+from shared.convergence.parameters import ConvergenceParameters, Rule
+from shared.convergence.rate import Rate
+from shared.progress import Category, Evidence, Goal, Span, Stage
 
 MOST_SILENT_TICKS: Final = 16
 """Ticks of a silence; of a longer one, only the last are made: the others change nothing."""
@@ -29,11 +32,15 @@ class Track:
 
     Args:
         goal: Direction in which the metric improves.
-        params: Parameters of Algorithm 1.
+        params: The rule for the category, and parameters of Algorithm 1.
+        judged: Whether the metric shows how far a run has converged.
     """
 
-    def __init__(self, goal: Goal, params: ConvergenceParameters) -> None:
+    def __init__(self, goal: Goal, params: ConvergenceParameters, *, judged: bool = True) -> None:
         self.goal = goal
+        self._judged = judged
+        self._evidence = Evidence()
+        self._plateau_at: float | None = None
         self.state = ConvergenceState()
         self.curve = Curve()
         self.points = 0
@@ -53,8 +60,24 @@ class Track:
 
     @property
     def category(self) -> Category:
-        """SpeCon's category now."""
-        return self.state.category
+        """By the rule of the parameters."""
+        if self._params.rule is Rule.SPECON:
+            return self.state.category
+        return curves.category(self.evidence.stage)
+
+    @property
+    def converged_at(self) -> float | None:
+        """When it became converged; None if it is not."""
+        if self._params.rule is Rule.SPECON:
+            return self.state.converged_at
+        return self._plateau_at if self.evidence.stage is Stage.PLATEAU else None
+
+    @property
+    def evidence(self) -> Evidence:
+        """What the curve shows; a NaN counts at once, the rest since the last forecast."""
+        if self.diverged:
+            return Evidence(stage=Stage.DIVERGING, since_step=self.bad_since_step)
+        return self._evidence if self._judged else Evidence(stage=Stage.UNJUDGED)
 
     @property
     def diverged(self) -> bool:
@@ -90,6 +113,7 @@ class Track:
         self.bad_values, self.bad_since_step = 0, None
         self._fresh, self._due_at = None, float("-inf")
         self._forecast, self._forecast_at = Forecast(), float("-inf")
+        self._evidence, self._plateau_at = Evidence(), None
 
     def advance(self, now: float) -> None:
         """Make the ticks that are due ``now``, seconds since the epoch.
@@ -111,10 +135,15 @@ class Track:
             self._fresh = None
             self._due_at = at + interval_seconds
 
-    def predict(self, total_steps: float | None, now: float) -> None:
-        """Fit the curve again if that is due; ``now`` in seconds since the epoch.
+    def predict(self, total_steps: float | None, now: float, rate: Rate = rates.UNKNOWN) -> None:
+        """Judge and fit the curve again if that is due.
 
         Without steps there is no end: a number of points is not a number of steps.
+
+        Args:
+            total_steps: Where the run ends; None if unknown.
+            now: Seconds since the epoch.
+            rate: What is known of the learning rate, in this metric's steps.
         """
         total_steps = None if self._step is None else total_steps
         age_seconds = now - (now if self.first_at is None else self.first_at)
@@ -123,7 +152,13 @@ class Track:
         if now - self._forecast_at < wait_seconds:
             return
         self._forecast_at = now
-        self._forecast = forecast(tuple(self.curve.points()), total_steps, now, self.goal)
+        points = tuple(self.curve.points())
+        self._forecast = forecast(points, total_steps, now, self.goal)
+        self._evidence = curves.judge(points, goal=self.goal, total_steps=total_steps, rate=rate)
+        if self._evidence.stage is not Stage.PLATEAU:
+            self._plateau_at = None
+        elif self._plateau_at is None:
+            self._plateau_at = self.last_at
 
     @property
     def remaining_seconds(self) -> Span | None:

@@ -70,6 +70,7 @@ def agent_settings(*, scale: float) -> Mapping[str, Any]:
     """Return the agents' settings: the published interval, scaled, and the published 1 %."""
     return {
         "convergence": {
+            "rule": "specon",
             "alpha": 0.01,
             "interval_seconds": max(1.0, PUBLISHED_INTERVAL_SECONDS * scale),
         },

@@ -69,6 +69,9 @@ def _progress(answer: api.ExplainResponse) -> Iterator[tuple[str, str]]:
         left = "" if entry.remaining is None else f"{training.eta(entry)} left"
         read = f"read as {entry.source}" if entry.source else ""
         yield "Progress", ", ".join(text for text in (*shown, left, read) if text)
+        if entry.evidence:
+            lines = (training.evidence(entry), training.further(entry))
+            yield "Curve", ", ".join(text for text in lines if text)
     if answer.progress_problem:
         yield "Metrics", answer.progress_problem
 

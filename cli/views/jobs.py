@@ -173,6 +173,7 @@ def _wide(now: float) -> list[Column[api.JobEntry]]:
         count("LEAVING", lambda pods: pods.leaving),
         plain("AGE", lambda job: duration(now - job.created_at)),
         plain("CATEGORY", lambda job: training.category(job.progress)),
+        plain("EVIDENCE", lambda job: training.evidence(job.progress)),
         plain("ETA", lambda job: training.eta(job.progress)),
         plain("ATTEMPT", lambda job: training.attempt(job.progress)),
         plain("DONE", lambda job: training.done(job.end)),

@@ -17,10 +17,24 @@ def gang_size(min_available: int | None) -> str:
 
 
 def category(entry: api.ProgressEntry | None) -> str:
-    """Return SpeCon's category of the job."""
+    """Return the category of the job."""
     if entry is None:
         return NOTHING
     return f"{entry.category.value},stale" if entry.stale else entry.category.value
+
+
+def evidence(entry: api.ProgressEntry | None) -> str:
+    """Return what the whole curve shows, and the category by SpeCon's Algorithm 1."""
+    if entry is None or not entry.evidence:
+        return NOTHING
+    specon = "" if entry.specon is None else f", SpeCon: {entry.specon.value}"
+    return f"{entry.evidence}{specon}"
+
+
+def further(entry: api.ProgressEntry) -> str:
+    """Return the band of the improvement until the end; empty if not predictable."""
+    span = entry.further
+    return "" if span is None else f"{span.low:.2g} to {span.high:.2g} better at the end"
 
 
 def metric(entry: api.ProgressEntry | None) -> str:

@@ -27,7 +27,7 @@ SETTINGS: Final = {
     "migration": {"interval_seconds": 1, "cooldown_seconds": 5, "first_cost_seconds": 2}
 }
 AGENT_SETTINGS: Final = {
-    "convergence": {"alpha": 0.05, "interval_seconds": 2},
+    "convergence": {"rule": "specon", "alpha": 0.05, "interval_seconds": 2},
     "report": {"interval_seconds": 1},
     "discovery": {"interval_seconds": 1},
     "following": {"interval_seconds": 0.5, "find_seconds": 1, "checkpoint_seconds": 1},

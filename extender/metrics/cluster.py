@@ -81,7 +81,7 @@ class ClusterMetrics:
         )
         self._training_pods = series.gauge(
             "shuntyard_training_pods",
-            "Pods whose training is followed, by SpeCon's category.",
+            "Pods whose training is followed, by category.",
             category=Category,
         )
         self._report_age = series.gauge(

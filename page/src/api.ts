@@ -299,7 +299,11 @@ export interface ProgressEntry {
   readonly step: number | null;
   readonly total_steps: number | null;
   readonly curve: readonly number[];
+  readonly specon: "progressing" | "watching" | "converged" | null;
+  readonly stage: string | null;
+  readonly evidence: string;
   readonly remaining: Span | null;
+  readonly further: Span | null;
   readonly attempt: number;
   readonly diverged: boolean;
   readonly updated_at: number;

@@ -104,7 +104,7 @@ def judge(
         stage=stage,
         since_step=_since(stage, steps, values, shape),
         level=shape.level if goal is Goal.MIN else -shape.level,
-        spread=shape.noise,
+        spread=shape.noise if math.isfinite(shape.noise) else None,
     )
 
 
@@ -116,12 +116,15 @@ def category(stage: Stage) -> Category:
 def words(evidence: Evidence, metric: str) -> str:
     """Return the evidence as users read it: ``plateau since step 1200 (loss 2.31 ± 0.02)``."""
     text = evidence.stage.value.replace("-", " ") if evidence.stage in _SPACED else evidence.stage
-    since = "" if evidence.since_step is None else f" since step {evidence.since_step:.15g}"
+    step = evidence.since_step
+    since = "" if step is None else f" since step {step:{'.4g' if step < _ROUNDED else '.0f'}}"
     if evidence.level is None or evidence.spread is None:
         return f"{text}{since}"
     return f"{text}{since} ({metric} {evidence.level:.4g} ± {evidence.spread:.2g})"
 
 
+_ROUNDED: Final = 100.0
+"""From here on steps are shown as whole numbers: of a long run they are means of an interval."""
 _SPACED: Final = (Stage.UNJUDGED, Stage.TOO_EARLY)
 
 

@@ -1,4 +1,4 @@
-"""Parameters of SpeCon's categories: as printed in the paper, and as recommended."""
+"""Which rule finds a run's category, and parameters of SpeCon's: as printed, and recommended."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,6 +7,15 @@ from typing import Annotated, Final
 
 from annotated_types import Ge, Le
 from typing_extensions import Doc
+
+
+class Rule(StrEnum):
+    """By what a training run gets its category."""
+
+    EVIDENCE = "evidence"
+    """Its whole curve."""
+    SPECON = "specon"
+    """SpeCon's Algorithm 1: the last two intervals."""
 
 
 class Normalisation(StrEnum):
@@ -32,6 +41,13 @@ class ConvergenceParameters:
         change is divided by nothing, though the threshold is called a percentage.
     """
 
+    rule: Annotated[
+        Rule,
+        Doc(
+            "By what a run gets its category: `evidence` of its whole curve, or `specon`: "
+            "Algorithm 1, whose category is reported beside it in any case."
+        ),
+    ] = Rule.EVIDENCE
     alpha: Annotated[
         float,
         Ge(1e-9),
@@ -62,9 +78,12 @@ class ConvergenceParameters:
 
 
 RECOMMENDED: Final = ConvergenceParameters()
-"""What the simulation recommends."""
+"""The evidence; for Algorithm 1 what the simulation recommends."""
 PRINTED: Final = ConvergenceParameters(
-    normalisation=Normalisation.ABSOLUTE, signed=False, count_silent_ticks=True
+    rule=Rule.SPECON,
+    normalisation=Normalisation.ABSOLUTE,
+    signed=False,
+    count_silent_ticks=True,
 )
 """As the paper prints it, with its errors corrected."""
 PRESETS: Final[Mapping[str, ConvergenceParameters]] = {

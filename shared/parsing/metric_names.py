@@ -88,6 +88,15 @@ _MAX: Final = re.compile(
     r"|pearson|spearman|objective function",
     re.IGNORECASE,
 )
+_ADVERSARIAL: Final = re.compile(
+    r"rew(?:ard)?s?(?:_|$)|return|epret|episod|(?:^|_)ep_len"
+    r"|(?:^|_)(?:policy|pi|value|vf|qf?\d?|actor|critic|entropy|td|pg|alpha)(?:_\w+)?_(?:loss|error)"
+    r"|loss_(?:policy|pi|value|vf|q|actor|critic|entropy)(?:_|$)|approx_kl|clip_?frac"
+    r"|(?:^|_)(?:g|d|gen|dis|disc|gan|adv|generator|discriminator|adversarial)\d?(?:_\w+)?_loss"
+    r"|loss_?(?:g|d|gen|dis|disc|gan|adv)\d?(?:_|$)|err_?[gd](?:_|$)|[gd]loss|^l_[gd](?:_|$)"
+    r"|generator|discriminator|adversarial|(?:^|_)gan(?:_|$)"
+)
+"""Of a whole name in lower case, with ``_`` for every separator."""
 MOST_METRICS: Final = 256
 """Names of one source; a training script has ten, a thorough one a hundred."""
 ENTRY_BYTES: Final = 160
@@ -136,6 +145,17 @@ def goal_of(name: str) -> Goal | None:
     if _MIN.search(name):
         return Goal.MIN
     return Goal.MAX if _MAX.search(name) else None
+
+
+@lru_cache(maxsize=1024)
+def measures_convergence(name: str) -> bool:
+    """Return False if a series does not show how far a run has converged.
+
+    A reward depends on what the policy tries; losses of a policy, a critic, or of one side of a GAN
+    follow the other side, and stand still or rise while the run improves.
+    """
+    plain = _SEPARATORS.sub("_", name.lower()).strip("_")
+    return _ADVERSARIAL.search(plain) is None
 
 
 class Names(Generic[T]):

@@ -114,7 +114,7 @@ async def test_a_containers_log_is_read_where_there_is_no_file(
 async def test_a_run_that_converges_is_reported_at_once(node: Node, replica: FakeExtender) -> None:
     now = time.time()  # noqa: TID251 - the trainer's clock
     past = [{"time": now - 300 + n, "step": n, "loss": 1 + 0.9**n} for n in range(1, 301)]
-    convergence = {"interval_seconds": 10.0}
+    convergence = {"rule": "specon", "interval_seconds": 10.0}
     await node.write(METRICS, *past[:20])
     async with agent(node, replica, report={"interval_seconds": 60.0}, convergence=convergence):
         await eventually(

@@ -52,7 +52,7 @@ SETTINGS: Final[Mapping[str, Any]] = {
 }
 """Jobs last half a minute here, real ones hours: every deadline is in proportion."""
 AGENT_SETTINGS: Final[Mapping[str, Any]] = {
-    "convergence": {"alpha": 0.05, "interval_seconds": 1},
+    "convergence": {"rule": "specon", "alpha": 0.05, "interval_seconds": 1},
     "report": {"interval_seconds": 0.5, "backoff_seconds": 0.2, "most_backoff_seconds": 1},
     "discovery": {"interval_seconds": 0.5},
     "following": {

@@ -16,6 +16,7 @@ from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from shared import api
+from shared.convergence import evidence
 from shared.model import NodeName, Pod, Uid
 from shared.progress import Checkpoint, NodeReport, PodReport, Progress
 
@@ -169,6 +170,7 @@ def _saved(pod: PodReport) -> Checkpoint | None:
 
 
 def _progress(member: Member, reported: Progress, *, stale: bool) -> api.ProgressEntry:
+    shown = reported.evidence
     return api.ProgressEntry(
         pod=member.pod.name,
         metric=reported.metric,
@@ -178,7 +180,11 @@ def _progress(member: Member, reported: Progress, *, stale: bool) -> api.Progres
         step=reported.step,
         total_steps=reported.total_steps,
         curve=reported.curve,
+        specon=reported.specon,
+        stage=shown.stage if shown else None,
+        evidence=evidence.words(shown, reported.metric) if shown else "",
         remaining=reported.remaining_seconds,
+        further=reported.remaining_loss,
         attempt=reported.attempt,
         diverged=reported.diverged,
         updated_at=reported.updated_at,

@@ -5,7 +5,7 @@ import re
 from agent.metrics import MOST_PODS, AgentMetrics
 from agent.reporting.outbox import NodeState
 from shared.model import Uid
-from shared.progress import Category, Checkpoint, PodReport, Progress, Span, Use
+from shared.progress import Category, Checkpoint, Evidence, PodReport, Progress, Span, Stage, Use
 from shared.wire import PodPlace
 from tests.fakes.extender import place
 
@@ -16,6 +16,7 @@ PROGRESS = Progress(
     step=7,
     value=0.5,
     category=Category.WATCHING,
+    evidence=Evidence(stage=Stage.RISING),
     remaining_seconds=Span(60.0, 50.0, 70.0),
 )
 CHECKPOINT = Checkpoint(step=6, saved_at=4.0)
@@ -41,7 +42,8 @@ def value(found: AgentMetrics, name: str, **labels: str) -> float | None:
 
 def test_every_name_has_our_prefix_and_ends_in_its_unit() -> None:
     units = (
-        r"_(seconds|bytes|cores|ratio|info|total|pods|files|events|replicas|steps?|value|category)$"
+        r"_(seconds|bytes|cores|ratio|info|total|pods|files|events|replicas|steps?|value|category"
+        r"|stage)$"
     )
     suffixes = {"counter": "_total", "info": "_info"}
     for metric in AgentMetrics().registry.collect():
@@ -70,6 +72,7 @@ def test_a_pods_series_show_its_progress() -> None:
     assert {name: value(found, name, **labels) for name in names} == names
     assert value(found, "job_category", category="watching", **labels) == 1
     assert value(found, "job_category", category="progressing", **labels) is None
+    assert value(found, "job_stage", stage="rising", **labels) == 1
 
 
 def test_an_unknown_value_has_no_series() -> None:

@@ -9,7 +9,7 @@ from cli.views.terminal import Terminal
 from shared import api
 from shared.answer import FaultEntry
 from shared.explanation import Ahead, Change, NodeGroup, Step, StepKind, Tried
-from shared.progress import Category, Span
+from shared.progress import Category, Span, Stage
 from tests.fakes.answers import EXPLAIN
 
 GPU = "nvidia.com/gpu"
@@ -156,6 +156,10 @@ def test_training_is_shown_with_how_it_is_read_and_what_is_not_understood() -> N
         step=100,
         total_steps=1000,
         remaining=Span(3600.0, 3000.0, 4200.0),
+        further=Span(0.2, 0.1, 0.34),
+        specon=Category.WATCHING,
+        stage=Stage.IMPROVING,
+        evidence="improving (loss 2.5 ± 0.02)",
         updated_at=990.0,
     )
     why = "train-1: 100 lines or more read, no values found: set format=… or regex=…"
@@ -163,6 +167,8 @@ def test_training_is_shown_with_how_it_is_read_and_what_is_not_understood() -> N
     lines = explain.explain(answer, wide=False)
     left = "1h00m (50m00s to 1h10m) left"
     assert f"Progress: loss=2.5, step 100/1000, progressing, {left}, read as printed" in lines
+    curve = "improving (loss 2.5 ± 0.02), SpeCon: watching, 0.1 to 0.34 better at the end"
+    assert f"Curve:    {curve}" in lines
     assert f"Metrics:  {why}" in lines
 
 

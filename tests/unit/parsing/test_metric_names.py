@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.parsing.metric_names import goal_of, is_metric, preferred
+from shared.parsing.metric_names import goal_of, is_metric, measures_convergence, preferred
 from shared.progress import Goal
 
 PREFERRED = {
@@ -81,3 +81,24 @@ def test_what_places_a_value_is_no_metric() -> None:
         map(is_metric, ("step", "epoch", "time", "total_steps", "eval_runtime", "v_num"))
     )
     assert all(map(is_metric, ("loss", "epoch_loss", "runtime", "lr")))
+
+
+MEASURES = (
+    *("loss", "eval_loss", "train/loss", "val_acc", "distill_loss", "box_loss", "rot_loss"),
+    *("loss_dice", "metrics/mAP50(B)", "rmse"),
+)
+DO_NOT = (
+    *("rollout/ep_rew_mean", "AverageReturn", "rewards/chosen", "policy_loss", "train/value_loss"),
+    *("qf1_loss", "entropy_loss", "d_loss", "loss_G_GAN", "D/loss", "errG", "generator_loss"),
+    "l_g_total",
+)
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_a_loss_or_a_quality_measures_convergence(name: str) -> None:
+    assert measures_convergence(name)
+
+
+@pytest.mark.parametrize("name", DO_NOT)
+def test_rewards_and_losses_of_opponents_do_not(name: str) -> None:
+    assert not measures_convergence(name)

@@ -7,10 +7,11 @@ import pytest
 from agent.tracking.allowance import Allowance
 from agent.tracking.source import MOST_NAMES
 from agent.tracking.streams import Batch, Reading
-from shared.convergence.parameters import RECOMMENDED
+from shared.convergence.parameters import RECOMMENDED, Rule
+from shared.convergence.rate import UNKNOWN
 from shared.parsing.base import Point
 from shared.places import MetricsPlace
-from shared.progress import Category, Goal
+from shared.progress import Category, Goal, Stage
 from tests.unit.agent.tracking.streams import NOW, GivenSource, loss
 
 NAN = float("nan")
@@ -178,7 +179,36 @@ def test_a_clock_that_was_set_back_is_believed() -> None:
 
 
 def test_the_past_of_a_run_gives_its_category() -> None:
-    source = GivenSource(params=replace(RECOMMENDED, interval_seconds=10.0))
+    source = GivenSource(params=replace(RECOMMENDED, rule=Rule.SPECON, interval_seconds=10.0))
     past = [loss(n, 1.0 + 0.95**n, NOW - 300 + n) for n in range(300)]
     source.say(*past, backlog=True)
     assert source.tracks["loss"].category is Category.CONVERGED
+
+
+def _lowered(rates: tuple[float, float]) -> GivenSource:
+    """A run that flattens; before its last tenth its learning rate changes."""
+    source = GivenSource()
+    for n in range(300):
+        rate = rates[n >= 270]
+        source.say(loss(n, 1.0 + 0.95**n, NOW + n), loss(n, rate, NOW + n, "train/lr"), now=NOW + n)
+    source.tracks["loss"].predict(600, NOW + 300, source.rate)
+    return source
+
+
+def test_a_plateau_that_ends_with_its_learning_rate_is_none() -> None:
+    same, lower = (_lowered(rates).tracks["loss"].category for rates in ((0.1, 0.1), (0.1, 0.01)))
+    assert (same, lower) == (Category.CONVERGED, Category.PROGRESSING)
+
+
+def test_a_restart_forgets_the_learning_rate() -> None:
+    source = _lowered((0.1, 0.01))
+    source.say(loss(5, 1.5, NOW + 400), now=NOW + 400)
+    assert source.rate == UNKNOWN
+
+
+def test_a_reward_never_converges() -> None:
+    source = GivenSource(place=MetricsPlace(metric="ep_rew_mean"))
+    source.say(*(loss(n, 1 - 0.95**n, NOW - 300 + n, "ep_rew_mean") for n in range(300)))
+    track = source.tracks["ep_rew_mean"]
+    track.predict(600, NOW)
+    assert (track.evidence.stage, track.category) == (Stage.UNJUDGED, Category.PROGRESSING)

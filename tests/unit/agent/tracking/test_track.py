@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from agent.tracking.track import Track
-from shared.convergence.parameters import PRINTED, RECOMMENDED
-from shared.progress import Category, Goal
+from shared.convergence.parameters import PRINTED, RECOMMENDED, Rule
+from shared.progress import Category, Evidence, Goal, Stage
 
 INTERVAL_SECONDS = 10.0
-PARAMS = replace(RECOMMENDED, interval_seconds=INTERVAL_SECONDS)
+PARAMS = replace(RECOMMENDED, rule=Rule.SPECON, interval_seconds=INTERVAL_SECONDS)
 START = 1000.0
 Values = Sequence[tuple[float, float]]
 
@@ -185,3 +185,59 @@ def test_a_value_without_a_step_belongs_to_the_last_step() -> None:
     track.predict(3, START + 60)
     assert track.remaining_seconds is not None
     assert track.remaining_seconds.value == pytest.approx(2.81 * 300, rel=0.1)
+
+
+def flat() -> Track:
+    """A run by the evidence, on its plateau at 300 s."""
+    track = Track(Goal.MIN, RECOMMENDED)
+    for n in range(300):
+        track.take(1.0 + 0.95**n, n, START + n)
+    track.predict(600, START + 300)
+    return track
+
+
+def test_a_plateau_is_converged_with_its_beginning() -> None:
+    track = flat()
+    assert (track.evidence.stage, track.category) == (Stage.PLATEAU, Category.CONVERGED)
+    assert track.converged_at == START + 299
+    since = track.evidence.since_step
+    assert since is not None
+    assert 40 < since < 200
+    track.take(1.0, 300, START + 300)
+    track.predict(600, START + 1000)
+    assert track.converged_at == START + 299
+
+
+def test_a_nan_ends_a_plateau_at_once() -> None:
+    track = flat()
+    track.take(float("nan"), 300, START + 301)
+    assert (track.evidence, track.category) == (
+        Evidence(stage=Stage.DIVERGING, since_step=300),
+        Category.PROGRESSING,
+    )
+    assert track.converged_at is None
+
+
+def test_a_rise_ends_a_plateau() -> None:
+    track = flat()
+    for n in range(100):
+        track.take(1.0 + n / 100, 300 + n, START + 300 + n)
+    track.predict(600, START + 1000)
+    assert (track.evidence.stage, track.category) == (Stage.RISING, Category.WATCHING)
+    assert track.converged_at is None
+
+
+def test_a_restart_begins_anew() -> None:
+    track = flat()
+    track.restart(10)
+    assert (track.evidence, track.category) == (Evidence(), Category.PROGRESSING)
+
+
+def test_specons_category_is_kept_beside_the_evidence() -> None:
+    """A slow run with most of its way to go: Algorithm 1 sees a small growth that falls."""
+    track = Track(Goal.MIN, replace(RECOMMENDED, interval_seconds=INTERVAL_SECONDS))
+    for n in range(300):
+        track.take((n + 1) ** -0.1, n, START + n)
+        track.advance(START + n)
+    track.predict(3000, START + 300)
+    assert (track.state.category, track.category) == (Category.CONVERGED, Category.PROGRESSING)

@@ -9,7 +9,7 @@ from extender.core.cluster.jobs import Job
 from extender.core.cluster.snapshot import Snapshot
 from shared import api
 from shared.model import JobKey, NodeName
-from shared.progress import Category, Checkpoint, Span, Use
+from shared.progress import Category, Checkpoint, Evidence, Span, Stage, Use
 from tests.fakes.builders import make_node, make_pod
 from tests.fakes.reports import make_pod_report, make_report
 from tests.unit.core.clusters import store_of
@@ -69,6 +69,9 @@ def test_progress_of_a_job_is_that_of_its_first_member_with_a_metric() -> None:
         total_steps=10,
         curve=(2.0, 0.5),
         remaining_seconds=Span(30.0, 20.0, 50.0),
+        remaining_loss=Span(0.2, 0.1, 0.3),
+        specon=Category.PROGRESSING,
+        evidence=Evidence(stage=Stage.PLATEAU, since_step=4.0, level=0.51, spread=0.02),
         attempt=2,
         diverged=True,
     )
@@ -86,6 +89,10 @@ def test_progress_of_a_job_is_that_of_its_first_member_with_a_metric() -> None:
         total_steps=10,
         curve=(2.0, 0.5),
         remaining=Span(30.0, 20.0, 50.0),
+        further=Span(0.2, 0.1, 0.3),
+        specon=Category.PROGRESSING,
+        stage=Stage.PLATEAU,
+        evidence="plateau since step 4 (eval_loss 0.51 ± 0.02)",
         attempt=2,
         diverged=True,
         updated_at=990.0,
