@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, cast
-from urllib.error import URLError
 
 from bench import results
 from devcluster.cluster import Cluster
@@ -127,7 +126,7 @@ def profile_of(cluster: Cluster, file: Path | None) -> Iterator[None]:
 def _wait_until_ready(url: str) -> None:
     deadline = time.monotonic() + READY_SECONDS
     while time.monotonic() < deadline:
-        with contextlib.suppress(URLError, ConnectionError):
+        with contextlib.suppress(OSError):  # refused, an error status, or no answer in time
             urllib.request.urlopen(url, timeout=1)  # noqa: S310 - our own loopback address
             return
         time.sleep(0.05)

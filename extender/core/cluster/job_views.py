@@ -13,7 +13,7 @@ from extender.core.cluster import (
 )
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.owners import above_each
-from extender.core.cluster.snapshot import Kept, Slot, Snapshot
+from extender.core.cluster.snapshot import Kept, Reservation, Slot, Snapshot
 from extender.core.kinds import registry
 from extender.core.kinds.base import Membership, Owners, Problem
 from extender.core.nodes.feasibility import weight
@@ -25,6 +25,9 @@ MOST_SHAPES: Final = 256
 
 MOST_WEIGHT: Final = 32_768
 """Requirements of nodes and their values in all different specs of a job; one pod may have half."""
+
+Place = tuple[NodeName | None, Reservation | None, bool, bool]
+"""Where a pod is bound, its reservation, whether its owner is there, whether it waits for a pod."""
 
 _MOST_SIZES: Final = 4
 """Contradicting gang sizes that a message names."""
@@ -38,12 +41,18 @@ def view(snapshot: Snapshot, key: JobKey) -> Job:
     """
     pods = snapshot.jobs[key]
     over = above_each(snapshot, pods)
-    source = _source(snapshot, key, pods, over)
+    places = [_place(snapshot, pod) for pod in pods]
+    source = _source(snapshot, key, pods, over, places)
     views = snapshot.cache.of(VIEWS)
     held = views.get(key, source)
     if held is None:
         before = views.latest(key)
-        held = _viewed(snapshot, key, pods, over, {} if before is None else before.pods)
+        seen = {} if before is None else before.pods
+        pod_views = [
+            _pod_view(snapshot, pod, owners, place, seen.get(pod.uid))
+            for pod, owners, place in zip(pods, over, places, strict=True)
+        ]
+        held = _viewed(snapshot, key, pods, over, pod_views)
         views.put(key, source, held)
     return held.job
 
@@ -68,25 +77,30 @@ VIEWS: Final[Slot[Kept[JobKey, Viewed]]] = Slot(Kept, Kept)
 
 
 def _source(
-    snapshot: Snapshot, key: JobKey, pods: tuple[Pod, ...], over: Sequence[Owners]
+    snapshot: Snapshot,
+    key: JobKey,
+    pods: tuple[Pod, ...],
+    over: Sequence[Owners],
+    places: list[Place],
 ) -> tuple[object, ...]:
     """Return everything that a view is made of."""
     claims = any(pod.claims for pod in pods)
     return (
         pods,
         tuple({id(owners): owners for owners in over}.values()),
-        [_place(snapshot, pod) for pod in pods],
+        places,
         (snapshot.claims, snapshot.volumes) if claims else None,
         snapshot.devices,
         snapshot.placeholders.get(key),
     )
 
 
-def _place(snapshot: Snapshot, pod: Pod) -> tuple[object, ...]:
-    """Return what a pod's state is made of beside the pod."""
+def _place(snapshot: Snapshot, pod: Pod) -> Place:
+    """Return what a pod's state is made of beside the pod; called for each pod at each look."""
     owner, uid = pod.controller, pod.uid
     there = owner is not None and snapshot.owners.of(pod.namespace, owner) is not None
-    waits = replacements.awaited(snapshot, pod) is not None
+    is_copy = labels.REPLACES in pod.annotations
+    waits = is_copy and replacements.awaited(snapshot, pod) is not None
     return (snapshot.bound.get(uid), snapshot.reservations.get(uid), there, waits)
 
 
@@ -95,12 +109,8 @@ def _viewed(
     key: JobKey,
     pods: tuple[Pod, ...],
     over: Sequence[Owners],
-    before: Mapping[Uid, _PodView],
+    pod_views: Sequence[_PodView],
 ) -> Viewed:
-    pod_views = [
-        _pod_view(snapshot, pod, owners, before.get(pod.uid))
-        for pod, owners in zip(pods, over, strict=True)
-    ]
     staying = [i for i, s in enumerate(pod_views) if s.member.state is not State.LEAVING] or [0]
     first, first_above = pods[staying[0]], over[staying[0]]
     size, size_problem = _size([(pods[i], pod_views[i].membership) for i in staying])
@@ -177,9 +187,11 @@ def _variety(pod_views: Sequence[_PodView]) -> Problem | None:
     return Problem(f"pods of the job: {count} {noun} in all, and at most {most} are allowed")
 
 
-def _pod_view(snapshot: Snapshot, pod: Pod, over: Owners, before: _PodView | None) -> _PodView:
+def _pod_view(
+    snapshot: Snapshot, pod: Pod, over: Owners, place: Place, before: _PodView | None
+) -> _PodView:
     volumes = (snapshot.claims, snapshot.volumes) if pod.claims else None
-    source = (pod, over, _place(snapshot, pod), volumes, snapshot.devices)
+    source = (pod, over, place, volumes, snapshot.devices)
     if before is not None and before.source == source:
         return before
     membership = registry.membership(pod, over)

@@ -100,6 +100,8 @@ class Registry:
         )
         foreign = [kind for kind in groups if isinstance(kind, NamedGroup)]
         self._group_names: Final = tuple((kind.group_name, kind) for kind in foreign)
+        self._group_marks: Final = frozenset(mark for kind in foreign for mark in kind.marks)
+        self._unmarked_groups: Final = tuple((k.group_name, k) for k in foreign if not k.marks)
         self._group_kinds: Final = frozenset(kind.kind for kind in groups)
         self._foreign_kinds: Final = frozenset(kind.kind for kind in foreign)
         self._sizes: Final = {k.kind: k.size for k in self.kinds if isinstance(k, Sized)}
@@ -212,7 +214,10 @@ class Registry:
 
     def group_key(self, pod: Pod) -> str | None:
         """Return the key (``PodGroup.key``) of the group that the pod names; None for none."""
-        for name_of, kind in self._group_names:
+        names, marks = self._group_names, self._group_marks
+        if marks.isdisjoint(pod.labels) and marks.isdisjoint(pod.annotations):
+            names = self._unmarked_groups  # nearly always; asked of every pod at each look
+        for name_of, kind in names:
             if name := name_of(pod):
                 return f"PodGroup.{kind.api_group}/{pod.namespace}/{name}"
         return None
