@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -157,6 +157,7 @@ class MiniScheduler:
         answers: What bind answered, by pod, in order.
         asked: Pods that filter was asked about.
         refused: Those of them that it refused everywhere at least once.
+        lost: Return True for a pod whose cycle ends after filter, as if another plugin refused it.
     """
 
     def __init__(self, fake: FakeKube, url: str) -> None:
@@ -165,6 +166,7 @@ class MiniScheduler:
         self.answers: dict[str, list[str]] = {}
         self.asked: set[str] = set()
         self.refused: set[str] = set()
+        self.lost: Callable[[str], bool] = lambda _name: False
         self._busy: set[str] = set()
         self._cycle = asyncio.Lock()
 
@@ -201,6 +203,8 @@ class MiniScheduler:
             self.asked.add(meta["name"])
             if not verdict.get("NodeNames"):
                 self.refused.update([meta["name"]] if verdict.get("NodeNames") == [] else ())
+                return
+            if self.lost(meta["name"]):
                 return
             answer = await self._post(
                 session,
