@@ -185,9 +185,11 @@ class Cluster:
         """
         self._supervisor.kill(component, number)
 
-    def restart(self, component: str) -> None:
-        """Stop a component if it runs, and start it again as it was started."""
+    def restart(self, component: str, *flags: str) -> None:
+        """Stop a component if it runs, and start it again as it was started, with more flags."""
         self._supervisor.stop(component)
+        with self._supervisor.file.change() as state:
+            state.components[component].argv += flags
         self._supervisor.start(component)
 
     def pid(self, component: str) -> int:
