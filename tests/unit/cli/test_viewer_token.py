@@ -99,7 +99,8 @@ def test_a_refused_token_request_is_an_error(
     words: tuple[str, ...],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    api_server.known.answers[PASS_PATH] = answer
+    own = paths.service_account_token("default", VIEWERS_ACCOUNT)
+    api_server.known.answers |= {PASS_PATH: answer, own: answer}
     assert main(ASK) == 1
     printed = capsys.readouterr().err
     assert [word for word in words if word not in printed] == []
