@@ -15,6 +15,7 @@ from extender.controllers.bursts import Bursts
 from extender.controllers.checkpoint_notes import CheckpointNotesController
 from extender.controllers.cpu_shares import CpuSharesController
 from extender.controllers.elastic import ElasticController
+from extender.controllers.hold import HoldPermit
 from extender.controllers.measure import MeasureLoop, ReportsLoop
 from extender.controllers.migration import MigrationController
 from extender.controllers.observe.observer import Observer
@@ -186,7 +187,14 @@ class Composition:
             changed=self._changed,
             settle_seconds=self._settings.queue.settle_seconds,
             interval_seconds=self._settings.queue.interval_seconds,
+            permit=self.permit,
         )
+
+    @cached_property
+    def permit(self) -> HoldPermit:
+        """Knows whether an answer to filter may be held."""
+        gang = self._settings.gang
+        return HoldPermit(self._context.clock, gang.burst_hold_seconds, gang.burst_gated)
 
     @cached_property
     def migration(self) -> MigrationController:
@@ -284,7 +292,8 @@ class Composition:
             barrier=self.barrier,
             events=self.events,
             heartbeat=self._context.beat("burst"),
-            hold_seconds=self._settings.gang.burst_hold_seconds,
+            permit=self.permit,
+            executor=self.executor,
         )
 
     @cached_property

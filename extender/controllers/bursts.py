@@ -5,11 +5,15 @@ that were written, and some milliseconds later: kube-scheduler has then observed
 not ask about those pods. It is given in any case ``DRAIN_SECONDS`` after the hold; a pod that is
 asked about late gets its own node.
 
-One answer is held at a time. Pods of another scheduler in the same kube-scheduler would wait for
-our Bindings, so for ``APART_SECONDS`` after one of them nothing is held.
+The gate of a pod that waits for a burst is removed just before its Binding. If the time is over
+before a gang is bound, one of its pods is released without a Binding: kube-scheduler asks about it
+next.
+
+One answer is held at a time.
 """
 
 import asyncio
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -17,6 +21,7 @@ from typing import Final, Protocol
 from msgspec.structs import replace
 
 from extender.controllers.base import DecisionContext
+from extender.controllers.hold import DRAIN_SECONDS, Hold, HoldPermit
 from extender.controllers.queue import QueueController
 from extender.core.cluster.commands import EmitEvent
 from extender.core.kinds import registry
@@ -26,15 +31,17 @@ from extender.core.scheduler.burst import (
     BurstOutcome,
     BurstState,
     BurstTrigger,
+    next_asked,
 )
 from extender.core.scheduler.direct_gangs import NEVER
 from extender.writers.bindings import Bindings
 from extender.writers.events import EventWriter
+from extender.writers.execute import Executor
 from shared.health import Heartbeat
 from shared.model import JobKey, NodeName, OwnerReference, Pod, PodKey, Uid
 
-DRAIN_SECONDS: Final = 1.0
-"""Bindings that are on their way when the hold ends have so long before the answer is given."""
+OVERLAP_SECONDS: Final = 0.5
+"""A call waits so long for a hold that has not ended with its answer."""
 
 POLL_SECONDS: Final = 0.002
 """Between looks at whether our watch shows the Bindings."""
@@ -45,7 +52,8 @@ SETTLE_SECONDS: Final = 0.005
 GROWTH_SECONDS: Final = 0.03
 """The answer about a gang that is still being created is held while a member comes so often."""
 
-APART_SECONDS: Final = 600.0
+log = logging.getLogger(__name__)
+
 BEAT_SECONDS: Final = 1.0
 EVENT_ACTION: Final = "Binding"
 
@@ -68,12 +76,13 @@ class Bursts:
 
     Attributes:
         context: What all decisions share.
-        queue: Knows whether gangs may be planned.
+        queue: Knows whether gangs may be planned; plans those that no burst binds.
         bindings: Posts them.
         barrier: Where the asked pods and their gangs wait.
         events: Writes an Event for each pod, as kube-scheduler does.
         heartbeat: Beats while ``run`` runs.
-        hold_seconds: How long Bindings are posted; 0: no answer is held.
+        permit: Whether answers may be held, and how long Bindings are posted.
+        executor: Removes gates.
     """
 
     context: DecisionContext
@@ -82,26 +91,27 @@ class Bursts:
     barrier: Barrier
     events: EventWriter
     heartbeat: Heartbeat
-    hold_seconds: float
+    permit: HoldPermit
+    executor: Executor
     _tasks: asyncio.TaskGroup | None = field(init=False, default=None)
-    _busy: bool = field(init=False, default=False)
-    _apart_until: float = field(init=False, default=0.0)
+    _running: asyncio.Task[None] | None = field(init=False, default=None)
     _returned: tuple[Uid, ...] = field(init=False, default=())
 
     async def run(self) -> None:
-        """Let holds run; returns only by cancellation."""
+        """Let holds run, and give back what they leave; returns only by cancellation."""
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
             try:
                 while True:
                     self.heartbeat.beat()
+                    self._look()
                     await asyncio.sleep(BEAT_SECONDS)
             finally:
                 self._tasks = None  # a group that ends takes no more tasks
 
     def keep_apart(self) -> None:
         """Hold nothing for a while: kube-scheduler serves another scheduler's pods too."""
-        self._apart_until = self.context.clock.monotonic() + APART_SECONDS
+        self.permit.keep_apart()
 
     async def hold(self, pod: Pod, names: Sequence[str], passed: Sequence[str]) -> float:
         """Bind other pods before kube-scheduler is answered; return how long it was held.
@@ -114,18 +124,22 @@ class Bursts:
         Returns:
             Seconds.
         """
-        if not self.hold_seconds or not passed:
+        if not self.permit.hold_seconds or not passed:
             return 0.0
         monotonic, node = self.context.clock.monotonic, NodeName(passed[0])
-        began = monotonic()
-        free = self._tasks is not None and not self._busy and began >= self._apart_until
-        trigger = self._trigger(pod, node if len(passed) == 1 else None, names if free else ())
+        began, only = monotonic(), node if len(passed) == 1 else None
+        if self._running is not None:  # it ends soon, and no pod of this gang may be left without
+            self._decide(self._trigger(pod, only, ()))
+            await asyncio.wait({self._running}, timeout=OVERLAP_SECONDS)
+        free = self._tasks is not None and self._running is None and self.permit.valid()
+        trigger = self._trigger(pod, only, names if free else ())
         outcome = self._decide(trigger)
         if self._tasks is None or outcome.idle:
-            return 0.0
-        self._busy = True
+            return monotonic() - began
         task = self._tasks.create_task(self._run(trigger, outcome), name=f"burst of {pod.key}")
-        await asyncio.wait({task}, timeout=self.hold_seconds + DRAIN_SECONDS)
+        self._running = task
+        last = began + self.permit.hold_seconds + DRAIN_SECONDS
+        await asyncio.wait({task}, timeout=last - monotonic())
         held = monotonic() - began
         self.context.metrics.bursts.hold_seconds.observe(held)
         return held
@@ -141,6 +155,12 @@ class Bursts:
         if self._state.answered:
             self.context.keep(BURST, BURST.first_state())
             self.context.recorder.start_anew()
+
+    def _look(self) -> None:
+        """Give back pods that have waited for a burst too long."""
+        waiting = self._state.quiet_since is not None or self.context.recorder.store.promised()
+        if waiting and self.context.leads():
+            self._decide(BurstTrigger(PodKey(""), Uid("")))
 
     @property
     def _state(self) -> BurstState:
@@ -165,29 +185,44 @@ class Bursts:
         outcome = BURST.decide(session, state, trigger)
         context.recorder.decided(BURST, session, state, trigger, outcome)
         context.keep(BURST, outcome.state)
+        for uid in outcome.given_up:
+            context.recorder.unpromise(uid)
+        if outcome.given_up:
+            cause = trigger.pod or "a long wait"
+            log.info("%d pods are released one by one after %s", len(outcome.given_up), cause)
+            self.queue.changed.set()
         return outcome
 
     async def _run(self, trigger: BurstTrigger, outcome: BurstOutcome) -> None:
         """Bind what was decided, and decide again, until the time is over."""
         clock = self.context.clock
-        hold = _Hold(clock.monotonic() + self.hold_seconds)
+        hold = Hold(clock.monotonic() + self.permit.hold_seconds)
         try:
             async with asyncio.TaskGroup() as group:
                 while clock.monotonic() < hold.until and self.context.leads():
                     if not await self._carry_out(outcome, hold, group):
                         break
                     outcome = self._decide(replace(trigger, returned=hold.take_back()))
+                else:
+                    hold.leave(outcome)
+            if hold.failed and self.context.leads():
+                await self._release_next(trigger, hold)
             await self._observed(hold.bound)
         finally:
-            self._busy = False
+            self._running = None
             self._returned = hold.take_back()
             for job in sorted(hold.jobs):
                 self.barrier.check(job)
             self.context.metrics.bursts.pods.inc(len(hold.bound))
 
-    async def _carry_out(
-        self, outcome: BurstOutcome, hold: "_Hold", group: asyncio.TaskGroup
-    ) -> bool:
+    async def _release_next(self, trigger: BurstTrigger, hold: Hold) -> None:
+        """Release pods that kube-scheduler asks about next, for the gangs that are left."""
+        outcome = self._decide(replace(trigger, returned=hold.take_back()))
+        hold.leave(outcome)
+        for wanted in next_asked(self.context.recorder.store.snapshot(), outcome):
+            await self.executor.remove_gate(wanted.pod, wanted.uid)
+
+    async def _carry_out(self, outcome: BurstOutcome, hold: Hold, group: asyncio.TaskGroup) -> bool:
         """Begin what was decided; return when more may be decided, False if there is no more."""
         recorder, job = self.context.recorder, outcome.job
         hold.jobs.update(() if job is None else [job])
@@ -201,8 +236,10 @@ class Bursts:
         elif outcome.idle:
             return False
         else:
-            snapshot, wanted = recorder.store.snapshot(), (*outcome.first, *outcome.rest)
+            snapshot, wanted = recorder.store.snapshot(), outcome.handed_out
             pods = {binding.pod: snapshot.pods[binding.pod] for binding in wanted}
+            hold.jobs.update(map(registry.job_key, pods.values()))
+            hold.gated |= outcome.gated
             task = group.create_task(self._bind_in_order(outcome, hold, pods))
             hold.pending += len(wanted)
             if outcome.first:
@@ -211,7 +248,7 @@ class Bursts:
         return not hold.failed
 
     async def _bind_in_order(
-        self, outcome: BurstOutcome, hold: "_Hold", pods: Mapping[PodKey, Pod]
+        self, outcome: BurstOutcome, hold: Hold, pods: Mapping[PodKey, Pod]
     ) -> None:
         """Bind parameter servers, then the others."""
         job, after = outcome.job, outcome.after
@@ -224,7 +261,7 @@ class Bursts:
             hold.end(outcome.rest)
 
     async def _bind_all(
-        self, wanted: Sequence[BurstBinding], hold: "_Hold", pods: Mapping[PodKey, Pod]
+        self, wanted: Sequence[BurstBinding], hold: Hold, pods: Mapping[PodKey, Pod]
     ) -> bool:
         """Bind pods until the time is over; False unless all are bound."""
         pending, workers = iter(wanted), min(len(wanted), self.bindings.parallelism)
@@ -236,19 +273,25 @@ class Bursts:
         return sum(task.result() for task in tasks) == len(wanted)
 
     async def _bind_each(
-        self, pending: Iterator[BurstBinding], hold: "_Hold", pods: Mapping[PodKey, Pod]
+        self, pending: Iterator[BurstBinding], hold: Hold, pods: Mapping[PodKey, Pod]
     ) -> int:
         """Bind one pod after the other; return how many were bound."""
         context, count = self.context, 0
-        while context.clock.monotonic() < hold.until and context.leads():
+        while hold.may_begin(context.clock.monotonic()) and context.leads():
             wanted = next(pending, None)
             if wanted is None:
                 break
+            began = context.clock.monotonic()
             pod = pods[wanted.pod]
+            gated = wanted.uid in hold.gated
+            if gated and not await self.executor.remove_gate(pod.key, pod.uid):
+                hold.end([wanted])
+                break
             bound = await self.bindings.post(pod, wanted.node, wanted.annotations) is None
             if bound:
                 self.events.enqueue_unhurried(_scheduled(pod, wanted.node))
             count += bound
+            hold.took(context.clock.monotonic() - began)
             hold.ended(pod.uid, bound=bound)
         return count
 
@@ -278,53 +321,6 @@ class Bursts:
         while missing := [uid for uid in missing if store.awaits(uid)]:  # noqa: ASYNC110 - below
             await asyncio.sleep(POLL_SECONDS)  # to be woken by each pod's event would cost more
         await asyncio.sleep(SETTLE_SECONDS)
-
-
-@dataclass
-class _Hold:
-    """One held answer.
-
-    Attributes:
-        until: When the last Binding is begun; monotonic seconds.
-        pending: Pods that were handed out and whose Binding has not ended.
-        bound: Pods that were bound.
-        jobs: Gangs of which some were.
-        failed: A Binding was refused.
-    """
-
-    until: float
-    pending: int = 0
-    bound: list[Uid] = field(default_factory=list)
-    jobs: set[JobKey] = field(default_factory=set)
-    failed: bool = False
-    _returned: list[Uid] = field(default_factory=list)
-    _progress: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def ended(self, uid: Uid, *, bound: bool) -> None:
-        """Take over how one Binding ended."""
-        self.pending -= 1
-        if bound:
-            self.bound.append(uid)
-        self.failed = self.failed or not bound
-        self._progress.set()
-
-    def end(self, unposted: Sequence[BurstBinding]) -> None:
-        """Give back pods whose Binding was not begun."""
-        self.pending -= len(unposted)
-        self.failed = self.failed or bool(unposted)
-        self._returned += [wanted.uid for wanted in unposted]
-        self._progress.set()
-
-    def take_back(self) -> tuple[Uid, ...]:
-        """Return the pods that were given back since the last call."""
-        returned, self._returned = tuple(self._returned), []
-        return returned
-
-    async def below(self, most: int) -> None:
-        """Return when fewer Bindings are pending."""
-        while self.pending >= most:
-            self._progress.clear()
-            await self._progress.wait()
 
 
 def _scheduled(pod: Pod, node: NodeName) -> EmitEvent:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing_extensions import override
 
 from extender.controllers.base import Controller, changed
+from extender.controllers.hold import HoldPermit
 from extender.core.cluster.commands import Command
 from extender.core.cluster.session import Paused, Session, further
 from extender.core.queue import namespace_shares, overtaken
@@ -68,6 +69,7 @@ class QueueController(Controller[QueueState, QueueTrigger, QueueOutcome]):
             where a pass would take more than its share (``BUSY_PAUSES``).
         interval_seconds: A pass runs at least this often, unless it would take more than its share
             (``IDLE_PAUSES``).
+        permit: Whether gangs may be released for bursts.
         last: The last pass, for the read API; None before the first.
     """
 
@@ -76,6 +78,7 @@ class QueueController(Controller[QueueState, QueueTrigger, QueueOutcome]):
     changed: asyncio.Event
     settle_seconds: float
     interval_seconds: float
+    permit: HoldPermit
     last: QueueOutcome | None = None
     refusals: list[tuple[Uid, NodeName]] = field(default_factory=list)
     turned_away: set[JobKey] = field(default_factory=set)
@@ -98,7 +101,9 @@ class QueueController(Controller[QueueState, QueueTrigger, QueueOutcome]):
         refusals, self.refusals = tuple(self.refusals), []
         turned_away, self.turned_away = tuple(sorted(self.turned_away)), set()
         priced, self.priced = self.priced, None
-        return QueueTrigger(refusals, turned_away, priced)
+        return QueueTrigger(
+            refusals, turned_away, priced, bursts=self.permit.gated and self.permit.valid()
+        )
 
     async def pass_(self) -> tuple[Command, ...]:
         """Run one pass on the newest snapshot; return the commands that can be carried out."""

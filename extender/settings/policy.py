@@ -102,6 +102,13 @@ class GangSection(Section):
         "`httpTimeout` of the filter entry in its configuration must be at least 2 s longer. Use 0 "
         "if its profile has plugins beside the default ones.",
     )
+    burst_gated: bool = Field(
+        default=False,
+        description="Bind gated gangs like those without the gate: one pod is released without a "
+        "pin, and while kube-scheduler waits for the answer about it, the gates of the others are "
+        "removed, each just before its Binding. `false`: every pod is released and pinned, and "
+        "kube-scheduler asks about each. Without effect if `burst_hold_seconds` is 0.",
+    )
 
 
 class Weights(StrEnum):

@@ -32,7 +32,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from extender.core.cluster import replacements
-from extender.core.cluster.snapshot import PlaceholderReservations, Reservation
+from extender.core.cluster.snapshot import Reservation
 from extender.core.kinds import registry
 from extender.core.kinds.base import integer
 from shared import labels
@@ -44,7 +44,7 @@ class Act(StrEnum):
 
     RESERVE = "Reserve"
     PROMISE = "Promise"
-    """A reservation given in the answer to filter: nothing is written before the Binding."""
+    """A reservation given in the answer to filter, or for a burst: the Binding writes it."""
     BIND = "Bind"
     DELETE = "Delete"
 
@@ -53,7 +53,8 @@ class Assumption(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One write of ours, or a promise to write.
 
     ``at`` is the time of the write, by the clock that ``expire`` is called with; ``node`` is empty
-    for a deletion; ``plan``, ``plan_size`` belong to reservations, ``decision`` to promised ones.
+    for a deletion; ``plan``, ``plan_size`` belong to reservations, ``decision`` to promised ones,
+    ``gated`` to promised ones of pods that had our gate.
     """
 
     uid: Uid
@@ -63,6 +64,7 @@ class Assumption(Struct, frozen=True, kw_only=True, omit_defaults=True):
     plan: str = ""
     plan_size: int = 0
     decision: str = ""
+    gated: bool = False
 
     @classmethod
     def reserved(
@@ -73,13 +75,27 @@ class Assumption(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @classmethod
     def promised(
-        cls, uid: Uid, node: NodeName, *, kept: PlaceholderReservations, decision: str, at: float
+        cls,
+        uid: Uid,
+        node: NodeName,
+        *,
+        plan_of: tuple[str, int],
+        decision: str,
+        at: float,
+        gated: bool = False,
     ) -> "Assumption":
-        """Record that the pod got a node of its gang's plan in an answer to filter."""
+        """Record that the pod got a node of a plan: its name, and how many pods it binds."""
+        plan, size = plan_of
         return cls(
-            uid=uid, act=Act.PROMISE, node=node, plan=kept.plan, plan_size=kept.plan_size,
-            decision=decision, at=at,
-        )  # fmt: skip
+            uid=uid,
+            act=Act.PROMISE,
+            node=node,
+            plan=plan,
+            plan_size=size,
+            decision=decision,
+            at=at,
+            gated=gated,
+        )
 
     @classmethod
     def bound(cls, uid: Uid, node: NodeName, *, at: float) -> "Assumption":
@@ -238,7 +254,9 @@ def _reservation(pod: Pod, latest: dict[Act, Assumption], *, ours: bool) -> Rese
 
 def _assumed(assumption: Assumption) -> Reservation:
     node, plan, size = assumption.node, assumption.plan, assumption.plan_size
-    return Reservation(node, plan, size, assumed=True, decision=assumption.decision)
+    return Reservation(
+        node, plan, size, assumed=True, decision=assumption.decision, gated=assumption.gated
+    )
 
 
 def _annotated(pod: Pod) -> Reservation | None:

@@ -69,6 +69,10 @@ class StoreReads(SnapshotSource, Protocol):
         """Return True if the pod has a reservation or a node."""
         ...
 
+    def promised(self) -> tuple[Uid, ...]:
+        """Return the pods with a promised reservation."""
+        ...
+
     def awaits(self, uid: Uid) -> bool:
         """Return True if a write of ours to the pod was not observed yet."""
         ...

@@ -155,7 +155,13 @@ class ClusterStore:
         if taken is not None:
             place, kept = taken
             self.assume(
-                Assumption.promised(uid, place.node, kept=kept, decision=place.decision, at=at)
+                Assumption.promised(
+                    uid,
+                    place.node,
+                    plan_of=(kept.plan, kept.plan_size),
+                    decision=place.decision,
+                    at=at,
+                )
             )
 
     def unpromise(self, uid: Uid) -> None:

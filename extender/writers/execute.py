@@ -2,14 +2,15 @@
 
 A gang is released in its binding order, parameter servers before the rest, one gang after the
 other, so that the order on the API server is the queue's order. Consecutive single pods are
-released together. Every write has a precondition; a refused one is dropped, and the next pass
-decides again from the new state.
+released together. Of a gang that a burst binds only its last pod is released here. Every write has
+a precondition; a refused one is dropped, and the next pass decides again from the new state.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from itertools import groupby
 
 from extender.core.cluster.commands import (
@@ -43,6 +44,17 @@ from shared.model import NodeName, PodKey, Uid
 log = logging.getLogger(__name__)
 
 
+class _Wave(Enum):
+    """What is released together."""
+
+    SINGLE_PODS = auto()
+    GANGS = auto()
+    """One after the other."""
+    BURSTS = auto()
+    """One pod of each, one after the other: gangs begin in the queue's order."""
+    SINGLE_BURSTS = auto()
+
+
 @dataclass
 class Executor:
     """Carries out commands; ``parallelism`` writes at one time."""
@@ -73,27 +85,64 @@ class Executor:
                     await self._clear(command)
                 elif isinstance(command, OpenGate):
                     await self._open(command)
-        for _, wave in groupby(releases, key=_is_gang_of_its_own):
-            await self._release_wave(list(wave))
+        for kind_of_wave, wave in groupby(releases, key=_wave):
+            await self._release_wave(kind_of_wave, list(wave))
         self.events.enqueue(c for c in commands if isinstance(c, SetQueuedCondition | EmitEvent))
 
     def _assume(self, releases: Iterable[ReleaseGang]) -> None:
         """Reserve before the first write: filter must know the nodes when a pod arrives."""
         pods = self.recorder.store.snapshot().pods
         for gang in releases:
+            if gang.in_burst:
+                self.recorder.promise(gang)
+                continue
             for release in gang.pods:
                 if release.node is not None and (pod := pods.get(release.pod)):
                     self.recorder.assume_reservation(
                         pod, release.node, plan=release.plan, plan_size=release.plan_size
                     )
 
-    async def _release_wave(self, gangs: Sequence[ReleaseGang]) -> None:
-        if not _is_gang_of_its_own(gangs[0]):
+    async def _release_wave(self, wave: _Wave, gangs: Sequence[ReleaseGang]) -> None:
+        if wave is _Wave.SINGLE_BURSTS:
+            await self._release_bare(gangs)
+            return
+        if wave is _Wave.BURSTS:
+            for gang in gangs:
+                await self._release_bare([gang])
+            return
+        if wave is _Wave.SINGLE_PODS:
             await self._release_all([pod for gang in gangs for pod in gang.pods])
             return
         for gang in gangs:
             await self._release_all(gang.pods[: gang.first])
             await self._release_all(gang.pods[gang.first :])
+
+    async def _release_bare(self, gangs: Sequence[ReleaseGang]) -> None:
+        """Release the last pod of each; a promise of which that fails is taken back."""
+
+        async def release(command: ReleasePod) -> None:
+            if not await self.remove_gate(command.pod, command.uid):
+                self.recorder.unpromise(command.uid)
+
+        async with asyncio.TaskGroup() as group:
+            for gang in gangs:
+                group.create_task(release(gang.pods[-1]))
+
+    async def remove_gate(self, key: PodKey, uid: Uid) -> bool:
+        """Release a pod whose Binding writes its plan; False if that is known to have failed.
+
+        The smallest patch there is: it goes before a Binding of the same pod.
+        """
+        async with self._slots:
+            snapshot = self.recorder.store.snapshot()
+            pod = snapshot.pods.get(key)
+            if uid in snapshot.bound or (pod is not None and labels.GATE not in pod.gates):
+                return True  # a burst was faster
+            write = writes.release(self.client, key, uid, gates=(), annotations={})
+            done = await self._written(Writing.RELEASE, key, uid, None, write)
+        if done:
+            self.metrics.releases.inc()
+        return done
 
     async def _release_all(self, releases: Sequence[ReleasePod]) -> None:
         async with asyncio.TaskGroup() as group:
@@ -247,5 +296,7 @@ class Executor:
         return True
 
 
-def _is_gang_of_its_own(gang: ReleaseGang) -> bool:
-    return len(gang.pods) > 1
+def _wave(gang: ReleaseGang) -> _Wave:
+    if gang.in_burst:
+        return _Wave.BURSTS if len(gang.pods) > 1 else _Wave.SINGLE_BURSTS
+    return _Wave.GANGS if len(gang.pods) > 1 else _Wave.SINGLE_PODS

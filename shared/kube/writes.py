@@ -91,7 +91,8 @@ async def release(
         required = {"nodeSelectorTerms": [_term(term) for term in terms]}
         node_affinity = {"requiredDuringSchedulingIgnoredDuringExecution": required}
         spec["affinity"] = {"nodeAffinity": node_affinity}
-    body = {"metadata": {"annotations": dict(annotations)}, "spec": spec}
+    metadata = {"annotations": dict(annotations)} if annotations else {}
+    body = {"metadata": metadata, "spec": spec}
     await patch_pod(client, key, uid, body, resource_version=resource_version)
 
 

@@ -24,7 +24,7 @@ WRITES: Final = {
 
 
 def test_the_reading_side_of_the_store_is_a_part_of_it() -> None:
-    assert sorted(READS) == ["awaits", "generation", "has_place", "snapshot", "takes"]
+    assert sorted(READS) == ["awaits", "generation", "has_place", "promised", "snapshot", "takes"]
     assert READS - {"generation"} <= set(vars(ClusterStore))
     assert {"apply", "assume", "report", "forget"} <= WRITES
 

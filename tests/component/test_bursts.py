@@ -77,6 +77,43 @@ async def test_kube_scheduler_asks_about_one_member_of_a_gang(fake):
     assert "patch" not in fake.verbs("pods")
 
 
+GATED = {"burst_gated": True}
+LONG = {"burst_hold_seconds": 2, **GATED}
+
+
+def put_gated(fake, job="j", size=4, servers=0):
+    for i in range(size):
+        marks = {labels.JOB: job, labels.ROLE: "ps" if i < servers else "worker"}
+        fake.put(paths.PODS, pod(f"{job}-{i}", size=size, metadata={"labels": marks}))
+
+
+def annotations_of(fake, name):
+    return fake.object(paths.PODS, name, "default")["metadata"]["annotations"]
+
+
+async def test_kube_scheduler_asks_about_one_member_of_a_gated_gang(fake):
+    async with scheduled(fake, lambda: put_gated(fake, servers=2), gang=LONG) as (_, scheduler):
+        await eventually(lambda: len(bound(fake)) == 4)
+    assert scheduler.asked == {"j-3"}
+    for name in bound(fake):
+        assert annotations_of(fake, name)[labels.NODE] == bound(fake)[name]
+        assert annotations_of(fake, name)[labels.PLAN_SIZE] == "4"
+    assert fake.verbs("pods").count("patch") == 4
+    assert "affinity" not in fake.object(paths.PODS, "j-0", "default")["spec"]
+
+
+async def test_gated_gangs_and_single_pods_are_bound_while_kube_scheduler_asks_about_one(fake):
+    def jobs():
+        put_gated(fake, "j", 3)
+        put_gated(fake, "k", 2)
+        for i in range(3):
+            put_gated(fake, f"s{i}", 1)
+
+    async with scheduled(fake, jobs, gang=LONG) as (_, scheduler):
+        await eventually(lambda: len(bound(fake)) == 8)
+    assert len(scheduler.asked) < 5
+
+
 async def test_kube_scheduler_asks_about_every_member_without_a_hold(fake):
     gang = {"burst_hold_seconds": 0}
     async with scheduled(fake, lambda: put_gang(fake), gang=gang) as (bursts, scheduler):
@@ -124,6 +161,42 @@ async def test_a_member_that_is_deleted_in_a_burst_is_replaced_and_the_gang_is_w
         await eventually(lambda: len(bound(fake)) == 4)
 
 
+async def test_a_gated_gang_that_kube_scheduler_does_not_ask_about_is_released_as_a_whole(fake):
+    put_gated(fake)
+    async with extender(fake, gang=GATED) as running:
+        await eventually(lambda: sum(map(has_gate, fake.objects(paths.PODS))) == 0, 60)
+        pinned = [p for p in fake.objects(paths.PODS) if "affinity" in p["spec"]]
+        assert len(pinned) == 3
+        async with MiniScheduler(fake, running.scheduler_url).running():
+            await eventually(lambda: len(bound(fake)) == 4)
+    plans = {annotations_of(fake, name)[labels.PLAN] for name in bound(fake)}
+    assert len(plans) == 1
+
+
+def has_gate(found):
+    return bool(found["spec"].get("schedulingGates"))
+
+
+@pytest.mark.parametrize("refused", ["j-1", "j-3"], ids=["in the burst", "of the first pod"])
+async def test_a_gated_gang_of_which_a_gate_is_not_removed_is_bound_whole(fake, refused):
+    fake.faults.order("patch", f"*/pods/{refused}", kube_faults.Answer(409, "Conflict"))
+    async with scheduled(fake, lambda: put_gated(fake), gang=GATED):
+        await eventually(lambda: len(bound(fake)) == 4)
+
+
+async def test_a_hold_may_end_before_a_gated_gang_is_bound(fake):
+    hanging = kube_faults.Slow()
+    fake.faults.order("create", "*/binding", hanging)
+    gang = {**GATED, "burst_hold_seconds": 0.05, "bind_parallelism": 1, "bind_wait_seconds": 60.0}
+    async with scheduled(fake, lambda: put_gated(fake, size=6), gang=gang) as (bursts, _):
+        name = "shuntyard_burst_hold_seconds_count"
+        while not await sample(bursts, name):
+            await asyncio.sleep(0.01)
+        assert bound(fake) == {}
+        hanging.gate.set()
+        await eventually(lambda: len(bound(fake)) == 6, 60)
+
+
 async def test_bursts_are_recorded_and_replayed(fake, tmp_path: Path):
     section = {"directory": tmp_path}
 
@@ -131,9 +204,11 @@ async def test_bursts_are_recorded_and_replayed(fake, tmp_path: Path):
         put_gang(fake)
         put_gang(fake, "k", 2)
         put(fake, "s-0", size=1)
+        put_gated(fake, "g", 2)
 
-    async with scheduled(fake, jobs, decision_log=section):
-        await eventually(lambda: len(bound(fake)) == 7)
+    fake.put(paths.NODES, node("c"))
+    async with scheduled(fake, jobs, decision_log=section, gang=GATED):
+        await eventually(lambda: len(bound(fake)) == 9)
     log = await asyncio.to_thread(read_log, tmp_path)
     assert b'"kind":"burst"' in log
     assert labels.PLAN_SIZE.encode() in log

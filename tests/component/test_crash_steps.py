@@ -31,9 +31,14 @@ PATIENCE_SECONDS = 60.0
 REST_SECONDS = 45.0
 """A gang that is neither unbound nor whole for longer rests in that state."""
 
-ONE_BY_ONE = {"bind_parallelism": 1, "bind_wait_seconds": 30.0, "bind_burst_seconds": 30.0}
+PATIENT = {"bind_wait_seconds": 30.0, "bind_burst_seconds": 30.0}
+NO_HOLD = {"burst_hold_seconds": 0}
+ONE_BY_ONE = {**NO_HOLD, **PATIENT, "bind_parallelism": 1}
 ALL_AT_ONCE = {**ONE_BY_ONE, "bind_parallelism": 8}
-SHORT = {"bind_parallelism": 1, "most_backoff_seconds": 0.5}
+BURST = {"burst_hold_seconds": 0.8, "burst_gated": True}
+BURST_ONE_BY_ONE = {**BURST, **PATIENT, "bind_parallelism": 1}
+BURST_ALL_AT_ONCE = {**BURST, **PATIENT, "bind_parallelism": 8}
+SHORT = {**NO_HOLD, "bind_parallelism": 1, "most_backoff_seconds": 0.5}
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,11 @@ KILLS = [
         ("before", "all-at-once", ALL_AT_ONCE, False),
         ("after", "one-by-one", ONE_BY_ONE, False),
         ("after", "all-at-once", ALL_AT_ONCE, False),
+        ("before", "burst-one-by-one", BURST_ONE_BY_ONE, False),
+        ("before", "burst-one-by-one-and-written-late", BURST_ONE_BY_ONE, True),
+        ("before", "burst-all-at-once", BURST_ALL_AT_ONCE, False),
+        ("after", "burst-one-by-one", BURST_ONE_BY_ONE, False),
+        ("after", "burst-all-at-once", BURST_ALL_AT_ONCE, False),
     )
 ]
 
@@ -136,6 +146,26 @@ async def test_a_gang_robbed_of_the_only_node_releases_all_reservations_and_retu
     fake.remove(paths.NODES, "b")
     async with witnessed(fake, "default/j") as history, robbed(fake, phase, k):
         await eventually(lambda: _is_queued_anew(history), PATIENCE_SECONDS)
+        clear(fake)
+        await eventually(lambda: len(running_on(fake, "j")) == SIZE, PATIENCE_SECONDS)
+
+
+@pytest.mark.parametrize(("phase", "k"), STEPS)
+async def test_a_gang_robbed_of_its_node_in_a_burst_is_whole_elsewhere(
+    fake: FakeKube, phase: str, k: int
+) -> None:
+    patient = {**BURST, "bind_burst_seconds": 30.0}
+    async with witnessed(fake, "default/j"), robbed(fake, phase, k, **patient):
+        await eventually(lambda: len(running_on(fake, "j")) == SIZE, PATIENCE_SECONDS)
+
+
+@pytest.mark.parametrize(("phase", "k"), STEPS)
+async def test_a_gang_robbed_of_the_only_node_in_a_burst_returns_to_the_queue(
+    fake: FakeKube, phase: str, k: int
+) -> None:
+    fake.remove(paths.NODES, "b")
+    async with witnessed(fake, "default/j"), robbed(fake, phase, k, **BURST):
+        await eventually(lambda: _is_given_back(fake), PATIENCE_SECONDS)
         clear(fake)
         await eventually(lambda: len(running_on(fake, "j")) == SIZE, PATIENCE_SECONDS)
 
@@ -269,6 +299,14 @@ def _is_queued_anew(history: History) -> bool:
     """The first plan has left no pod, and every replacement is gated again."""
     pods = history.of("default/j")
     return len(pods) >= SIZE and all(is_gated(p) or _failed(p) for p in pods)
+
+
+def _is_given_back(fake: FakeKube) -> bool:
+    """No living member is on the node or planned there."""
+    pods = [p for p in fake.objects(paths.PODS) if p["metadata"]["name"] != "foreign"]
+    living = [p for p in pods if not _failed(p)]
+    placed = (p["spec"].get("nodeName") or p["metadata"].get("annotations", {}) for p in living)
+    return len(living) == SIZE and not any(labels.NODE in at or at == "a" for at in placed)
 
 
 def _failed(found: Mapping[str, Any]) -> bool:

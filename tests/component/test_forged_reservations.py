@@ -88,11 +88,13 @@ async def test_a_gang_without_gates_is_bound_whole_with_signed_reservations(fake
     assert all(labels.RESERVATION_SIGNATURE in notes(fake, f"d-{i}") for i in range(3))
 
 
+NO_HOLD = {"burst_hold_seconds": 0}
+"""Without kube-scheduler the gang is released and stays unbound."""
+
+
 async def test_unsigned_reservations_of_an_older_version_are_planned_again_without_deletions(fake):
     put_gang(fake)
-    async with extender(
-        fake, **UNSIGNED
-    ):  # no kube-scheduler: the gang is released and stays unbound
+    async with extender(fake, gang=NO_HOLD, **UNSIGNED):
         await eventually(lambda: all(labels.PLAN in notes(fake, f"j-{i}") for i in range(4)))
     uids = {p["metadata"]["uid"] for p in fake.objects(paths.PODS)}
     assert labels.RESERVATION_SIGNATURE not in notes(fake, "j-0")
@@ -104,7 +106,7 @@ async def test_unsigned_reservations_of_an_older_version_are_planned_again_witho
 
 async def test_with_a_lost_key_gangs_are_planned_again_without_deletions(fake):
     put_gang(fake)
-    async with extender(fake):
+    async with extender(fake, gang=NO_HOLD):
         await eventually(lambda: all(labels.PLAN in notes(fake, f"j-{i}") for i in range(4)))
     before = notes(fake, "j-0")[labels.RESERVATION_SIGNATURE]
     uids = {p["metadata"]["uid"] for p in fake.objects(paths.PODS)}
@@ -143,7 +145,7 @@ EDITS = {
 @pytest.mark.parametrize("edits", EDITS.values(), ids=EDITS.keys())
 async def test_a_gang_with_edited_reservations_is_bound_whole(fake, edits):
     put_gang(fake)
-    async with extender(fake) as running:
+    async with extender(fake, gang=NO_HOLD) as running:
         await eventually(lambda: all(labels.PLAN in notes(fake, f"j-{i}") for i in range(4)))
         uids = {p["metadata"]["uid"] for p in fake.objects(paths.PODS)}
         for i in (1, 2):
@@ -163,7 +165,7 @@ async def test_the_first_replica_creates_the_key_and_the_next_uses_it(fake):
 
 async def test_after_a_rotation_both_keys_count(fake):
     put_gang(fake)
-    async with extender(fake):
+    async with extender(fake, gang=NO_HOLD):
         await eventually(lambda: all(labels.PLAN in notes(fake, f"j-{i}") for i in range(4)))
     before = [notes(fake, f"j-{i}") for i in range(4)]
     (secret,) = fake.objects(paths.SECRETS)

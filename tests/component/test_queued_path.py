@@ -78,9 +78,13 @@ async def test_a_gang_may_have_more_members_than_calls_may_wait(fake):
     assert set(_answers(scheduler)) == {"", binding.NO_NEED_TO_WAIT.text}
 
 
+ONE_BY_ONE = {"burst_hold_seconds": 0}
+"""Pods are released and pinned one by one; kube-scheduler is asked about each."""
+
+
 async def test_a_waiting_call_succeeds_when_its_pod_is_bound_to_that_node_without_it(fake):
     put_gang(fake, size=2)
-    async with extender(fake, gang={"bind_wait_seconds": 60.0}) as running:
+    async with extender(fake, gang={**ONE_BY_ONE, "bind_wait_seconds": 60.0}) as running:
         await eventually(lambda: _released(fake) == 2)
         args = _bind_args(fake, "j-0")
         call = asyncio.create_task(_call(running, "bind", args))
@@ -92,7 +96,7 @@ async def test_a_waiting_call_succeeds_when_its_pod_is_bound_to_that_node_withou
 
 async def test_a_call_sent_away_counts_as_arrived_for_a_limited_time(fake):
     put_gang(fake, size=2)
-    none_waits, short = {"most_connections": 1}, {"bind_wait_seconds": 5.0}
+    none_waits, short = {"most_connections": 1}, {**ONE_BY_ONE, "bind_wait_seconds": 5.0}
     async with extender(fake, scheduler=none_waits, gang=short) as running:
         await eventually(lambda: _released(fake) == 2)
         answer = await _call(running, "bind", _bind_args(fake, "j-0"))
@@ -178,7 +182,7 @@ async def test_a_repeated_bind_call_succeeds(fake):
 
 async def test_a_member_that_never_arrives_ends_the_wait_with_an_error(fake):
     put_gang(fake, size=2)
-    async with extender(fake) as running:
+    async with extender(fake, gang=ONE_BY_ONE) as running:
         await eventually(lambda: _released(fake) == 2)
         body = _bind_args(fake, "j-0")
         assert (await _call(running, "bind", body))["Error"] == binding.GANG_NOT_THERE.text
@@ -198,7 +202,7 @@ async def test_a_binding_that_fails_again_is_reported_and_retried(fake):
 
 async def test_a_pod_deleted_at_the_barrier_gets_its_answer_at_once(fake):
     put_gang(fake, size=2)
-    async with extender(fake, gang={"bind_wait_seconds": 60.0}) as running:
+    async with extender(fake, gang={**ONE_BY_ONE, "bind_wait_seconds": 60.0}) as running:
         await eventually(lambda: _released(fake) == 2)
         call = asyncio.create_task(_call(running, "bind", _bind_args(fake, "j-0")))
         fake.remove(paths.PODS, "j-0", "default")
@@ -208,7 +212,7 @@ async def test_a_pod_deleted_at_the_barrier_gets_its_answer_at_once(fake):
 
 async def test_a_lost_node_is_replaced_by_a_spare(fake):
     put_gang(fake, size=2)
-    async with extender(fake) as running:
+    async with extender(fake, gang=ONE_BY_ONE) as running:
         await eventually(lambda: _released(fake) == 2)
         fake.remove(paths.NODES, "a")
         async with MiniScheduler(fake, running.scheduler_url).running():
@@ -218,7 +222,7 @@ async def test_a_lost_node_is_replaced_by_a_spare(fake):
 async def test_a_bare_pod_with_a_lost_pin_is_recreated(fake):
     fake.remove(paths.NODES, "b")
     fake.put(paths.PODS, pod("single"))
-    async with extender(fake) as running:
+    async with extender(fake, gang=ONE_BY_ONE) as running:
         await eventually(lambda: _released(fake) == 1)
         fake.remove(paths.NODES, "a")
         fake.put(paths.NODES, node("late"))

@@ -37,17 +37,18 @@ async def replica(fake: FakeKube, identity: str, **gang: float) -> AsyncIterator
         yield running
 
 
-@pytest.mark.parametrize("gated", [True, False])
-async def test_the_new_leader_completes_the_gang(fake: FakeKube, gated: bool) -> None:
+@pytest.mark.parametrize(("gated", "hold"), [(True, 0.0), (True, 0.8), (False, 0.8)])
+async def test_the_new_leader_completes_the_gang(
+    fake: FakeKube, *, gated: bool, hold: float
+) -> None:
     """As after a freeze: queued Bindings are not posted any more, of the barrier or of a burst."""
     held = kube_faults.Slow()
     fake.faults.order("create", "*/pods/j-?/binding", held)
-    hold = 0.0 if gated else 0.8
     async with (
         KubeClient.connect(fake.credentials) as client,
         recording(client) as history,
-        replica(fake, FIRST, burst_hold_seconds=hold) as first,
-        replica(fake, SECOND, burst_hold_seconds=hold) as second,
+        replica(fake, FIRST, burst_hold_seconds=hold, burst_gated=True) as first,
+        replica(fake, SECOND, burst_hold_seconds=hold, burst_gated=True) as second,
         MiniScheduler(fake, first.scheduler_url).running() as scheduler,
     ):
         async with lease(fake, FIRST):
@@ -57,7 +58,7 @@ async def test_the_new_leader_completes_the_gang(fake: FakeKube, gated: bool) ->
         async with lease(fake, SECOND):
             await eventually(lambda: acts(second) and not acts(first), PATIENCE_SECONDS)
             held.gate.set()
-            if not gated:
+            if hold:
                 await eventually(lambda: bound_by_burst(first) > 0, PATIENCE_SECONDS)
             await eventually(lambda: not barrier(first).waiting(), PATIENCE_SECONDS)
             assert len(bound(fake)) == 1

@@ -186,13 +186,13 @@ async def _follow(client: KubeClient, path: str, version: str, step: Step) -> No
         assert step.reached.is_set()
 
 
-def gang(name: str, size: int) -> Manifest:
+def gang(name: str, size: int, pods: Pods | None = None) -> Manifest:
     """Return a Job whose pods come back soon after any dissolution (docs/faults.md, "Jobs").
 
     A deleted pod counts as failed for a Job. Counted together, a gang's pods would use up its
     ``backoffLimit`` at once, and its back-off would be minutes; counted by index it is 10 s.
     """
-    manifest = job(name, size)
+    manifest = job(name, size, pods or Pods())
     manifest["spec"]["backoffLimitPerIndex"] = 100
     return manifest
 

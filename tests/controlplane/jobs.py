@@ -17,6 +17,16 @@ RUNS_ON: Final = "1h"
 PS_TOPOLOGY: Final = {names.AFFINITY: "ps,worker", names.ANTI_AFFINITY: "ps"}
 
 
+PREFERENCE: Final = {
+    "nodeAffinity": {
+        "preferredDuringSchedulingIgnoredDuringExecution": [
+            {"weight": 1, "preference": {"matchExpressions": [{"key": "x", "operator": "Exists"}]}}
+        ]
+    }
+}
+"""Affinity of pods that no burst binds: they are released and pinned one by one."""
+
+
 @dataclass(frozen=True)
 class Pods:
     """What the pods of a job have in common.

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
@@ -10,7 +11,7 @@ from devcluster.options import KwokNodes
 from shared import labels
 from shared.kube import paths
 from tests.controlplane import yard as yards
-from tests.controlplane.jobs import Pods, job
+from tests.controlplane.jobs import PREFERENCE, Pods, job
 from tests.controlplane.watching import annotation, node_of
 from tests.controlplane.yard import Yard
 from tests.fakes.eventually import eventually
@@ -51,7 +52,9 @@ async def claimed(
 
 async def test_pods_with_a_volume_for_many_nodes_are_pinned(yard: Yard) -> None:
     await yard.nodes(KwokNodes(3))
-    await yard.submit(job("it", 3, await claimed(yard)))
+    pods_of_it = await claimed(yard)
+    pods_of_it = replace(pods_of_it, spec={**pods_of_it.spec, "affinity": PREFERENCE})
+    await yard.submit(job("it", 3, pods_of_it))
     await yard.until_bound("it")
     pods = yard.of("it")
     assert {annotation(p, labels.NODE) for p in pods} == {node_of(p) for p in pods}

@@ -25,6 +25,7 @@ from tests.controlplane.faults import (
     until_released,
     until_whole,
 )
+from tests.controlplane.jobs import PREFERENCE, Pods
 from tests.controlplane.watching import is_gated
 from tests.controlplane.yard import Yard
 from tests.fakes.eventually import eventually
@@ -145,10 +146,10 @@ async def test_a_gang_whose_only_node_is_filled_returns_to_the_queue(yard: Yard)
 
 
 async def _released_and_not_bound(yard: Yard) -> str:
-    """Submit a gang with kube-scheduler frozen; return the node it is planned on."""
+    """Submit a pinned gang with kube-scheduler frozen; return the node it is planned on."""
     await until_acting(yard)
     sending(yard.cluster, "kube-scheduler", signal.SIGSTOP)()
-    await yard.submit(gang("it", SIZE))
+    await yard.submit(gang("it", SIZE, Pods(spec={"affinity": PREFERENCE})))
     return await until_released(yard, "it", SIZE)
 
 

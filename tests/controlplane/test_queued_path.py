@@ -9,6 +9,7 @@ import pytest
 from devcluster.options import KwokNodes, Taint
 from shared import labels
 from tests.controlplane.jobs import (
+    PREFERENCE,
     Manifest,
     Pods,
     job,
@@ -160,7 +161,8 @@ async def test_existing_node_affinity_is_kept_and_narrowed_by_host_name(yard: Ya
     await yard.nodes(KwokNodes(2, prefix="east", labels={"zone": "east"}))
     await yard.nodes(KwokNodes(2, prefix="west", labels={"zone": "west"}))
     wanted = {"key": "zone", "operator": "In", "values": ["west"]}
-    affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [wanted]}]}}}
+    required = {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [wanted]}]}}
+    affinity = {"nodeAffinity": {**PREFERENCE["nodeAffinity"], **required}}
     await yard.submit(job("it", 3, Pods(spec={"affinity": affinity})))
     await yard.until_bound("it")
     for found in yard.of("it"):

@@ -19,7 +19,7 @@ from shared.kube.errors import NotFoundError
 from shared.model import PodKey
 from tests.controlplane.copies import doubled, member
 from tests.controlplane.faults import sending
-from tests.controlplane.jobs import Manifest, Pods, job, pod
+from tests.controlplane.jobs import PREFERENCE, Manifest, Pods, job, pod
 from tests.controlplane.watching import annotation, is_gated
 from tests.controlplane.yard import PATIENCE_SECONDS, Yard
 from tests.fakes.eventually import eventually
@@ -37,7 +37,8 @@ def extender_settings() -> Mapping[str, Any]:
 
 
 def bare_gang() -> list[Manifest]:
-    pods = Pods().labelled(job="it").annotated({labels.MIN_AVAILABLE: str(SIZE)})
+    pods = Pods(spec={"affinity": PREFERENCE}).labelled(job="it")
+    pods = pods.annotated({labels.MIN_AVAILABLE: str(SIZE)})
     made = [pod(f"it-{i}", pods) for i in range(SIZE)]
     for one in made:
         one["metadata"]["finalizers"] = [HOLD]

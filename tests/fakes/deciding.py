@@ -8,7 +8,13 @@ from extender.core.queue.state import QueueState, QueueTrigger
 
 
 def queue_pass(
-    snapshot: Snapshot, state: QueueState, reading: Reading, parameters: CoreParameters
+    snapshot: Snapshot,
+    state: QueueState,
+    reading: Reading,
+    parameters: CoreParameters,
+    *,
+    bursts: bool = False,
 ) -> QueueOutcome:
     """Return one pass of the queue since which only the snapshot has changed."""
-    return QUEUE.decide(Session(snapshot, reading, parameters), state, QueueTrigger())
+    session = Session(snapshot, reading, parameters)
+    return QUEUE.decide(session, state, QueueTrigger(bursts=bursts))

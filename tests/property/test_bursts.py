@@ -8,6 +8,8 @@ from msgspec.structs import replace
 
 from extender.core.cluster import job_views
 from extender.core.kinds import registry
+from extender.core.nodes import feasibility
+from extender.core.records import annotations
 from extender.core.scheduler import binding
 from extender.store.assumed import Assumption
 from shared import labels
@@ -25,13 +27,17 @@ job_rows = st.lists(
             "servers": st.integers(0, 2),
             "namespace": st.sampled_from(["default", "default", "other"]),
             "priority": st.sampled_from([0, 0, 5]),
+            "gated": st.booleans(),
         }
     ),
     min_size=1,
     max_size=5,
 )
 
-EVENTS = ("create", "create", "create", "ask", "ask", "ask", "time out", "another scheduler")
+EVENTS = (
+    *("create", "create", "create", "ask", "ask", "ask", "time out", "another scheduler"),
+    *("queue", "queue", "look"),
+)
 
 
 class KubeScheduler:
@@ -49,6 +55,7 @@ class KubeScheduler:
             pod
             for _, pod in sorted(snapshot.pods.items())
             if pod.uid not in {*snapshot.bound, *self.assumed} and pod.scheduler_name != "other"
+            if not pod.gates
         ]
 
     def used(self):
@@ -62,7 +69,11 @@ class KubeScheduler:
 
     def offered(self, pod):
         used, wanted = self.used(), dict(pod.shape.requests).get("cpu", 0)
-        return [n.name for n in self.nodes if used[n.name] + wanted <= n.allocatable["cpu"]]
+        return [
+            n.name
+            for n in self.nodes
+            if used[n.name] + wanted <= n.allocatable["cpu"] and feasibility.accepts(pod.shape, n)
+        ]
 
     def bind(self, pod, node):
         """Bring the pod to bind; its gang is bound once all members have come."""
@@ -104,6 +115,7 @@ def pods_of(rows):
                 cpu=row["cpu"],
                 priority=row["priority"],
                 created_at=float(i),
+                gated=row["gated"],
             )
             if row["size"] == 1:
                 pod = replace(pod, annotations={labels.MIN_AVAILABLE: "1"})
@@ -141,9 +153,25 @@ def test_kube_scheduler_would_have_accepted_every_binding_of_a_burst(cpus, rows,
             scheduler.time_out()
         elif event == "another scheduler":
             others += place_other(cycle, scheduler, f"other-{others}")
+        elif event == "queue":
+            release(cycle, data)
+        elif event == "look":
+            cycle.look()
         elif pending := scheduler.pending():
             ask(cycle, scheduler, data.draw(st.sampled_from(pending)), data)
         cycle.store.check_invariants()
+
+
+def release(cycle, data):
+    """Let the queue release gangs: one pod of each that a burst is to bind, and all of others."""
+    for gang in cycle.run_queue(bursts=data.draw(st.booleans())):
+        for one in gang.pods[-1:] if gang.in_burst else gang.pods:
+            pod = cycle.store.snapshot().pods[one.pod]
+            notes = {} if gang.in_burst else annotations.release_annotations(one)
+            written = {key: text for key, text in notes.items() if text is not None}
+            shape = pod.shape if one.terms is None else replace(pod.shape, affinity=one.terms)
+            shown = {"annotations": {**pod.annotations, **written}, "shape": shape, "gates": ()}
+            cycle.store.apply(Upsert(replace(pod, **shown)))
 
 
 def place_other(cycle, scheduler, name):

@@ -18,6 +18,7 @@ from extender.core.cluster.commands import (
     ReleaseGang,
     RewriteReservation,
 )
+from extender.core.cluster.jobs import State
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
 from extender.core.queue.state import QueueState, turn_away
@@ -38,7 +39,7 @@ GANGS = st.lists(
     min_size=1,
     max_size=4,
 )
-ACTIONS = ["one", "all", "ask", "bind", "cycle", "restart", "fill", "end"]
+ACTIONS = ["one", "all", "ask", "bind", "cycle", "restart", "fill", "end", "give_up"]
 STEPS = st.lists(st.tuples(st.sampled_from(ACTIONS), st.integers(0, 3)), max_size=30)
 
 
@@ -113,13 +114,18 @@ class World:
             for one in grant.given:
                 self.store.assume(
                     Assumption.promised(
-                        one.uid, one.node, kept=kept, decision=one.decision, at=self.now
+                        one.uid,
+                        one.node,
+                        plan_of=(kept.plan, kept.plan_size),
+                        decision=one.decision,
+                        at=self.now,
                     )
                 )
             self.store.keep_placeholders(kept)
 
     def bind(self, most):
         """Every pod accepted by filter has reached bind; at most so many Bindings are written."""
+        self.burst(most)
         snapshot = self.store.snapshot()
         arrived = {u for u, s in snapshot.reservations.items() if u not in snapshot.bound}
         for key in sorted(snapshot.waiting):
@@ -131,11 +137,41 @@ class World:
             due = {*burst.first, *burst.rest} if burst else set()
             for pod in [p for p in here if p.uid in due][:most]:
                 notes = {**pod.annotations, **binding.annotations(snapshot, pod)}
-                node = snapshot.reservations[pod.uid].node
-                placed = replace(
-                    pod, node_name=node, annotations=notes, phase="Running", scheduled_at=self.now
-                )
-                self.store.apply(Upsert(placed))
+                self.place(pod, notes)
+
+    def place(self, pod, notes):
+        """Write one Binding."""
+        node = self.store.snapshot().reservations[pod.uid].node
+        shown = {"node_name": node, "annotations": notes, "gates": (), "scheduled_at": self.now}
+        self.store.apply(Upsert(replace(pod, phase="Running", **shown)))
+
+    def burst(self, most):
+        """Bind members that wait for a burst; of the next one only the gate is removed."""
+        snapshot = self.store.snapshot()
+        for key in sorted(snapshot.waiting):
+            job = job_views.view(snapshot, key)
+            due = [m for m in job.having(State.RESERVED) if m.awaits_burst]
+            if job.placed + len(job.having(State.RESERVED)) < (job.min_available or 1):
+                continue
+            if any(self._objection(snapshot, m.pod) or self._crowded(m.node) for m in due):
+                continue
+            for member in due[:most]:
+                notes = binding.annotations(snapshot, member.pod)
+                self.place(member.pod, {**member.pod.annotations, **notes})
+            for member in due[most : most + 1]:
+                self.store.apply(Upsert(replace(member.pod, gates=())))
+
+    def _crowded(self, node):
+        room = self.store.snapshot().node_table
+        return bool((room.free[room.index[node]] < 0).any())
+
+    def give_up(self):
+        """No burst came: the members that wait for one go back to the queue."""
+        snapshot = self.store.snapshot()
+        for pod in self.pods():
+            reservation = snapshot.reservations.get(pod.uid)
+            if pod.gates and reservation is not None and reservation.promised:
+                self.store.unpromise(pod.uid)
 
     def _objection(self, snapshot, pod):
         node = snapshot.reservations[pod.uid].node
@@ -147,7 +183,7 @@ class World:
             self.store.drop_placeholders(key)
         memory = turn_away(self.memory, self.turned_away)
         reading = Reading(self.now, self.now)
-        found = queue_pass(self.store.snapshot(), memory, reading, PARAMS)
+        found = queue_pass(self.store.snapshot(), memory, reading, PARAMS, bursts=True)
         self.memory, self.last = found.state, found
         self.turned_away.clear()
         for command in found.commands:
@@ -156,7 +192,13 @@ class World:
 
     def _carry_out(self, command):
         pods = self.store.snapshot().pods
-        if isinstance(command, ReleaseGang):
+        if isinstance(command, ReleaseGang) and command.in_burst:
+            for one in command.pods:
+                plan_of = (one.plan, one.plan_size)
+                made = {"plan_of": plan_of, "decision": one.decision, "at": self.now}
+                self.store.assume(Assumption.promised(one.uid, one.node, gated=True, **made))
+            self.store.apply(Upsert(replace(pods[command.pods[-1].pod], gates=())))
+        elif isinstance(command, ReleaseGang):
             for one in command.pods:
                 self._write(pods[one.pod], one)
         elif isinstance(command, RewriteReservation):

@@ -117,12 +117,17 @@ class ReleasePod(Struct, frozen=True, tag=True):
     direct: bool = False
 
 
-class ReleaseGang(Struct, frozen=True, tag=True):
-    """The releases of one plan, in binding order; ``first`` of them go before the rest (ps)."""
+class ReleaseGang(Struct, frozen=True, tag=True, omit_defaults=True):
+    """The releases of one plan, in binding order; ``first`` of them go before the rest (ps).
+
+    ``in_burst``: the reservations are promised, and only the last pod is released now, without a
+    pin; while kube-scheduler asks about it, a burst releases and binds the others.
+    """
 
     job: str
     pods: tuple[ReleasePod, ...]
     first: int
+    in_burst: bool = False
 
 
 class RewriteReservation(Struct, frozen=True, tag=True):

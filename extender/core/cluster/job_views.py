@@ -213,7 +213,7 @@ def _created_at(pod: Pod, above: Owners) -> float:
 
 def _member(snapshot: Snapshot, pod: Pod, membership: Membership) -> Member:
     state, node = _state(snapshot, pod)
-    shape = pod_shape.shape(snapshot, pod)
+    shape, reservation = pod_shape.shape(snapshot, pod), snapshot.reservations.get(pod.uid)
     return Member(
         pod=pod,
         role=membership.role,
@@ -221,6 +221,7 @@ def _member(snapshot: Snapshot, pod: Pod, membership: Membership) -> Member:
         state=state,
         node=node,
         shape=shape,
+        promised=reservation.plan if reservation is not None and reservation.promised else "",
     )
 
 

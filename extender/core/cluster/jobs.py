@@ -51,7 +51,8 @@ _KNOWN_BY_DEMAND: Final = frozenset(
 class Member:
     """One pod of a job; ``node`` is where it is bound or reserved.
 
-    ``shape`` is what filters have to see of it, its claimed volumes included.
+    ``shape`` is what filters have to see of it, its claimed volumes included. ``promised`` is the
+    id of its plan, if its reservation is written with its Binding; else it is empty.
     """
 
     pod: Pod
@@ -60,6 +61,7 @@ class Member:
     state: State
     node: NodeName | None
     shape: PodShape
+    promised: str = ""
 
     @property
     def rank(self) -> int:
@@ -78,13 +80,20 @@ class Member:
         return integer(text) or 0
 
     @property
-    def direct(self) -> bool:
-        """It never had our gate: a reservation of its own is no pin and can be taken back.
+    def awaits_burst(self) -> bool:
+        """It has a reservation and still our gate: a burst removes the gate and binds it."""
+        return bool(self.promised) and labels.GATE in self.pod.gates
 
-        Annotations alone do not show it, since people may edit them. The pin cannot be edited after
-        the release. It is ours if the pod's status shows that it was queued, or if the pod had a
-        reservation that did not verify.
+    @property
+    def direct(self) -> bool:
+        """It never had our gate, or a burst removes it: its reservation can be taken back.
+
+        Such a reservation is no pin. Annotations alone do not show it, since people may edit them.
+        The pin cannot be edited after the release. It is ours if the pod's status shows that it was
+        queued, or if the pod had a reservation that did not verify.
         """
+        if self.awaits_burst:
+            return True
         pod, notes = self.pod, self.pod.annotations
         pinned = pod_shape.has_pin(pod.shape)
         if labels.GATE in pod.gates or (pinned and pod.queued_reason):

@@ -146,6 +146,16 @@ def _both(term: NodeSelectorTerm, other: NodeSelectorTerm) -> NodeSelectorTerm:
     return NodeSelectorTerm(term.expressions + other.expressions, term.fields + other.fields)
 
 
+def has_plain_cycle(pod: Pod, shape_of_pod: PodShape) -> bool:
+    """Return True if kube-scheduler does nothing for the pod but find a node that our masks pass.
+
+    It weighs preferences, binds volumes and devices, and keeps in-tree groups whole.
+    """
+    if pod.prefers or pod.scheduling_group or pod.excess:
+        return False
+    return not (shape_of_pod.unmodelled or shape_of_pod.host_ports)
+
+
 def unpinned(shape: PodShape) -> PodShape:
     """Return the shape of a released pod as it was before ``pinned_terms``."""
     terms = shape.affinity

@@ -134,6 +134,7 @@ class Reservation:
         assumed: We wrote it and have not yet seen it, or it is written with the Binding.
         decision: Rule, value and terms behind it, one line of JSON, where the pod is not annotated
             with it.
+        gated: It is written with the Binding, and the pod had our gate.
     """
 
     node: NodeName
@@ -141,6 +142,12 @@ class Reservation:
     plan_size: int
     assumed: bool
     decision: str = ""
+    gated: bool = False
+
+    @property
+    def promised(self) -> bool:
+        """It is written with the Binding, not before."""
+        return bool(self.decision)
 
 
 class Placeholder(Struct, frozen=True):

@@ -12,14 +12,26 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
+from extender.core.cluster import pod_shape
 from extender.core.cluster.commands import ReleaseGang, ReleasePod
 from extender.core.cluster.jobs import PLANNED_STATES, Job, Member, State
+from extender.core.cluster.snapshot import Snapshot
 from extender.core.nodes.node_table import NodeTable
 from extender.core.placement.domains import Domain
 from extender.core.placement.placement import Placement
 from shared import labels
-from shared.model import Node, NodeName, NodeSelectorTerm, Pod, PodShape, Requirement, Uid
+from shared.model import (
+    ALL_NAMESPACES,
+    Node,
+    NodeName,
+    NodeSelectorTerm,
+    Pod,
+    PodShape,
+    Requirement,
+    Uid,
+)
 
 Terms = tuple[NodeSelectorTerm, ...]
 
@@ -54,11 +66,42 @@ def release_gang(
     return ReleaseGang(job.key, pods, first=sum(m.role == "ps" for m in members))
 
 
+def for_burst(job: Job, release: ReleaseGang, snapshot: Snapshot) -> ReleaseGang | None:
+    """Return the release of a gang whose members are bound in a burst; None if they cannot be.
+
+    Every member that is to be placed must be gated, so that one release decides for all, and must
+    be of the kind that a burst binds (docs/adr/0017-burst-binding.md).
+    """
+    if not snapshot.repelled.isdisjoint({job.namespace, ALL_NAMESPACES}):
+        return None
+    members = {m.pod.uid: m for m in job.having(State.GATED)}
+    if len(members) < len(release.pods) or job.having(*PLANNED_STATES, State.DIRECT, State.HELD):
+        return None
+    released = [members[one.uid] for one in release.pods if one.uid in members]
+    alike = {m.pod.claims for m in released}
+    if len(released) < len(release.pods) or len(alike) > 1 or not all(map(_may_burst, released)):
+        return None
+    bare = (replace(one, resource_version="", terms=None) for one in release.pods)
+    return replace(release, pods=tuple(bare), in_burst=True)
+
+
+def _may_burst(member: Member) -> bool:
+    pod = member.pod
+    if pod.reservation_refused or not labels.RESERVATION.isdisjoint(pod.annotations):
+        return False  # a record that is not of this release
+    plain = pod_shape.has_plain_cycle(pod, member.shape)
+    return plain and not pod_shape.has_pin(pod.shape)  # else its own terms look like our pin
+
+
 def continued(job: Job, placement: Placement, count: int) -> tuple[str, int]:
-    """Return the name of the plan that ``count`` more members join, and how many it then binds."""
+    """Return the name of the plan that ``count`` more members join, and how many it then binds.
+
+    Gated members join the promised plan of those that a burst has released already.
+    """
     unbound = job.having(*PLANNED_STATES)
     released = (*unbound, *job.having(State.BOUND))
-    names = sorted({m.plan for m in released} - {""})
+    promised = {m.promised for m in unbound} if job.having(State.GATED) else set[str]()
+    names = sorted(({m.plan for m in released} | promised) - {""})
     return (names[0] if names else plan_id(placement.order)), len(unbound) + count
 
 

@@ -27,7 +27,7 @@ from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Decision, Outcome, Session, Steps, in_full, strike
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.placement import planner
+from extender.core.placement import planner, release
 from extender.core.placement.planner import Plan, Refusal
 from extender.core.queue import (
     namespace_shares,
@@ -72,14 +72,15 @@ class _QueuePass:
     """One pass of the queue.
 
     Attributes:
+        bursts: Gangs may be released for a burst.
         table: The free amounts of the nodes; less with every job that is placed.
         whole: Jobs whose gang is whole, or was and has members left.
         inferred: Those of them for which only their pods show it (``repair.was_whole``).
         dissolved: Jobs that this pass dissolves.
     """
 
-    def __init__(self, session: Session, state: QueueState) -> None:
-        self.session, self.state = session, state
+    def __init__(self, session: Session, state: QueueState, *, bursts: bool) -> None:
+        self.session, self.state, self.bursts = session, state, bursts
         self.snapshot, self.params = session.snapshot, session.parameters
         self.table = self.snapshot.node_table
         self.commands: list[Command] = []
@@ -108,7 +109,7 @@ class _QueuePass:
         scheduling = self._scheduling_pass(moved)
         results = yield from scheduling.steps(ranked)
         self.table = scheduling.table
-        entries = [self._entry(job, result) for job, result in results]
+        entries = [self._entry(place, result, moved) for place, result in results]
         released = {c.job for c in self.commands if isinstance(c, ReleaseGang)}
 
         for job in jobs:
@@ -154,6 +155,9 @@ class _QueuePass:
         for job in jobs:
             moves, self.table = repair.moves(job, lost, self.table, self.state)
             for move in moves:
+                if move.member.awaits_burst:
+                    self.commands.append(repair.give_back(move.member, "node-lost"))
+                    continue
                 if move.to is not None:
                     command = repair.rewrite(move.member, move.to, self.snapshot)
                     self.commands.append(command)
@@ -196,13 +200,18 @@ class _QueuePass:
             awaited=elastic_workers.starters(self.snapshot, self.session.now),
         )
 
-    def _entry(self, ranked: Ranked, result: Plan | Refusal) -> QueueEntry:
+    def _entry(
+        self, ranked: Ranked, result: Plan | Refusal, moved: Mapping[JobKey, Replacements]
+    ) -> QueueEntry:
         """Return a job's place in the queue; order its release if it was placed."""
         if isinstance(result, Refusal):
             reason, message = result.reason, result.message
         else:
             reason, message = Reason.RELEASING, Reason.RELEASING.message
-            self.commands.append(result.release)
+            bare = None
+            if self.bursts and ranked.job.key not in moved:
+                bare = release.for_burst(ranked.job, result.release, self.snapshot)
+            self.commands.append(bare or result.release)
         note = "; ".join(text for text in (*ranked.job.warnings, ranked.note) if text)
         return QueueEntry(
             ranked.job, ranked.value, reason, message, note=note, weight=ranked.weight
@@ -314,7 +323,8 @@ class QueueDecision(Decision[QueueState, QueueTrigger, QueueOutcome]):
     ) -> Steps[QueueOutcome]:
         """Decide what ``decide`` decides, with a pause after each job."""
         state = turn_away(refuse(state, trigger.refusals), trigger.turned_away)
-        return (yield from _QueuePass(session, price(state, trigger.priced)).steps())
+        state = price(state, trigger.priced)
+        return (yield from _QueuePass(session, state, bursts=trigger.bursts).steps())
 
     @override
     def summary(

@@ -4,7 +4,8 @@ The rules, for every job with reservations or a broken burst:
 
 1. A reservation whose node is gone, refuses the pod, is overcommitted by pods that are not ours, or
    was not offered by kube-scheduler, moves to another of the pod's pinned nodes if one has room;
-   that of a direct pod, which has no pin, to any node.
+   that of a direct pod, which has no pin, to any node. A pod that waits for a burst is planned
+   again.
 2. If none has for ``pin_lost_seconds``, the pod is deleted so that its owner makes a new one.
 3. A gang that is neither unbound nor whole, has had no further member bound for longer than
    ``bind_burst_seconds``, and whose missing members cannot be placed, is dissolved: all members
@@ -155,8 +156,8 @@ def was_whole(job: Job, state: QueueState) -> bool:
     """Return True if a gang that has members left was whole before the store began to watch.
 
     After a restart it is inferred: a burst is broken only where released members of the very plan
-    of bound members are still unbound, or direct ones that had been there when it ran. A member
-    that the kubelet refused (``OutOf…``) was never placed, unless another took its place.
+    of bound members are still unbound, or ones without a plan that had been there when it ran. A
+    member that the kubelet refused (``OutOf…``) was never placed, unless another took its place.
     """
     if job.placed == 0 or _refused_by_kubelet(job):
         return False
@@ -170,17 +171,22 @@ def was_whole(job: Job, state: QueueState) -> bool:
 
 
 def _left_behind(job: Job) -> bool:
-    """Return True if a direct member is older than the last Binding of a plan that lacks some.
+    """Return True if a waiting member is older than the last Binding of a plan that lacks some.
 
-    Only the Binding records a reservation from filter: a member without one proves nothing. But
-    a plan is bound when all its members are there, and a replacement comes later.
+    Only the Binding records a promised reservation: a member without one proves nothing. But a plan
+    is bound when all its members are there, and a replacement comes later.
     """
-    direct = [m.pod.created_at for m in job.having(State.DIRECT)]
-    bound = [m for m in job.having(State.BOUND) if m.direct and m.plan]
-    if not direct or not bound:
+    waiting = [m.pod.created_at for m in job.having(State.DIRECT, State.GATED)]
+    bound = [m for m in job.having(State.BOUND) if m.plan and (m.direct or _was_promised(m))]
+    if not waiting or not bound:
         return False
     members = Counter(m.plan for m in job.members if m.node is not None)
-    return any(members[m.plan] < m.plan_size and min(direct) <= m.pod.scheduled_at for m in bound)
+    return any(members[m.plan] < m.plan_size and min(waiting) <= m.pod.scheduled_at for m in bound)
+
+
+def _was_promised(member: Member) -> bool:
+    """Return True if the Binding wrote the plan of a pod that had our gate: it has no pin."""
+    return labels.NODE in member.pod.annotations and not pod_shape.has_pin(member.pod.shape)
 
 
 def _refused_by_kubelet(job: Job) -> bool:

@@ -29,11 +29,13 @@ class QueueTrigger(Struct, frozen=True, omit_defaults=True):
         refusals: Pods whose reserved node kube-scheduler did not offer, and the node.
         turned_away: Direct gangs for which filter had no reservation.
         priced: Why jobs with a utility have no slot plan; None: as before.
+        bursts: Answers to filter may be held now, and gangs be bound meanwhile.
     """
 
     refusals: tuple[tuple[Uid, NodeName], ...] = ()
     turned_away: tuple[JobKey, ...] = ()
     priced: Mapping[JobKey, Priced] | None = None
+    bursts: bool = False
 
 
 class Notice(Struct, frozen=True):

@@ -120,21 +120,20 @@ def burst(
 def annotations(snapshot: Snapshot, pod: Pod) -> Mapping[str, str]:
     """Return what the Binding writes on the pod beside its node.
 
-    The decision, and for a reservation made by an answer to filter everything that a release would
-    have written: from then on the pod itself names its plan.
+    The decision, and for a promised reservation everything that a release would have written: from
+    then on the pod itself names its plan.
     """
     notes, reservation = pod.annotations, snapshot.reservations.get(pod.uid)
+    promised = reservation is not None and reservation.promised
     decision = notes.get(labels.DECISION) or (reservation.decision if reservation else "")
     written = {labels.DECISION: decision} if decision else {}
-    if reservation is None or labels.PLAN in notes or labels.GATE in pod.gates:
+    if reservation is None or labels.PLAN in notes:
         return written
-    return {
-        **written,
-        labels.NODE: reservation.node,
-        labels.PLAN: reservation.plan,
-        labels.PLAN_SIZE: str(reservation.plan_size),
-        labels.DIRECT: "true",
-    }
+    if labels.GATE in pod.gates and not promised:  # our release names the plan; it is on its way
+        return written
+    plan = {labels.PLAN: reservation.plan, labels.PLAN_SIZE: str(reservation.plan_size)}
+    direct = {} if reservation.gated else {labels.DIRECT: "true"}
+    return {**written, labels.NODE: reservation.node, **plan, **direct}
 
 
 def _is_left_alone(pod: Pod) -> bool:

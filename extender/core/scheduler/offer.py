@@ -56,6 +56,11 @@ class GangSeats:
     after: tuple[Uid, ...]
     rest: tuple[Member, ...]
 
+    @property
+    def in_order(self) -> bool:
+        """Some are bound before others."""
+        return bool(self.servers or self.after)
+
 
 def offer_of(
     snapshot: Snapshot,
@@ -77,21 +82,19 @@ def offer_of(
         node is None for _, node in answered.values()
     ):
         return None
-    if not _has_plain_cycle(pod, pod_shape.shape(snapshot, pod)):
+    if pod.gates and not _is_promised(snapshot, pod):  # the watch may not show its release yet
+        return None
+    if not pod_shape.has_plain_cycle(pod, pod_shape.shape(snapshot, pod)):
         return None
     if not snapshot.repelled.isdisjoint({pod.namespace, ALL_NAMESPACES}):
         return None
     return Offer(snapshot, params, pod, names, answered)
 
 
-def _has_plain_cycle(pod: Pod, shape: PodShape) -> bool:
-    """Return True if kube-scheduler does nothing for the pod but find a node that our masks pass.
-
-    It weighs preferences, binds volumes and devices, and keeps in-tree groups whole.
-    """
-    if pod.prefers or pod.scheduling_group or pod.excess or pod.gates:
-        return False
-    return not (shape.unmodelled or shape.host_ports)
+def _is_promised(snapshot: Snapshot, pod: Pod) -> bool:
+    """Return True if the pod has a reservation that its Binding writes."""
+    reservation = snapshot.reservations.get(pod.uid)
+    return reservation is not None and reservation.promised
 
 
 @dataclass(frozen=True)
@@ -139,9 +142,10 @@ class Offer:
     @property
     def waiting(self) -> Iterator[JobKey]:
         """The jobs of its namespace and priority that may come next, the oldest first."""
-        jobs, group = self.snapshot.jobs, (self.pod.namespace, self.pod.priority)
-        for block in self.snapshot.waiting_by_age.get(group, ()):
-            yield from (key for _, key in block if not jobs[key][0].gates)
+        snapshot, group = self.snapshot, (self.pod.namespace, self.pod.priority)
+        for block in snapshot.waiting_by_age.get(group, ()):
+            first = ((key, snapshot.jobs[key][0]) for _, key in block)
+            yield from (k for k, p in first if not p.gates or _is_promised(snapshot, p))
 
     def seats(self, job: Job) -> GangSeats | None:
         """Return the members of a gang that may be bound now.
@@ -154,9 +158,13 @@ class Offer:
             return None
         if not due or job.placed + len(due) < size:
             return None
+        asked = any(m.pod.uid == self.pod.uid for m in due)
+        if not asked and all(m.awaits_burst for m in due):  # none was released: it is not its turn
+            return None
         free = [m for m in due if m.pod.uid not in self.answered]
         if not free or not all(map(self._passes, free)):
             return None
+        free.sort(key=lambda m: m.awaits_burst)  # kube-scheduler may ask about the others
         servers = [m for m in free if m.role == "ps"]
         rest = [m for m in free if m.role != "ps"]
         answered = [m.pod.uid for m in due if m.role == "ps" and m.pod.uid in self.answered]
@@ -170,7 +178,9 @@ class Offer:
         row = None if node is None else self.table.index.get(node)
         if row is None or node not in self.names or pod.claims != self.pod.claims:
             return False
-        if pod.gates or pod.deleting or not _has_plain_cycle(pod, member.shape):
+        if pod.deleting or (pod.gates and not member.awaits_burst):
+            return False
+        if not pod_shape.has_plain_cycle(pod, member.shape):
             return False
         lacking = self.overcommitted[row]
         if lacking.any() and (lacking & (self.table.demand(member.shape) > 0)).any():
@@ -257,5 +267,7 @@ class Offer:
             return False
         if pod.deleting or pod.finished or pod.claims != self.pod.claims:
             return False
-        plain = _has_plain_cycle(pod, pod_shape.shape(self.snapshot, pod))
+        plain = not pod.gates and pod_shape.has_plain_cycle(
+            pod, pod_shape.shape(self.snapshot, pod)
+        )
         return plain and direct_gangs.is_single(self.snapshot, pod)

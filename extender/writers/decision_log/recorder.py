@@ -13,6 +13,7 @@ from typing import Final
 
 from extender.core.agents import heartbeats
 from extender.core.agents.heartbeats import NodeHeartbeat
+from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.session import Decision, OutcomeT, Session, StateT, TriggerT
 from extender.core.decisionlog.replay import BEGINS, ENDS, DecisionInput
 from extender.core.scheduler.direct_gangs import Grant
@@ -115,6 +116,22 @@ class Recorder:
         at = self.clock.monotonic()
         self._assume(Assumption.reserved(pod.uid, node, plan=plan, plan_size=plan_size, at=at))
 
+    def promise(self, gang: ReleaseGang) -> None:
+        """Reserve for a gang whose plan is written with its Bindings."""
+        at = self.clock.monotonic()
+        for release in gang.pods:
+            if release.node is not None:
+                self._assume(
+                    Assumption.promised(
+                        release.uid,
+                        release.node,
+                        plan_of=(release.plan, release.plan_size),
+                        decision=release.decision,
+                        at=at,
+                        gated=True,
+                    )
+                )
+
     def assume_bound(self, uid: Uid, node: NodeName) -> None:
         """Assume that the pod is bound, after its Binding was written."""
         self._assume(Assumption.bound(uid, node, at=self.clock.monotonic()))
@@ -131,7 +148,11 @@ class Recorder:
         for given in grant.given:
             self._assume(
                 Assumption.promised(
-                    given.uid, given.node, kept=kept, decision=given.decision, at=kept.at
+                    given.uid,
+                    given.node,
+                    plan_of=(kept.plan, kept.plan_size),
+                    decision=given.decision,
+                    at=kept.at,
                 )
             )
         self._keep(KeepPlaceholdersRecord(kept))

@@ -2,8 +2,13 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
+from msgspec.structs import replace
+
+from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.session import Reading, Session
 from extender.core.parameters.combined import CoreParameters
+from extender.core.queue.decision import QUEUE
+from extender.core.queue.state import QueueState, QueueTrigger
 from extender.core.scheduler import filtering
 from extender.core.scheduler.burst import (
     BURST,
@@ -16,7 +21,8 @@ from extender.core.scheduler.direct_gangs import Grant, QueueView
 from extender.core.scheduler.filtering import FilterVerdict
 from extender.store.assumed import Assumption
 from extender.store.store import ClusterStore
-from shared.model import JobKey, NodeName, Pod, Uid
+from shared import labels
+from shared.model import JobKey, NodeName, Pod, PodKey, Uid, Upsert
 
 PARAMS = CoreParameters()
 MOST_ROUNDS = 200
@@ -33,6 +39,46 @@ class Cycle:
         self.may_plan = True
         self.queued: tuple[JobKey, ...] = ()
         self.returned: tuple[Uid, ...] = ()
+        self.queue = QueueState()
+
+    def run_queue(self, *, bursts: bool = True) -> list[ReleaseGang]:
+        """Run a pass of the queue; return the releases, with their reservations made."""
+        session = Session(self.store.snapshot(), Reading(self.now, self.now), self.params)
+        outcome = QUEUE.decide(session, self.queue, QueueTrigger(bursts=bursts))
+        self.queue = outcome.state
+        releases = [one for one in outcome.commands if isinstance(one, ReleaseGang)]
+        for gang in releases:
+            for one in gang.pods:
+                if gang.in_burst and one.node is not None:
+                    self.promise(
+                        one.uid, one.node, (one.plan, one.plan_size), one.decision, gated=True
+                    )
+        return releases
+
+    def promise(
+        self,
+        uid: Uid,
+        node: NodeName,
+        plan_of: tuple[str, int],
+        decision: str,
+        *,
+        gated: bool = False,
+    ) -> None:
+        """Make a reservation that the Binding writes."""
+        self.store.assume(
+            Assumption.promised(
+                uid, node, plan_of=plan_of, decision=decision, at=self.now, gated=gated
+            )
+        )
+
+    def remove_gate(self, key: PodKey) -> None:
+        """Show that a pod has no gate any more."""
+        pod = self.store.snapshot().pods[key]
+        self.store.apply(Upsert(replace(pod, gates=())))
+
+    def look(self) -> BurstOutcome:
+        """Give back pods that have waited for a burst too long, as once a second."""
+        return self._decided(BurstTrigger(PodKey(""), Uid("")))
 
     def ask(self, pod: Pod, names: Sequence[str]) -> FilterVerdict:
         """Filter, and keep the reservations of the answer."""
@@ -48,11 +94,9 @@ class Cycle:
         """Keep the reservations of a grant."""
         if (kept := grant.placeholders) is None:
             return
+        plan_of = (kept.plan, kept.plan_size)
         for given in grant.given:
-            promise = Assumption.promised(
-                given.uid, given.node, kept=kept, decision=given.decision, at=self.now
-            )
-            self.store.assume(promise)
+            self.promise(given.uid, given.node, plan_of, given.decision)
         self.store.keep_placeholders(kept)
 
     def decide(
@@ -70,11 +114,16 @@ class Cycle:
             returned=self.returned,
         )
         self.returned = ()
+        return self._decided(trigger)
+
+    def _decided(self, trigger: BurstTrigger) -> BurstOutcome:
         session = Session(self.store.snapshot(), Reading(self.now, self.now), self.params)
         outcome = BURST.decide(session, self.state, trigger)
         again = BURST.decide(session, self.state, trigger)
         assert again == outcome
         self.state = outcome.state
+        for uid in outcome.given_up:
+            self.store.unpromise(uid)
         return outcome
 
     def burst(
@@ -113,6 +162,8 @@ class Cycle:
         """Bind pods; False once one is refused, or if there is none."""
         before, wanted = len(bound), list(wanted)
         for i, binding in enumerate(wanted):
+            if labels.GATE in self.store.snapshot().pods[binding.pod].gates:
+                self.remove_gate(binding.pod)
             if not post(binding):
                 self.returned = tuple(unposted.uid for unposted in wanted[i + 1 :])
                 return False

@@ -50,7 +50,11 @@ def ask(store, pod, occasion=NOW, names=NAMES):
         for one in grant.given:
             store.assume(
                 Assumption.promised(
-                    one.uid, one.node, kept=kept, decision=one.decision, at=occasion.monotonic
+                    one.uid,
+                    one.node,
+                    plan_of=(kept.plan, kept.plan_size),
+                    decision=one.decision,
+                    at=occasion.monotonic,
                 )
             )
         store.keep_placeholders(kept)
