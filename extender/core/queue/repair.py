@@ -166,7 +166,7 @@ def was_whole(job: Job, state: QueueState) -> bool:
     if _left_behind(job):
         return False
     bound = {m.plan for m in job.having(State.BOUND, State.SUCCEEDED)}
-    waiting = {m.plan for m in job.having(State.RESERVED, State.LOOSE)}
+    waiting = {m.plan or m.promised for m in job.having(State.RESERVED, State.LOOSE)}
     return bool(bound) and not bound & waiting
 
 

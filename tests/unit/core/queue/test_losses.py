@@ -7,11 +7,13 @@ from extender.core.cluster.commands import DeletePod
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
 from extender.core.queue.state import QueueState
+from extender.store.assumed import Assumption
 from extender.store.store import ClusterStore
+from shared import labels
 from shared.model import Delete, Upsert
 from tests.fakes.builders import make_node, make_owner, make_pod, pinned_to
 from tests.fakes.deciding import queue_pass
-from tests.unit.core.clusters import released_job, store_of
+from tests.unit.core.clusters import queued_job, released_job, store_of
 
 PARAMS = CoreParameters()
 KEY = "default/job/j"
@@ -144,3 +146,19 @@ def test_pins_lost_while_a_job_backs_off_do_not_prolong_it():
     backoff = state.backoff[KEY]
     assert backoff.strikes == 2
     assert backoff.until == begun + 3 * PARAMS.backoff_seconds
+
+
+def test_a_gang_that_a_burst_bound_in_part_before_its_first_pass_was_never_whole():
+    owner, *pods = queued_job("j", 3)
+    notes = {labels.PLAN: "p", labels.PLAN_SIZE: "3", labels.NODE: "a", labels.DIRECT: "true"}
+    waiting, *bound = (replace(pod, gates=()) for pod in pods)
+    bound = [
+        replace(pod, annotations=notes, node_name="a", phase="Running", scheduled_at=5.0)
+        for pod in bound
+    ]
+    store = store_of(make_node("a", cpu="3"), owner, waiting, bound)
+    promised = {"plan_of": ("p", 3), "decision": "{}", "at": 0.0}
+    _, state = run_passes(store_of(make_node("a", cpu="3")), QueueState(), 0.0)
+    store.assume(Assumption.promised(waiting.uid, "a", **promised))
+    deleted, _ = run_passes(store, state, 1.0, 1.0 + REST)
+    assert sorted(deleted) == sorted(pod.uid for pod in bound)
