@@ -180,6 +180,7 @@ class Composition:
     @cached_property
     def queue(self) -> QueueController:
         """Starts waiting jobs."""
+        gang = self._settings.gang
         return QueueController(
             context=self.decisions,
             heartbeat=self._context.beat("schedule"),
@@ -187,14 +188,8 @@ class Composition:
             changed=self._changed,
             settle_seconds=self._settings.queue.settle_seconds,
             interval_seconds=self._settings.queue.interval_seconds,
-            permit=self.permit,
+            permit=HoldPermit(self._context.clock, gang.burst_hold_seconds, gang.burst_gated),
         )
-
-    @cached_property
-    def permit(self) -> HoldPermit:
-        """Knows whether an answer to filter may be held."""
-        gang = self._settings.gang
-        return HoldPermit(self._context.clock, gang.burst_hold_seconds, gang.burst_gated)
 
     @cached_property
     def migration(self) -> MigrationController:
@@ -292,7 +287,6 @@ class Composition:
             barrier=self.barrier,
             events=self.events,
             heartbeat=self._context.beat("burst"),
-            permit=self.permit,
             executor=self.executor,
         )
 
@@ -329,16 +323,11 @@ class Composition:
             health=self._context.health,
             barrier=self.barrier.waiting,
         )
-        shell = (
-            self.observer,
-            self.leadership,
-            self.recorder,
-            self.barrier,
-            self.bursts,
-            self.events,
-        )
+        shell = (self.observer, self.leadership, self.recorder, self.barrier)
+        binding = (self.bursts, self.events)
         decisions = (self.queue, self.migration, self.cpu_shares, self.elastic, self.pricing)
-        return (*shell, *decisions, self.training_faults, self.checkpoint_notes, measure)
+        notes = (self.training_faults, self.checkpoint_notes)
+        return (*shell, *binding, *decisions, *notes, measure)
 
     def _agents_loop(self) -> tuple[Loop, ...]:
         if ListenerName.AGENTS not in self._certificates:

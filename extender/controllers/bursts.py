@@ -21,7 +21,7 @@ from typing import Final, Protocol
 from msgspec.structs import replace
 
 from extender.controllers.base import DecisionContext
-from extender.controllers.hold import DRAIN_SECONDS, Hold, HoldPermit
+from extender.controllers.hold import DRAIN_SECONDS, Hold
 from extender.controllers.queue import QueueController
 from extender.core.cluster.commands import EmitEvent
 from extender.core.kinds import registry
@@ -76,12 +76,11 @@ class Bursts:
 
     Attributes:
         context: What all decisions share.
-        queue: Knows whether gangs may be planned; plans those that no burst binds.
+        queue: Knows whether gangs may be planned, and answers held; plans what no burst binds.
         bindings: Posts them.
         barrier: Where the asked pods and their gangs wait.
         events: Writes an Event for each pod, as kube-scheduler does.
         heartbeat: Beats while ``run`` runs.
-        permit: Whether answers may be held, and how long Bindings are posted.
         executor: Removes gates.
     """
 
@@ -91,7 +90,6 @@ class Bursts:
     barrier: Barrier
     events: EventWriter
     heartbeat: Heartbeat
-    permit: HoldPermit
     executor: Executor
     _tasks: asyncio.TaskGroup | None = field(init=False, default=None)
     _running: asyncio.Task[None] | None = field(init=False, default=None)
@@ -111,7 +109,7 @@ class Bursts:
 
     def keep_apart(self) -> None:
         """Hold nothing for a while: kube-scheduler serves another scheduler's pods too."""
-        self.permit.keep_apart()
+        self.queue.permit.keep_apart()
 
     async def hold(self, pod: Pod, names: Sequence[str], passed: Sequence[str]) -> float:
         """Bind other pods before kube-scheduler is answered; return how long it was held.
@@ -124,21 +122,21 @@ class Bursts:
         Returns:
             Seconds.
         """
-        if not self.permit.hold_seconds or not passed:
+        if not self.queue.permit.hold_seconds or not passed:
             return 0.0
         monotonic, node = self.context.clock.monotonic, NodeName(passed[0])
         began, only = monotonic(), node if len(passed) == 1 else None
         if self._running is not None:  # it ends soon, and no pod of this gang may be left without
             self._decide(self._trigger(pod, only, ()))
             await asyncio.wait({self._running}, timeout=OVERLAP_SECONDS)
-        free = self._tasks is not None and self._running is None and self.permit.valid()
+        free = self._tasks is not None and self._running is None and self.queue.permit.valid()
         trigger = self._trigger(pod, only, names if free else ())
         outcome = self._decide(trigger)
         if self._tasks is None or outcome.idle:
             return monotonic() - began
         task = self._tasks.create_task(self._run(trigger, outcome), name=f"burst of {pod.key}")
         self._running = task
-        last = began + self.permit.hold_seconds + DRAIN_SECONDS
+        last = began + self.queue.permit.hold_seconds + DRAIN_SECONDS
         await asyncio.wait({task}, timeout=last - monotonic())
         held = monotonic() - began
         self.context.metrics.bursts.hold_seconds.observe(held)
@@ -196,7 +194,7 @@ class Bursts:
     async def _run(self, trigger: BurstTrigger, outcome: BurstOutcome) -> None:
         """Bind what was decided, and decide again, until the time is over."""
         clock = self.context.clock
-        hold = Hold(clock.monotonic() + self.permit.hold_seconds)
+        hold = Hold(clock.monotonic() + self.queue.permit.hold_seconds)
         try:
             async with asyncio.TaskGroup() as group:
                 while clock.monotonic() < hold.until and self.context.leads():

@@ -69,7 +69,7 @@ class QueueController(Controller[QueueState, QueueTrigger, QueueOutcome]):
             where a pass would take more than its share (``BUSY_PAUSES``).
         interval_seconds: A pass runs at least this often, unless it would take more than its share
             (``IDLE_PAUSES``).
-        permit: Whether gangs may be released for bursts.
+        permit: Whether answers may be held, and gangs be released for that.
         last: The last pass, for the read API; None before the first.
     """
 

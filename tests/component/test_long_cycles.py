@@ -10,6 +10,7 @@ from typing_extensions import override
 from extender.app import replay
 from extender.controllers import queue
 from extender.controllers.base import DecisionContext
+from extender.controllers.hold import HoldPermit
 from extender.controllers.queue import QueueController
 from extender.core.cluster.commands import Command, ReleaseGang
 from extender.core.cluster.reasons import Reason
@@ -75,6 +76,7 @@ def yard(tmp_path: Path) -> Yard:
         changed=asyncio.Event(),
         settle_seconds=0.0,
         interval_seconds=1.0,
+        permit=HoldPermit(clock, hold_seconds=0.0, gated=False),
     )
     made = Yard(loop, recorder, clock)
     made.apply(make_node("a", cpu="4"), make_node("b", cpu="4"))
