@@ -77,6 +77,9 @@ async def test_kube_scheduler_asks_about_one_member_of_a_gang(fake):
     assert "patch" not in fake.verbs("pods")
 
 
+PATIENT = {"bind_wait_seconds": 60.0, "bind_burst_seconds": 60.0}
+"""A gang that is bound in part is not given up meanwhile."""
+
 GATED = {"burst_gated": True}
 LONG = {"burst_hold_seconds": 2, **GATED}
 
@@ -147,7 +150,7 @@ async def test_nothing_is_held_after_a_call_about_a_pod_of_another_scheduler(fak
 async def test_kube_scheduler_is_answered_while_a_binding_hangs(fake):
     hanging = kube_faults.Slow()
     fake.faults.order("create", "*/binding", hanging)
-    gang = {"burst_hold_seconds": 0.05, "bind_wait_seconds": 60.0}
+    gang = {"burst_hold_seconds": 0.05, **PATIENT}
     async with scheduled(fake, lambda: put_gang(fake), gang=gang) as (_, scheduler):
         await eventually(lambda: len(scheduler.asked) > 1)
         assert len(bound(fake)) < 4
@@ -187,7 +190,7 @@ async def test_a_gated_gang_of_which_a_gate_is_not_removed_is_bound_whole(fake, 
 async def test_a_hold_may_end_before_a_gated_gang_is_bound(fake):
     hanging = kube_faults.Slow()
     fake.faults.order("create", "*/binding", hanging)
-    gang = {**GATED, "burst_hold_seconds": 0.05, "bind_parallelism": 1, "bind_wait_seconds": 60.0}
+    gang = {**GATED, **PATIENT, "burst_hold_seconds": 0.05, "bind_parallelism": 1}
     async with scheduled(fake, lambda: put_gated(fake, size=6), gang=gang) as (bursts, _):
         name = "shuntyard_burst_hold_seconds_count"
         while not await sample(bursts, name):
