@@ -158,8 +158,8 @@ class Offer:
             return None
         if not due or job.placed + len(due) < size:
             return None
-        asked = any(m.pod.uid == self.pod.uid for m in due)
-        if not asked and all(m.awaits_burst for m in due):  # none was released: it is not its turn
+        begun = job.placed > 0 or any(m.pod.uid == self.pod.uid for m in due)
+        if not begun and all(m.awaits_burst for m in due):  # none was released: not its turn yet
             return None
         free = [m for m in due if m.pod.uid not in self.answered]
         if not free or not all(map(self._passes, free)):

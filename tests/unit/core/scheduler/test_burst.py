@@ -312,6 +312,24 @@ def test_parameter_servers_with_our_gate_are_bound_before_workers():
     assert [b.pod for b in outcome.rest] == ["default/j-2"]
 
 
+def test_a_gated_gang_waits_for_its_turn_until_its_first_pod_is_released():
+    cycle = cycle_of(queued_job("one", 2), queued_job("two", 2))
+    releases = {gang.job: gang for gang in cycle.run_queue()}
+    cycle.remove_gate(releases["default/job/one"].pods[-1].pod)
+    pod, verdict = asked(cycle, "default/one-1")
+    assert names_of(b.pod for b in cycle.burst(pod, NAMES, verdict)) == ["one-0"]
+
+
+def test_a_gated_gang_of_which_a_hold_bound_the_released_pod_alone_is_bound_further():
+    cycle = gated_cycle(queued_job("one", 2), queued_job("two", 3))
+    pod, verdict = asked(cycle, "default/one-1")
+    bound = []
+    first = cycle.burst(pod, NAMES, verdict, lambda wanted: not (bound.append(wanted) or bound[2:]))
+    assert [b.pod for b in first] == ["default/one-0", "default/two-2"]
+    outcome = cycle.decide(pod, NAMES, verdict)
+    assert [b.pod for b in next_asked(cycle.store.snapshot(), outcome)] == ["default/two-1"]
+
+
 def test_one_pod_of_each_gang_is_released_when_a_hold_ends():
     cycle = gated_cycle(queued_job("one", 3), queued_job("two", 2))
     pod, verdict = asked(cycle, "default/one-2")
