@@ -300,7 +300,7 @@ export interface ProgressEntry {
   readonly total_steps: number | null;
   readonly curve: readonly number[];
   readonly specon: "progressing" | "watching" | "converged" | null;
-  readonly stage: string | null;
+  readonly stage: "not-a-convergence-metric" | "too-early" | "warm-up" | "flat" | "improving" | "plateau" | "rising" | "diverging" | null;
   readonly evidence: string;
   readonly remaining: Span | null;
   readonly further: Span | null;
