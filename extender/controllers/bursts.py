@@ -1,7 +1,7 @@
 """Bursts: the answer to filter is held while other pods are bound (``core.scheduler.burst``).
 
 Bindings are posted for ``hold_seconds`` at most. The answer is given once our watch shows those
-that were written, and some milliseconds later: kube-scheduler has then observed them too, and does
+that were written, and as long again later: kube-scheduler has then observed them too, and does
 not ask about those pods. It is given in any case ``DRAIN_SECONDS`` after the hold; a pod that is
 asked about late gets its own node.
 
@@ -47,7 +47,8 @@ POLL_SECONDS: Final = 0.002
 """Between looks at whether our watch shows the Bindings."""
 
 SETTLE_SECONDS: Final = 0.005
-"""By so much kube-scheduler's watch may be behind ours."""
+"""By so much, at least, kube-scheduler's watch may be behind ours: by more on a busy machine, where
+our own shows the Bindings late too."""
 
 GROWTH_SECONDS: Final = 0.03
 """The answer about a gang that is still being created is held while a member comes so often."""
@@ -316,9 +317,11 @@ class Bursts:
         store, missing = self.context.recorder.store, list(bound)
         if not missing:
             return
+        monotonic = self.context.clock.monotonic
+        began = monotonic()
         while missing := [uid for uid in missing if store.awaits(uid)]:  # noqa: ASYNC110 - below
             await asyncio.sleep(POLL_SECONDS)  # to be woken by each pod's event would cost more
-        await asyncio.sleep(SETTLE_SECONDS)
+        await asyncio.sleep(max(SETTLE_SECONDS, monotonic() - began))
 
 
 def _scheduled(pod: Pod, node: NodeName) -> EmitEvent:
