@@ -95,6 +95,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--shapes", default=SHAPES, help="JOBSxPODS[:data|:servers], comma separated")
     add("--against", default="plain", help="of plain, intree, coscheduling, comma separated")
     add("--direct", action="store_true", help="also ours with pods that have no gate")
+    add("--no-gated", action="store_true", help="not ours with the gate")
     add("--rounds", type=int, default=1, help="runs of each; medians are shown")
     add("--patience", type=float, default=120.0, help="seconds for a run; then it counts as it is")
     add("--profile", type=Path, help="write the extender's profiles there, by shape")
@@ -104,7 +105,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Measure all shapes, print a table, return the exit code."""
-    kinds = kinds_of(options.against, direct=options.direct)
+    kinds = kinds_of(options.against, direct=options.direct, gated=not options.no_gated)
     shapes = [Shape.parse(text) for text in options.shapes.split(",")]
     nodes = KwokNodes(count=options.nodes, extended={GPU: GPUS})
     cluster_options = ClusterOptions(kwok=nodes, in_tree_gangs=Kind.IN_TREE in kinds)
@@ -143,7 +144,7 @@ def _keep(rows: Sequence[Row], options: argparse.Namespace) -> None:
         pictures.draw_gang(records, options.plot)
 
 
-def kinds_of(against: str, *, direct: bool) -> list[Kind]:
+def kinds_of(against: str, *, direct: bool, gated: bool = True) -> list[Kind]:
     """Return the schedulers to compare, ours last.
 
     Raises:
@@ -151,8 +152,9 @@ def kinds_of(against: str, *, direct: bool) -> list[Kind]:
     """
     others = [Kind(name) for name in against.split(",") if name]
     if unknown := [kind.value for kind in others if kind in {Kind.GATED, Kind.DIRECT}]:
-        raise ValueError(f"--against {unknown[0]}: it always takes part")
-    return [*others, Kind.GATED, *([Kind.DIRECT] if direct else [])]
+        raise ValueError(f"--against {unknown[0]}: it takes part by --direct or without --no-gated")
+    ours = [kind for kind, takes_part in ((Kind.GATED, gated), (Kind.DIRECT, direct)) if takes_part]
+    return [*others, *ours]
 
 
 def _rows(

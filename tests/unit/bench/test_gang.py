@@ -67,7 +67,7 @@ def test_each_scheduler_gets_the_pods_that_it_understands(
     assert all(group["metadata"]["name"] in {"run-0", "run-1"} for group in groups)
 
 
-def test_ours_always_take_part_and_come_last() -> None:
+def test_ours_take_part_by_option_and_come_last() -> None:
     assert kinds_of("plain,intree", direct=True) == [
         Kind.PLAIN,
         Kind.IN_TREE,
@@ -75,9 +75,10 @@ def test_ours_always_take_part_and_come_last() -> None:
         Kind.DIRECT,
     ]
     assert kinds_of("", direct=False) == [Kind.GATED]
+    assert kinds_of("plain", direct=True, gated=False) == [Kind.PLAIN, Kind.DIRECT]
     with pytest.raises(ValueError, match="unknown"):
         kinds_of("unknown", direct=False)
-    with pytest.raises(ValueError, match="it always takes part"):
+    with pytest.raises(ValueError, match="it takes part by --direct"):
         kinds_of("shuntyard", direct=False)
 
 
