@@ -287,7 +287,7 @@ class Composition:
             barrier=self.barrier,
             events=self.events,
             heartbeat=self._context.beat("burst"),
-            executor=self.executor,
+            event_per_pod=self._settings.gang.burst_event_per_pod,
         )
 
     @cached_property

@@ -109,6 +109,12 @@ class GangSection(Section):
         "removed, each just before its Binding. `false`: every pod is released and pinned, and "
         "kube-scheduler asks about each. Without effect if `burst_hold_seconds` is 0.",
     )
+    burst_event_per_pod: bool = Field(
+        default=True,
+        description="Write an Event `Scheduled` about each pod that is bound while kube-scheduler "
+        "waits, as kube-scheduler does about the others. `false`: one Event on the owner for all "
+        "pods of a gang that were bound in one such time, which costs less.",
+    )
 
 
 class Weights(StrEnum):
