@@ -111,6 +111,8 @@ class DeviceArrays:
         return matrix
 
 
-def _of(row: tuple[Mapping[str, int], Mapping[str, int]], layout: Layout) -> tuple[list[int], list[int]]:
+def _of(
+    row: tuple[Mapping[str, int], Mapping[str, int]], layout: Layout
+) -> tuple[list[int], list[int]]:
     held, taken = row
     return [held[c] for c in layout.members], [taken[c] for c in layout.members]

@@ -54,18 +54,11 @@ class Pools:
         return tuple(device for _, devices in sorted(pools.items()) for device in devices)
 
     def _renewed(self, pool: PoolName) -> set[NodeName]:
-        before = self._of_pool.pop(pool, {})
-        for node, devices in before.items():
-            del self._of_node[node][pool]
-            if not self._of_node[node]:
-                del self._of_node[node]
-            for device, _ in devices:
-                del self.node_of[device]
-        self.shared.pop(pool, None)
-        slices = _valid(self._slices.get(pool, {}).values())
+        before = self._dropped(pool)
         if not self._slices.get(pool):
             self._slices.pop(pool, None)
-        shared = [replaced for one in slices if one.special for replaced in _special(one)]
+        slices = _valid(self._slices.get(pool, {}).values())
+        shared = [device for one in slices if one.special for device in _special(one)]
         if shared:
             self.shared[pool] = tuple(shared)
         after: dict[NodeName, list[ResourceSlice]] = {}
@@ -75,6 +68,18 @@ class Pools:
         for node, of_node in after.items():
             self._put(pool, node, _devices(of_node))
         return {*before, *after}
+
+    def _dropped(self, pool: PoolName) -> Iterable[NodeName]:
+        """Take the devices of a pool away; return the nodes that had some."""
+        self.shared.pop(pool, None)
+        before = self._of_pool.pop(pool, {})
+        for node, devices in before.items():
+            del self._of_node[node][pool]
+            if not self._of_node[node]:
+                del self._of_node[node]
+            for device, _ in devices:
+                del self.node_of[device]
+        return before
 
     def _put(self, pool: PoolName, node: NodeName, devices: DevicesOfNode) -> None:
         self._of_pool.setdefault(pool, {})[node] = devices
@@ -101,6 +106,4 @@ def _devices(slices: Iterable[ResourceSlice]) -> DevicesOfNode:
 
 
 def _special(one: ResourceSlice) -> DevicesOfNode:
-    return tuple(
-        (device, replace(found, special=one.special)) for device, found in _devices([one])
-    )
+    return tuple((device, replace(found, special=one.special)) for device, found in _devices([one]))

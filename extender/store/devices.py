@@ -284,4 +284,3 @@ class DeviceIndex:
             of_devices = (self._pools.node_of.get(device) for device in claim.devices)
             of_pod = self._node_of.get(claim.pod)
             self._dirty.update(node for node in (*of_devices, of_pod) if node is not None)
-

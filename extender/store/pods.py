@@ -226,7 +226,9 @@ class PodBook:
         self._states[pod.uid] = new
 
     def _move(self, old: PodState | None, new: PodState | None) -> None:
-        self._nodes.devices.count(old and old.pod, new and new.pod)
+        self._nodes.devices.count(
+            None if old is None else old.pod, None if new is None else new.pod
+        )
         self._move_room(old, new)
         if old is not None and old.job is not None:
             self.jobs.remove(old.job, old)

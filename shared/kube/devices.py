@@ -4,7 +4,7 @@ Source:
     k8s.io/api v0.36.3 resource/v1 (served from 1.34).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import msgspec
@@ -258,7 +258,8 @@ def _device(raw: _Device) -> Device:
     return Device(
         name=interned.text(raw.name),
         attributes=tuple(
-            (interned.text(name), _attribute(a)) for name, a in sorted((raw.attributes or {}).items())
+            (interned.text(name), _attribute(a))
+            for name, a in sorted((raw.attributes or {}).items())
         ),
         capacity=tuple((interned.text(n), interned.text(c.value)) for n, c in capacity),
         taints=tuple(Taint(t.key, t.value or "", t.effect) for t in raw.taints or ()),

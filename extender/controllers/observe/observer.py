@@ -1,8 +1,8 @@
 """Reflectors feed the store: one for each kind that decisions read.
 
 Some kinds may be missing, not installed or not ours to read: then there are none of them, and
-everything else goes on. Without migrations (deploy/base/crd.yaml) nothing is moved; without device
-classes and slices (before Kubernetes 1.34) every resource is one that nodes offer; without the owners and
+everything else goes on. Without migrations (deploy/base/crd.yaml) nothing is moved; without devices
+of drivers (before Kubernetes 1.34) every resource is one that nodes offer; without the owners and
 groups of other projects a gang size must be stated on the pods.
 """
 

@@ -5,6 +5,7 @@ Logical operators absorb errors as CEL has it: ``false && error`` is false. Inte
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from extender.core.expressions import functions
@@ -121,27 +122,31 @@ def _called(tree: Call, scope: Scope) -> object:
     name, arguments = tree.function, tree.arguments
     if name in _LAZY:
         return _LAZY[name](arguments, scope)
-    if isinstance(tree.target, Name) and tree.target.name == "cel" and name == "bind":
-        return _bound(arguments, scope)
-    if isinstance(tree.target, Name) and tree.target.name == "optional":
-        return _made_optional(name, arguments, scope)
+    library = tree.target.name if isinstance(tree.target, Name) else ""
+    if library in _LIBRARIES:
+        return _LIBRARIES[library](name, arguments, scope)
     if tree.target is not None and name in _MACROS:
         return _macro(name, _value(tree.target, scope), arguments, scope)
-    values = [_value(argument, scope) for argument in arguments]
-    if name == "_[_]":
-        target = values[0]
-        return _optional(target, values[1]) if isinstance(target, Optional) else _item(*values)
-    if name == "_[?_]":
-        held = values[0] if isinstance(values[0], Optional) else Optional(True, values[0])
-        return _optional(held, values[1])
-    if tree.target is not None:
-        values.insert(0, _value(tree.target, scope))
-    return functions.call(name, values, member=tree.target is not None, step=scope.step)
+    targets = () if tree.target is None else (tree.target,)
+    values = [_value(argument, scope) for argument in (*targets, *arguments)]
+    if name in {"_[_]", "_[?_]"}:
+        return _indexed(values[0], values[1], optional=name == "_[?_]")
+    return functions.call(name, values, member=bool(targets), step=scope.step)
 
 
-def _bound(arguments: tuple[Node, ...], scope: Scope) -> object:
+def _indexed(operand: object, key: object, *, optional: bool) -> object:
+    if isinstance(operand, Optional):
+        return _optional(operand, key)
+    return _optional(Optional(True, operand), key) if optional else _item(operand, key)
+
+
+def _bound(name: str, arguments: tuple[Node, ...], scope: Scope) -> object:
     """``cel.bind(name, value, expression)``."""
-    if len(arguments) != len(("name", "value", "in")) or not isinstance(arguments[0], Name):
+    if (
+        name != "bind"
+        or len(arguments) != len(("name", "value", "in"))
+        or not isinstance(arguments[0], Name)
+    ):
         raise UnsupportedError("cel.bind() without a name, a value and an expression")
     value = _value(arguments[1], scope)
     return _with(scope, arguments[0].name, value, arguments[2])
@@ -178,11 +183,11 @@ def _macro(name: str, over: object, arguments: tuple[Node, ...], scope: Scope) -
         chosen = [e for e, r in zip(elements, results, strict=True) if functions.true(r)]
         return chosen if name == "filter" else len(chosen) == 1
     sought = name == "exists"
-    return _folded([lambda e=e: _with(scope, variable, e, each) for e in elements], sought=sought)
+    return _folded([partial(_with, scope, variable, e, each) for e in elements], sought=sought)
 
 
 def _folded(parts: list[Callable[[], object]], *, sought: bool) -> bool:
-    """Return ``sought`` if any part has that value, else its opposite; an error only if none has."""
+    """Return ``sought`` if any part has that value, else its opposite, or the error of a part."""
     error: EvaluationError | None = None
     for part in parts:
         try:
@@ -196,17 +201,22 @@ def _folded(parts: list[Callable[[], object]], *, sought: bool) -> bool:
 
 
 def _and(arguments: tuple[Node, ...], scope: Scope) -> object:
-    return _folded([lambda a=a: _value(a, scope) for a in arguments], sought=False)
+    return _folded([partial(_value, a, scope) for a in arguments], sought=False)
 
 
 def _or(arguments: tuple[Node, ...], scope: Scope) -> object:
-    return _folded([lambda a=a: _value(a, scope) for a in arguments], sought=True)
+    return _folded([partial(_value, a, scope) for a in arguments], sought=True)
 
 
 def _chosen(arguments: tuple[Node, ...], scope: Scope) -> object:
     condition, yes, no = arguments
     return _value(yes if functions.true(_value(condition, scope)) else no, scope)
 
+
+_LIBRARIES: Final[Mapping[str, Callable[[str, tuple[Node, ...], Scope], object]]] = {
+    "cel": _bound,
+    "optional": _made_optional,
+}
 
 _LAZY: Final[Mapping[str, Callable[[tuple[Node, ...], Scope], object]]] = {
     "_&&_": _and,

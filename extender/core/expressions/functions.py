@@ -83,7 +83,7 @@ def _ordered(left: object, right: object) -> int:
     both: Any = (left, right)
     alike = type(left) is type(right) and isinstance(left, str | bool)
     if alike or (_number(left) and _number(right)):
-        return (both[0] > both[1]) - (both[0] < both[1])
+        return int(both[0] > both[1]) - int(both[0] < both[1])
     raise EvaluationError("values of these types have no order")
 
 
@@ -217,7 +217,9 @@ def _sign(value: Quantity) -> int:
     return (value.amount > 0) - (value.amount < 0)
 
 
-def _compared(kind: type, rank: Callable[[Any], Any]) -> dict[str, list[tuple[tuple[type, ...], Function]]]:
+def _compared(
+    kind: type, rank: Callable[[Any], Any]
+) -> dict[str, list[tuple[tuple[type, ...], Function]]]:
     """Return the members by which two values of a type are compared."""
     pair = (kind, kind)
     return {

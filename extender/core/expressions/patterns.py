@@ -13,7 +13,9 @@ from extender.core.expressions.errors import UnsupportedError
 LONGEST: Final = 256
 """Characters of a pattern."""
 
-_ATOM: Final = re.compile(r"(\\[dDwWsS.^$|?*+()\[\]{}\\-]|\.|\[\^?[A-Za-z0-9_ .-]+\]|[^\\.\[\](){}|*+?^$])")
+_ATOM: Final = re.compile(
+    r"(\\[dDwWsS.^$|?*+()\[\]{}\\-]|\.|\[\^?[A-Za-z0-9_ .-]+\]|[^\\.\[\](){}|*+?^$])"
+)
 
 
 class _Atom(NamedTuple):

@@ -179,7 +179,9 @@ class _Parser:
             raise UnsupportedError(f"more than {DEEPEST} levels")
         tree = self._member()
         for sign in reversed(signs):
-            negative = sign == "-" and isinstance(tree, Literal) and type(tree.value) in {int, float}
+            negative = (
+                sign == "-" and isinstance(tree, Literal) and type(tree.value) in {int, float}
+            )
             tree = Literal(-tree.value) if negative else Call(f"{sign}_", (tree,))  # type: ignore[union-attr,operator]
         return tree
 
@@ -282,7 +284,9 @@ class _Parser:
             raise self._unexpected()
 
     def _unexpected(self) -> UnsupportedError:
-        return UnsupportedError(f"{self._peek()!r} is not understood" if self._peek() else "it ends")
+        return UnsupportedError(
+            f"{self._peek()!r} is not understood" if self._peek() else "it ends"
+        )
 
 
 def _text(token: str) -> str:

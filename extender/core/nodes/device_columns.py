@@ -159,14 +159,17 @@ def layout(
         of_nodes: The different facts of all nodes.
     """
     _, beyond = kinds(wanted)
-    requested = {share.column for name in wanted if name in named for share in _shares(wanted[name])}
+    requested = {
+        share.column for name in wanted if name in named for share in _shares(wanted[name])
+    }
     reasons = _reasons(requested, of_nodes)
     reasons |= dict.fromkeys(beyond, f"more than {MOST_KINDS} kinds of devices are requested")
     offered = {column for facts in of_nodes for column in facts.offered}
     alike = {group for facts in of_nodes for group in facts.alike}
     modelled = (tuple(column for column in group if column not in reasons) for group in alike)
     groups = sorted({group for group in modelled if len(group) > 1})
-    members = {column: (column,) for column in sorted(offered.difference(reasons))}
+    members = dict[str, tuple[str, ...]]()
+    members |= {column: (column,) for column in sorted(offered.difference(reasons))}
     members |= {" or ".join(group): group for group in groups}
     counted_with = {
         column: tuple(" or ".join(group) for group in groups if column in group)
@@ -187,7 +190,9 @@ def _reasons(requested: Container[str], of_nodes: Iterable[Facts]) -> dict[str, 
         found.update(facts.reasons)
         for a, b in facts.overlaps:
             if a in requested and b in requested:
-                found.update((x, f"it shares some of its devices with {y}") for x, y in ((a, b), (b, a)))
+                found.update(
+                    (x, f"it shares some of its devices with {y}") for x, y in ((a, b), (b, a))
+                )
     return dict(sorted(found, reverse=True))
 
 

@@ -79,7 +79,11 @@ def for_burst(job: Job, release: ReleaseGang, snapshot: Snapshot) -> ReleaseGang
         return None
     released = [members[one.uid] for one in release.pods if one.uid in members]
     alike = {m.pod.claims for m in released}
-    if len(released) < len(release.pods) or len(alike) > 1 or not all(_may_burst(snapshot, m) for m in released):
+    if (
+        len(released) < len(release.pods)
+        or len(alike) > 1
+        or not all(_may_burst(snapshot, m) for m in released)
+    ):
         return None
     bare = (replace(one, resource_version="", terms=None) for one in release.pods)
     return replace(release, pods=tuple(bare), in_burst=True)

@@ -133,9 +133,7 @@ def _released(snapshot: Snapshot, outcome: QueueOutcome) -> list[tuple[Pod, Rele
     ]
 
 
-def _taken(
-    snapshot: Snapshot, released: Sequence[tuple[Pod, ReleasePod, NodeName]]
-) -> NodeTable:
+def _taken(snapshot: Snapshot, released: Sequence[tuple[Pod, ReleasePod, NodeName]]) -> NodeTable:
     table = snapshot.node_table
     return table.with_pods(
         (pod_shape.with_devices(snapshot, pod), table.index[node]) for pod, _, node in released

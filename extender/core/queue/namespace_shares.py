@@ -87,9 +87,7 @@ def by_job(snapshot: Snapshot, namespace: str = "") -> Iterator[tuple[JobKey, li
     for key, pods in snapshot.jobs.items():
         if namespace and not key.startswith(f"{namespace}/"):
             continue
-        shapes = [
-            pod_shape.with_devices(snapshot, pod) for pod in pods if _counts(pod, snapshot)
-        ]
+        shapes = [pod_shape.with_devices(snapshot, pod) for pod in pods if _counts(pod, snapshot)]
         if (kept := snapshot.placeholders.get(key)) is not None:
             shapes += [placeholder.shape for placeholder in kept.placeholders]
         if shapes:

@@ -252,9 +252,7 @@ def without(table: NodeTable, member: Member) -> NodeTable:
         return table
     used, ports = table.used.copy(), list(table.ports)
     used[index] -= table.demand(member.shape)
-    ports[index] = frozenset(
-        p for p in ports[index] if not conflicts([p], member.shape.host_ports)
-    )
+    ports[index] = frozenset(p for p in ports[index] if not conflicts([p], member.shape.host_ports))
     return table.replaced(used=used, ports=tuple(ports))
 
 

@@ -273,7 +273,5 @@ def _placed_pods(
         index = None if node is None else snapshot.node_table.index.get(node)
         if index is not None:
             leaves = pod.deleting or pod.uid in surplus
-            (leaving if leaves else staying).append(
-                (pod_shape.with_devices(snapshot, pod), index)
-            )
+            (leaving if leaves else staying).append((pod_shape.with_devices(snapshot, pod), index))
     return staying, leaving

@@ -59,9 +59,7 @@ def _daemons(snapshot: Snapshot) -> IntMatrix:
     for pod in snapshot.pods.values():
         node = snapshot.bound.get(pod.uid)
         if node is not None and node in table.index and not pod.finished and _never_ends(pod):
-            used[table.index[node]] += table.demand(
-                pod_shape.with_devices(snapshot, pod)
-            )
+            used[table.index[node]] += table.demand(pod_shape.with_devices(snapshot, pod))
     return used
 
 
@@ -304,9 +302,7 @@ def _used(snapshot: Snapshot, plans: Mapping[JobKey, OwnedPlan]) -> IntMatrix:
                 reservation.node if reservation is not None else None
             )
             if node is not None and node in table.index and not pod.finished:
-                used[table.index[node]] += table.demand(
-                pod_shape.with_devices(snapshot, pod)
-            )
+                used[table.index[node]] += table.demand(pod_shape.with_devices(snapshot, pod))
     return used
 
 

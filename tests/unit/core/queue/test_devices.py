@@ -131,8 +131,7 @@ def test_a_selector_that_we_do_not_read_is_left_to_kube_scheduler() -> None:
     pods = released(run_pass(NODES, odd, SLICES, queued_job("j", 1, requests=ASKS)))
     (cause,) = json.loads(pods[0].decision)["unmodelled"]
     assert cause == (
-        f"DeviceClass gpu serves {GPU}: devices of {GPU}: "
-        "selector not read: the function format()"
+        f"DeviceClass gpu serves {GPU}: devices of {GPU}: selector not read: the function format()"
     )
 
 
