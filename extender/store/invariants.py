@@ -11,17 +11,20 @@ Nothing here uses the indices: rows, jobs and reservations are summed up anew fr
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain, groupby
+from itertools import groupby
 from operator import attrgetter
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
 
 from extender.core.cluster import job_views
 from extender.core.cluster.snapshot import Cache, Snapshot, WaitingJob
 from extender.core.nodes.class_masks import MaskCache
 from extender.core.nodes.feasibility import accepts
+from extender.core.nodes.node_table import NodeTable
 from extender.store.assumed import PodState, pod_state
+from extender.store.devices import DeviceIndex
 from extender.store.source import Content
-from shared import claims
 from shared.claims import PersistentVolume, PersistentVolumeClaim
 from shared.errors import ShuntyardError
 from shared.model import (
@@ -37,7 +40,10 @@ from shared.model import (
     PodGroup,
     PodShape,
     PriorityClass,
+    ResourceClaim,
+    ResourceClaimTemplate,
     ResourceQuota,
+    ResourceSlice,
     Uid,
 )
 from shared.progress import NodeReport
@@ -93,7 +99,7 @@ def _kept(snapshot: Snapshot) -> dict[str, object]:
         "namespaces": dict(snapshot.namespaces),
         "quotas": dict(snapshot.quotas),
         "priority classes": dict(snapshot.priority_classes),
-        "devices": dict(snapshot.devices),
+        "devices": snapshot.devices,
         "claims": dict(snapshot.claims),
         "volumes": dict(snapshot.volumes),
         "reports": dict(snapshot.reports),
@@ -127,7 +133,6 @@ def _objects(content: Content) -> dict[str, object]:
         "namespaces": {e.name: e for e in entities if isinstance(e, Namespace)},
         "priority classes": {e.name: e for e in entities if isinstance(e, PriorityClass)},
         "quotas": {n: tuple(g) for n, g in groupby(quotas, attrgetter("namespace"))},
-        "devices": claims.served_resources(e for e in entities if isinstance(e, DeviceClass)),
         "claims": {e.key: e for e in entities if isinstance(e, PersistentVolumeClaim)},
         "volumes": {e.name: e for e in entities if isinstance(e, PersistentVolume)},
         "reports": _reports(content),
@@ -184,6 +189,32 @@ def _company(content: Content, states: list[PodState]) -> dict[str, object]:
     return {"most placed": {job: count for job, count in most.items() if count > now[job]}}
 
 
+def _devices(content: Content, states: list[PodState]) -> DeviceIndex:
+    """Return an index made at once; each of its rows is computed for the first time."""
+    index = DeviceIndex()
+    kinds: dict[type, Any] = {
+        DeviceClass: index.classes,
+        ResourceSlice: index.slices,
+        ResourceClaimTemplate: index.templates,
+        ResourceClaim: index.claims,
+    }
+    for entity in content.entities:
+        if isinstance(entity, Node):
+            index.put_node(entity)
+        elif (held := kinds.get(type(entity))) is not None:
+            held.put(entity)
+    for state in states:
+        index.count(None, state.pod)
+        if (node := state.takes) is not None:
+            pod = state.pod
+            index.hold(node, pod.uid, pod.shape, pod.device_claims, pod.namespace)
+    for kept in content.placeholders:
+        for placeholder in kept.placeholders:
+            uid = Uid(f"{kept.job}#{placeholder.number}")
+            index.hold(placeholder.node, uid, placeholder.shape, (), "")
+    return index
+
+
 def _room(content: Content, states: list[PodState]) -> dict[str, object]:
     nodes = sorted((e for e in content.entities if isinstance(e, Node)), key=attrgetter("name"))
     offered = {name for node in nodes for name, amount in node.allocatable.items() if amount}
@@ -203,17 +234,36 @@ def _room(content: Content, states: list[PodState]) -> dict[str, object]:
         for kept in content.placeholders
         for placeholder in kept.placeholders
     )
-    for target, shape in chain(_kept_by_migrations(content, states), placeholders):
+    kept_by_migrations = [(n, s) for n, s in _kept_by_migrations(content, states) if n in used]
+    for target, shape in placeholders:
         if target in used:
-            requests = {n: a for n, a in shape.requests if n in resources}
-            used[target].update(requests)
+            used[target].update(dict(shape.requests))
             ports[target].update(shape.host_ports)
+    for target, shape in kept_by_migrations:
+        ports[target].update(shape.host_ports)
+    amounts = [[node.allocatable.get(name, 0) for name in resources] for node in nodes]
+    taken = [[used[node.name][name] for name in resources] for node in nodes]
+    table = NodeTable(
+        nodes=tuple(nodes),
+        resources=resources,
+        allocatable=np.array(amounts, dtype=np.int64).reshape(len(nodes), len(resources)),
+        used=np.array(taken, dtype=np.int64).reshape(len(nodes), len(resources)),
+        ports=(),
+        classes=MaskCache(tuple(nodes)),
+        index={node.name: i for i, node in enumerate(nodes)},
+    )
+    devices = _devices(content, states)
+    table = devices.on_nodes(table)
+    in_all = table.used.copy()
+    for target, shape in kept_by_migrations:
+        in_all[table.index[target]] += table.demand(shape)
     return {
-        "nodes": tuple(nodes),
-        "node index": {node.name: i for i, node in enumerate(nodes)},
-        "resources": resources,
-        "allocatable": [[node.allocatable.get(name, 0) for name in resources] for node in nodes],
-        "used": [[used[node.name][name] for name in resources] for node in nodes],
+        "devices": devices.view(),
+        "nodes": table.nodes,
+        "node index": dict(table.index),
+        "resources": table.resources,
+        "allocatable": table.allocatable.tolist(),
+        "used": in_all.tolist(),
         "ports": tuple(frozenset(ports[node.name]) for node in nodes),
     }
 

@@ -22,7 +22,7 @@ from extender.store.nodes import NodeIndex
 from extender.store.placeholders import PlaceholderBook
 from extender.store.pods import PodBook
 from extender.store.source import Content, ordered
-from extender.store.table import Collection, DeviceClasses, Quotas
+from extender.store.table import Collection, Quotas
 from extender.store.versions import Removed, older, only_later
 from shared.claims import PersistentVolume, PersistentVolumeClaim
 from shared.model import (
@@ -40,7 +40,10 @@ from shared.model import (
     PodGroup,
     PriorityClass,
     Replace,
+    ResourceClaim,
+    ResourceClaimTemplate,
     ResourceQuota,
+    ResourceSlice,
     Uid,
     Upsert,
 )
@@ -77,7 +80,6 @@ class ClusterStore:
         self._namespaces: Collection[str, Namespace] = Collection(attrgetter("name"))
         self._quotas = Quotas()
         self._classes: Collection[str, PriorityClass] = Collection(attrgetter("name"))
-        self._devices = DeviceClasses()
         self._claims: Collection[str, PersistentVolumeClaim] = Collection(attrgetter("key"))
         self._volumes: Collection[str, PersistentVolume] = Collection(attrgetter("name"))
         self._groups: Collection[str, PodGroup] = Collection(attrgetter("key"))
@@ -91,7 +93,10 @@ class ClusterStore:
             Namespace.__name__: self._namespaces,
             ResourceQuota.__name__: self._quotas,
             PriorityClass.__name__: self._classes,
-            DeviceClass.__name__: self._devices,
+            DeviceClass.__name__: self._nodes.devices.classes,
+            ResourceSlice.__name__: self._nodes.devices.slices,
+            ResourceClaimTemplate.__name__: self._nodes.devices.templates,
+            ResourceClaim.__name__: self._nodes.devices.claims,
             PersistentVolumeClaim.__name__: self._claims,
             PersistentVolume.__name__: self._volumes,
             Migration.__name__: self._migrations,
@@ -217,7 +222,7 @@ class ClusterStore:
                 namespaces=self._namespaces.frozen(),
                 quotas=self._quotas.by_namespace(),
                 priority_classes=self._classes.frozen(),
-                devices=self._devices.served(),
+                devices=self._nodes.devices.view(),
                 claims=self._claims.frozen(),
                 volumes=self._volumes.frozen(),
                 migrations=self._migrations.frozen(),

@@ -27,7 +27,7 @@ from shared.kube import (
 )
 from shared.kube.changes import Changes, suspendable, with_changes
 from shared.kube.errors import OddObjectError
-from shared.kube.shapes import claims, prefers, repels, shape, terms
+from shared.kube.shapes import claims, device_claims, prefers, repels, shape, terms
 from shared.label_selectors import NOTHING, LabelSelector
 
 Entity = TypeVar("Entity")
@@ -123,6 +123,7 @@ def decode_pod(data: Data) -> model.Pod:
         queued_reason=queued_reason,
         phase_reason=status.reason or "",
         claims=claims(spec),
+        device_claims=interned.pod_claims(device_claims(spec)),
         qos=interned.text(status.qos_class or ""),
         cpus=cpus.containers(spec),
         borrowed_milli=borrowed_milli,

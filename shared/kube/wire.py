@@ -172,6 +172,13 @@ class Volume(Struct, rename="camel"):
     ephemeral: Present | None = None
 
 
+class PodResourceClaim(Struct, rename="camel"):
+    """``spec.resourceClaims[]``: an object of its own, or one made from a template."""
+
+    name: str = ""
+    resource_claim_template_name: str | None = None
+
+
 class Gate(Struct):
     """``spec.schedulingGates[]``."""
 
@@ -199,7 +206,7 @@ class PodSpec(Struct, rename="camel"):
     tolerations: list[Toleration] | None = None
     topology_spread_constraints: list[Spread] | None = None
     volumes: list[Volume] | None = None
-    resource_claims: list[Raw] | None = None
+    resource_claims: list[PodResourceClaim] | None = None
     priority: int | None = None
     priority_class_name: str | None = None
     scheduling_group: SchedulingGroup | None = None

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from extender.core.cluster import job_views
+from extender.core.cluster import job_views, pod_shape
 from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.snapshot import Snapshot
@@ -148,7 +148,7 @@ def _bill(key: JobKey, course: _Course, places: tuple[Place, ...]) -> Bill | Non
     """Return the price of the placement, and the lowest one on an idle cluster."""
     snapshot, params = course.session.snapshot, course.session.parameters.pricing
     table = snapshot.node_table
-    pods = {pod.name: pod.shape for pod in snapshot.jobs[key]}
+    pods = {pod.name: pod_shape.with_devices(snapshot, pod) for pod in snapshot.jobs[key]}
     nodes = {place.pod: NodeName(place.node) for place in places if place.node}
     empty = _Bills(table.replaced(used=np.zeros_like(table.used), ports=table.ports), params)
     idle = sum(empty.least(pods[name]) for name in nodes or pods)

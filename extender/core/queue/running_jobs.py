@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from extender.core.cluster import job_spec, owner_progress
+from extender.core.cluster import job_spec, owner_progress, pod_shape
 from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.owners import above
 from extender.core.cluster.session import Session
@@ -273,5 +273,5 @@ def _placed_pods(
         index = None if node is None else snapshot.node_table.index.get(node)
         if index is not None:
             leaves = pod.deleting or pod.uid in surplus
-            (leaving if leaves else staying).append((pod.shape, index))
+            (leaving if leaves else staying).append((pod_shape.with_devices(snapshot, pod), index))
     return staying, leaving

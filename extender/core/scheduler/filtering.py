@@ -101,7 +101,7 @@ def filter_nodes(
             return FilterVerdict(nowhere=NO_QUOTA)
         table = slot_gate.others(snapshot.node_table, snapshot, params)
         return _best(snapshot, pod, names, params) or _with_room(
-            table, pod_shape.without_devices(snapshot, pod.shape), names
+            table, pod_shape.with_devices(snapshot, pod), names
         )
     granted = direct_gangs.grant(snapshot, pod, names, view, params)
     return WITHOUT_RESERVATIONS if granted is None else _planned(granted.node, names, granted)
@@ -136,7 +136,7 @@ def _best(
         return None
     table = slot_gate.others(snapshot.node_table, snapshot, params)
     node = snapshot.cache.of(SINGLE_PODS).node(
-        pod.shape,
+        pod_shape.with_devices(snapshot, pod),
         table,
         weights=params.weights,
         pricing=params.pricing,

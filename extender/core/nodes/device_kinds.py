@@ -1,0 +1,204 @@
+"""Which devices a request accepts: class, selectors and tolerations as one value, a kind.
+
+A pod names resources that classes serve, and templates of claims. Each becomes a number of devices
+of some kinds; a kind is a column of the node table (``device_columns``).
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from extender.core.expressions import evaluation, paths, syntax
+from extender.core.expressions.errors import EvaluationError, UnsupportedError
+from extender.core.expressions.evaluation import Subject
+from extender.core.expressions.paths import Path
+from extender.core.expressions.values import Quantity, Semver
+from extender.core.nodes.feasibility import Tolerated
+from extender.core.nodes.node_columns import HARD_EFFECTS
+from shared.devices import (
+    IMPLICIT,
+    Device,
+    DeviceClass,
+    DeviceRequest,
+    ResourceClaimTemplate,
+    Version,
+)
+from shared.model import Toleration
+
+MOST_DEVICES: Final = 32
+"""Devices of one claim: the API server allows no more."""
+
+MOST_RESULTS: Final = 65_536
+"""Results of selectors that are kept; beyond it all are dropped."""
+
+_DIGITS: Final = 8
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Devices that a request accepts.
+
+    Attributes:
+        selectors: Expressions that all hold: those of the class, then those of the request.
+        tolerations: Taints of devices that are accepted.
+    """
+
+    selectors: tuple[str, ...]
+    tolerations: tuple[Toleration, ...] = ()
+
+
+@dataclass(frozen=True)
+class Share:
+    """Devices of one kind that one unit of a resource, or one claim, takes.
+
+    Attributes:
+        column: Of the node table.
+        kind: What it accepts.
+        count: How many.
+    """
+
+    column: str
+    kind: Kind
+    count: int
+
+
+Wanted = tuple[Share, ...]
+
+
+def template_name(namespace: str, name: str) -> str:
+    """Name a template among resources; no resource has a space in its name."""
+    return f"ResourceClaimTemplate {namespace}/{name}"
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """What pods can name.
+
+    Attributes:
+        classes: By name.
+        served: The class behind each resource.
+        templates: By ``template_name``.
+    """
+
+    classes: Mapping[str, DeviceClass]
+    served: Mapping[str, str]
+    templates: Mapping[str, ResourceClaimTemplate]
+
+    def of_resource(self, resource: str) -> Wanted:
+        """Return what one unit of a resource takes that a class serves."""
+        device_class = self.classes[self.served[resource]]
+        return (Share(resource, Kind(device_class.selectors), 1),)
+
+    def of_template(self, name: str) -> Wanted | str:
+        """Return what a claim from a template takes, or why we do not model it."""
+        template = self.templates.get(name)
+        if template is None:
+            return f"{name} does not exist"
+        if template.special:
+            return f"{name}: {template.special}"
+        missing = [r.device_class for r in template.requests if r.device_class not in self.classes]
+        if missing:
+            return f"{name}: DeviceClass {missing[0]} does not exist"
+        if sum(request.count for request in template.requests) > MOST_DEVICES:
+            return f"{name}: more than {MOST_DEVICES} devices"
+        return tuple(map(self._share, template.requests))
+
+    def _share(self, request: DeviceRequest) -> Share:
+        own, name = self.classes[request.device_class].selectors, request.device_class
+        column = f"{IMPLICIT}{name}"
+        if request.selectors or request.tolerations:
+            text = repr((request.selectors, request.tolerations)).encode()
+            column = f"{column}/{hashlib.sha256(text).hexdigest()[:_DIGITS]}"
+        kind = Kind((*own, *request.selectors), request.tolerations)
+        return Share(column, kind, request.count)
+
+
+@dataclass
+class Selections:
+    """Results of expressions, kept by what the expressions read of a device."""
+
+    _read: dict[str, "tuple[syntax.Node, frozenset[Path]] | UnsupportedError"] = field(
+        default_factory=dict
+    )
+    _results: dict[tuple[object, ...], "bool | EvaluationError | UnsupportedError"] = field(
+        default_factory=dict
+    )
+
+    def accepts(self, kind: Kind, driver: str, device: Device) -> bool:
+        """Return True if a request of the kind may have a device.
+
+        Raises:
+            EvaluationError: kube-scheduler refuses the node, since a selector has no value.
+            UnsupportedError: A selector uses what we do not read.
+        """
+        hard = [taint for taint in device.taints if taint.effect in HARD_EFFECTS]
+        if hard and not Tolerated(kind.tolerations).all(hard):
+            return False
+        return all(self._holds(text, driver, device) for text in kind.selectors)
+
+    def _holds(self, text: str, driver: str, device: Device) -> bool:
+        read = self._read.get(text)
+        if read is None:
+            read = self._read[text] = _parsed(text)
+        if isinstance(read, UnsupportedError):
+            raise read
+        tree, parts = read
+        key = (text, driver, *_seen(parts, driver, device))
+        result = self._results.get(key)
+        if result is None:
+            result = _result(tree, driver, device)
+            if len(self._results) >= MOST_RESULTS:
+                self._results.clear()
+                self._read.clear()
+            self._results[key] = result
+        if isinstance(result, bool):
+            return result
+        raise result
+
+
+def _parsed(text: str) -> "tuple[syntax.Node, frozenset[Path]] | UnsupportedError":
+    try:
+        tree = syntax.parse(text)
+    except UnsupportedError as error:
+        return error
+    return tree, paths.read_by(tree)
+
+
+def _result(
+    tree: syntax.Node, driver: str, device: Device
+) -> "bool | EvaluationError | UnsupportedError":
+    try:
+        return evaluation.holds(tree, _subject(driver, device).variables())
+    except (EvaluationError, UnsupportedError) as error:
+        return error.with_traceback(None)
+
+
+def _seen(parts: frozenset[Path], driver: str, device: Device) -> Iterator[object]:
+    """Yield the parts of a device that an expression reads."""
+    for part in sorted(parts):
+        if part[:1] == ("driver",):
+            continue
+        if len(part) < len(("attributes", "domain", "name")):
+            yield device.attributes, device.capacity
+            continue
+        named = device.capacity if part[0] == "capacity" else device.attributes
+        full = f"{part[1]}/{part[2]}"
+        short = part[2] if part[1] == driver else full
+        yield next((value for name, value in named if name in {full, short}), None)
+
+
+def _subject(driver: str, device: Device) -> Subject:
+    """Return the device as expressions see it.
+
+    Raises:
+        EvaluationError: It has a value that cannot be read.
+    """
+    return Subject(
+        driver,
+        tuple(
+            (name, Semver.of(value.text) if isinstance(value, Version) else value)
+            for name, value in device.attributes
+        ),
+        tuple((name, Quantity.of(text)) for name, text in device.capacity),
+    )
