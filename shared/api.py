@@ -18,6 +18,7 @@ from shared.explanation import Ahead, Bill, Change, Checked, Place, Shift, Tried
 from shared.ledgers import Declined, MigrationEntry, RescaleEntry, WorkersEntry
 from shared.pricing import AdmissionEntry, PricePart
 from shared.progress import Category, Span, Stage, Use
+from shared.standing import StandingEntry
 
 
 class Terms(Struct, frozen=True, kw_only=True):
@@ -73,6 +74,7 @@ class QueueEntry(Struct, frozen=True, kw_only=True):
         estimated_start: When it is expected to start, seconds since the epoch; None if unknown.
         estimate: What the estimate rests on, or why there is none.
         weight: Its key under the order ``weighting``; None under every other.
+        standing: Its place under the order ``service``; None under every other.
         max_wait_seconds: How long it may wait at most, as its owner says; None if it does not say.
         workers: How many workers it has and may have; None if their number does not change.
         admission: What it is worth and what was promised; None unless it is admitted by price.
@@ -94,6 +96,7 @@ class QueueEntry(Struct, frozen=True, kw_only=True):
     estimated_start: float | None = None
     estimate: str = ""
     weight: Weight | None = None
+    standing: StandingEntry | None = None
     max_wait_seconds: float | None = None
     workers: WorkersEntry | None = None
     admission: AdmissionEntry | None = None
@@ -105,7 +108,7 @@ class QueueResponse(Listed, frozen=True, kw_only=True):
 
     Attributes:
         acting: Whether the replica that answers is the one that decides.
-        order: How jobs are ordered: ``cps``, ``creation`` or ``weighting``.
+        order: How jobs are ordered: ``cps``, ``creation``, ``weighting`` or ``service``.
         others: Waiting jobs of namespaces that are not listed; None if all are, and after the first
             page.
     """

@@ -123,6 +123,11 @@ def _order(answer: api.QueueResponse, screen: Terminal) -> list[Column[api.Queue
                 rank=3,
             ),
         ]
+    if answer.order == "service":
+        return [
+            Column("GROUP", lambda job: job.standing.group if job.standing else NOTHING, rank=4),
+            Column("NEEDS", _needs, right=True, rank=3),
+        ]
     if answer.order != "cps":
         return []
 
@@ -180,6 +185,14 @@ def _head(answer: api.QueueResponse) -> list[str]:
 
 def _start(job: api.QueueEntry, now: float) -> str:
     return NOTHING if job.estimated_start is None else coming(job.estimated_start, now)
+
+
+def _needs(job: api.QueueEntry) -> str:
+    """Return how long the job is expected to run; ``?`` if only its past says so."""
+    if job.standing is None:
+        return NOTHING
+    known = "" if job.standing.source else "?"
+    return f"{duration(job.standing.needs.value)}{known}"
 
 
 def _left(job: api.QueueEntry) -> str:

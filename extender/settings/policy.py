@@ -37,6 +37,7 @@ from extender.core.parameters.queue import (
     BackfillParameters,
     FairShareParameters,
     PriorityParameters,
+    ServiceParameters,
     WeightingParameters,
 )
 from extender.core.parameters.training_faults import DetectionParameters, RestartParameters
@@ -149,6 +150,11 @@ class PrioritySection(Section):
 @takes(Part(WeightingParameters))
 class WeightingSection(Section):
     """The order `weighting` of DRS (docs/policies/weighting.md)."""
+
+
+@takes(Part(ServiceParameters))
+class ServiceSection(Section):
+    """The order `service` (docs/policies/service.md)."""
 
 
 @takes(Part(BackfillParameters))
@@ -316,6 +322,7 @@ class PolicySettings(Section):
     gang: GangSection = GangSection()
     priority: PrioritySection = PrioritySection()
     weighting: WeightingSection = WeightingSection()
+    service: ServiceSection = ServiceSection()
     waiting: WaitingSection = WaitingSection()
     tenancy: TenancySection = TenancySection()
     buckets: BucketsSection = BucketsSection()

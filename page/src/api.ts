@@ -326,6 +326,7 @@ export interface QueueEntry {
   readonly estimated_start: number | null;
   readonly estimate: string;
   readonly weight: Weight | null;
+  readonly standing: StandingEntry | null;
   readonly max_wait_seconds: number | null;
   readonly workers: WorkersEntry | null;
   readonly admission: AdmissionEntry | null;
@@ -396,6 +397,13 @@ export interface Span {
   readonly value: number;
   readonly low: number;
   readonly high: number;
+}
+
+export interface StandingEntry {
+  readonly group: string;
+  readonly needs: Span;
+  readonly source: string;
+  readonly weight: number;
 }
 
 export interface Step {

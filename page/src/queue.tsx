@@ -62,6 +62,7 @@ const ORDERS: Readonly<Record<string, string>> = {
   cps: "by priority, largest first",
   creation: "oldest first",
   weighting: "by utility, then by size",
+  service: "urgent ones first, then by the time they need",
 };
 
 function listed(namespace: string, now: number): readonly Column<Row>[] {

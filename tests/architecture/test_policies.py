@@ -12,6 +12,7 @@ from tests.architecture.sources import ROOT, module_name, python_files, tree
 POLICIES = {
     "queue.priority": "queue.PriorityParameters",
     "queue.weighting": "queue.WeightingParameters",
+    "queue.service": "queue.ServiceParameters",
     "queue.reservation": "queue.BackfillParameters",
     "queue.fair_share": "queue.FairShareParameters",
     "placement.buckets": None,

@@ -27,12 +27,14 @@ from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import scoring
 from extender.core.pricing.outcome import JobStatus
 from extender.core.queue import fair_share, namespace_shares
+from extender.core.queue.contenders import Standing
 from extender.core.queue.decision import QueueOutcome
 from extender.core.queue.forecast import UNKNOWN, Estimate
 from extender.core.queue.notices import QueueEntry
 from extender.core.queue.weighting import Weight
 from shared import api
 from shared.model import JobKey, Node, PodShape
+from shared.standing import StandingEntry
 from shared.tenancy import NamespaceEntry, NamespacesResponse
 
 MOST_ENTRIES: Final = 500
@@ -222,6 +224,7 @@ def queue_entry(
         reason=entry.reason.value,
         message="; ".join(text for text in (entry.message, entry.note) if text),
         weight=_weight(entry.weight),
+        standing=_standing(entry.standing),
         max_wait_seconds=job.spec.max_wait_seconds,
         estimated_start=estimate.starts_at,
         estimate=estimate.why,
@@ -239,6 +242,18 @@ def _weight(weight: Weight | None) -> api.Weight | None:
         size=weight.size,
         cpu_ratio=weight.cpu_ratio,
         memory_ratio=weight.memory_ratio,
+    )
+
+
+def _standing(standing: Standing | None) -> StandingEntry | None:
+    if standing is None:
+        return None
+    place, left = standing.place, standing.left
+    return StandingEntry(
+        group=place.rank.name.lower(),
+        needs=left.seconds,
+        source="" if left.source is None else left.source.value,
+        weight=place.weight,
     )
 
 

@@ -26,6 +26,7 @@ from extender.core.parameters.queue import (
     FairShareParameters,
     Order,
     PriorityParameters,
+    ServiceParameters,
     WeightingParameters,
 )
 from extender.core.parameters.training_faults import DetectionParameters, RestartParameters
@@ -48,7 +49,8 @@ class CoreParameters:
         Order,
         Doc(
             "How waiting jobs are ordered: `cps`: by the combined priority V; `creation`: first "
-            "come, first served; `weighting`: by utility, then by size (DRS)."
+            "come, first served; `weighting`: by utility, then by size (DRS); `service`: by the "
+            "service that is still needed, urgent jobs first (docs/policies/service.md)."
         ),
     ] = Order.CPS
     topology_key: Annotated[
@@ -106,6 +108,7 @@ class CoreParameters:
     ] = None
     priority: PriorityParameters = field(default_factory=PriorityParameters)
     weighting: WeightingParameters = field(default_factory=WeightingParameters)
+    service: ServiceParameters = field(default_factory=ServiceParameters)
     topology: TopologyParameters = field(default_factory=TopologyParameters)
     waiting: BackfillParameters = field(default_factory=BackfillParameters)
     gang: GangParameters = field(default_factory=GangParameters)

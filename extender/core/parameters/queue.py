@@ -23,6 +23,8 @@ class Order(StrEnum):
     """First come, first served."""
     WEIGHTING = "weighting"
     """By utility, then by size, as in DRS."""
+    SERVICE = "service"
+    """By the service that is still needed, and by urgency."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +126,68 @@ class WeightingParameters:
     user_weight: Annotated[
         int, Ge(0), Le(1_000_000), Doc("What one point of the user priority, 1 to 10, counts in U.")
     ] = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceParameters:
+    """How the remaining service, the urgency and the wait of a job make its place; no units.
+
+    Source:
+        Ours, chosen on training windows only (docs/compare.md).
+    """
+
+    cps_weight: Annotated[
+        float, Ge(0), Le(1000), Doc("Influence of V: weight = 1 + this · V/2k'.")
+    ] = 1.0
+    slack: Annotated[
+        float,
+        Ge(0),
+        Le(100),
+        Doc(
+            "A job is urgent if waiting this many times its remaining time would cost it more than "
+            "`loss` of its utility."
+        ),
+    ] = 0.5
+    loss: Annotated[float, Ge(0), Le(1), Doc("See `slack`.")] = 0.05
+    held: Annotated[
+        float,
+        Ge(1),
+        Le(100),
+        Doc(
+            "Factor on `slack` for running jobs, so that one is not stopped as soon as it has "
+            "caught up."
+        ),
+    ] = 3.0
+    lead: Annotated[
+        float,
+        Ge(1),
+        Le(100),
+        Doc("Factor by which another job must be ahead of a running one to go before it."),
+    ] = 1.0
+    ageing: Annotated[
+        float,
+        Ge(0),
+        Le(1000),
+        Doc("Growth of the weight each time a job has waited its remaining time."),
+    ] = 0.1
+    critical: Annotated[
+        float,
+        Ge(1),
+        Le(1_000_000),
+        Doc(
+            "A job whose remaining time is this many times that of all jobs on the whole cluster "
+            "decides when the last one ends, and goes before the others."
+        ),
+    ] = 2.0
+    unknown_seconds: Annotated[
+        float,
+        Ge(1),
+        Le(30 * DAY_SECONDS),
+        Doc(
+            "Remaining time of a job of which nothing is known, until it has run for twice as "
+            "long; then as long as it has run, rounded down to a power of two times this."
+        ),
+    ] = 600.0
 
 
 @dataclass(frozen=True, kw_only=True)

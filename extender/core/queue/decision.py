@@ -27,6 +27,7 @@ from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Decision, Outcome, Session, Steps, in_full, strike
 from extender.core.cluster.snapshot import Snapshot
+from extender.core.parameters.queue import Order
 from extender.core.placement import planner, release
 from extender.core.placement.planner import Plan, Refusal
 from extender.core.queue import (
@@ -104,7 +105,7 @@ class _QueuePass:
         self._repair(jobs)
 
         waiting = tuple(job for job in jobs if self._is_queued(job))
-        ranked = order.ordered(waiting, self.session)
+        ranked = order.ordered(waiting, self.session, self.state)
 
         scheduling = self._scheduling_pass(moved)
         results = yield from scheduling.steps(ranked)
@@ -135,7 +136,8 @@ class _QueuePass:
         fresh = not self.state.known  # the first pass after a start views every job once
         keys = set(self.snapshot.waiting) | self.state.open
         keys = set(self.snapshot.jobs) if fresh else keys & set(self.snapshot.jobs)
-        self.snapshot.cache.of(job_views.VIEWS).trim(keys)
+        viewed = self.snapshot.jobs if self.params.order is Order.SERVICE else keys
+        self.snapshot.cache.of(job_views.VIEWS).trim(viewed)
         jobs: list[Job] = []
         for key in sorted(keys):
             jobs.append(job_views.view(self.snapshot, key))
@@ -214,7 +216,13 @@ class _QueuePass:
             self.commands.append(bare or result.release)
         note = "; ".join(text for text in (*ranked.job.warnings, ranked.note) if text)
         return QueueEntry(
-            ranked.job, ranked.value, reason, message, note=note, weight=ranked.weight
+            ranked.job,
+            ranked.value,
+            reason,
+            message,
+            note=note,
+            weight=ranked.weight,
+            standing=ranked.standing,
         )
 
     # Step 5: gangs that stay partial.

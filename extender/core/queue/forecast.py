@@ -19,9 +19,17 @@ from extender.core.cluster.jobs import Job
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading, Session
 from extender.core.nodes.node_table import NodeTable
+from extender.core.parameters.queue import Order
 from extender.core.placement import planner
 from extender.core.placement.planner import Plan, Refusal, Refusals
-from extender.core.queue import backfill, namespace_shares, order, running_jobs, scheduling_pass
+from extender.core.queue import (
+    backfill,
+    namespace_shares,
+    order,
+    running_jobs,
+    scheduling_pass,
+    time_left,
+)
 from extender.core.queue.backfill import RunningJob
 from extender.core.queue.decision import QueueOutcome
 from extender.core.queue.namespace_shares import Shares
@@ -29,6 +37,7 @@ from extender.core.queue.order import Ranked
 from extender.core.queue.running_jobs import End, Ending, Unknown
 from extender.core.queue.scheduling_pass import Attempts, Result, SchedulingPass
 from extender.core.queue.state import QueueState
+from extender.core.queue.time_left import Timed
 from extender.core.records import slot_plan
 from extender.core.records.slot_plan import plans_by_job
 from shared.model import JobKey
@@ -58,7 +67,7 @@ class Projection(Attempts):
 
     Attributes:
         session: The cluster at the beginning.
-        runs: Earlier runs, by name (``QueueState.runs``).
+        state: Of the queue, for earlier runs.
         stuck: Jobs that time does not help; they stay in the queue.
         now: Seconds since the epoch.
         table: What is free.
@@ -69,7 +78,7 @@ class Projection(Attempts):
     """
 
     session: Session
-    runs: Mapping[str, tuple[float, ...]]
+    state: QueueState
     stuck: Mapping[JobKey, Reason]
     now: float
     table: NodeTable
@@ -82,6 +91,7 @@ class Projection(Attempts):
     _order: Sequence[Ranked] = ()
     _refusals: Refusals = field(default_factory=Refusals)
     _shares: Shares | None = None
+    _ran: Mapping[JobKey, Timed] | None = None
 
     def run(self, running: Sequence[Ending]) -> None:
         """Project until nothing happens any more, or it takes too long.
@@ -146,7 +156,7 @@ class Projection(Attempts):
 
     @override
     def lasts(self, job: Job) -> float | None:
-        duration = running_jobs.length(job, self.runs)
+        duration = running_jobs.length(job, self.state.runs)
         return None if duration is None else duration.seconds
 
     def _pass(self, *, first: bool) -> None:
@@ -170,7 +180,7 @@ class Projection(Attempts):
         self._deadline = math.inf if deadline is None else deadline
 
     def _start(self, job: Job, plan: Plan) -> None:
-        duration = running_jobs.length(job, self.runs)
+        duration = running_jobs.length(job, self.state.runs)
         end = End(None, Unknown.UNSTATED)
         if duration is not None:
             end = End(self.now + duration.seconds, duration.source)
@@ -192,11 +202,22 @@ class Projection(Attempts):
 
     def _ranked(self) -> Sequence[Ranked]:
         """Return the waiting jobs in order; it changes with the jobs, or as they age."""
-        waiting = tuple(self.pending.values())
-        if len(waiting) != len(self._order) or self.session.parameters.priority.ageing:
+        waiting, params = tuple(self.pending.values()), self.session.parameters
+        ages = params.priority.ageing or params.order is Order.SERVICE
+        if len(waiting) != len(self._order) or ages:
             reading = Reading(self.now, self.session.monotonic)
-            self._order = order.ordered(waiting, replace(self.session, reading=reading))
+            then = replace(self.session, reading=reading)
+            self._order = order.ordered(waiting, then, self.state, self._timed())
         return self._order
+
+    def _timed(self) -> Sequence[Timed]:
+        """Return the jobs that ran at the beginning and still do, with their time left of then."""
+        if self.session.parameters.order is not Order.SERVICE:
+            return ()
+        if self._ran is None:
+            found = time_left.of_running(self.session, self.state, without=self.pending)
+            self._ran = {timed.job.key: timed for timed in found}
+        return [self._ran[e.job.job] for e in self.running if e.job.job in self._ran]
 
 
 def _ends(ending: Ending) -> float:
@@ -289,7 +310,7 @@ def _projected(
 ) -> Projection:
     projection = Projection(
         session=session,
-        runs=state.runs,
+        state=state,
         stuck=stuck,
         now=session.now,
         table=session.snapshot.node_table,

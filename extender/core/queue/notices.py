@@ -10,6 +10,7 @@ from extender.core.cluster.commands import Command, EmitEvent, SetQueuedConditio
 from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.reason_record import Severity
 from extender.core.cluster.reasons import Reason
+from extender.core.queue.contenders import Standing
 from extender.core.queue.order import Value
 from extender.core.queue.state import Notice
 from extender.core.queue.weighting import Weight
@@ -50,7 +51,8 @@ class QueueEntry:
     """A job in the queue: its value, and why it waits (or that it is on its way).
 
     ``note`` names an annotation that could not be used, but keeps the job from nothing; ``weight``
-    is the key under the order ``weighting``, None under every other.
+    is the key under the order ``weighting``, ``standing`` the place under the order ``service``,
+    each None under every other.
     """
 
     job: Job
@@ -59,6 +61,7 @@ class QueueEntry:
     message: str
     note: str = ""
     weight: Weight | None = None
+    standing: Standing | None = None
 
 
 def notify(

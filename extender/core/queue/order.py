@@ -1,11 +1,12 @@
-"""The order of waiting jobs: by CPS value, by DRS key or by creation.
+"""The order of waiting jobs: by CPS value, by DRS key, by remaining service or by creation.
 
-The CPS value is the combined priority V (docs/policies/priority.md), the DRS key is ``weighting``.
+The CPS value is the combined priority V (docs/policies/priority.md), the DRS key is ``weighting``;
+the order by remaining service is ``service``, in which jobs that run have their places too.
 Job level only, that is the order between jobs; the order of the pods inside one job is ``buckets``.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -15,7 +16,10 @@ from extender.core.cluster.snapshot import Snapshot
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.queue import Order, PriorityParameters
-from extender.core.queue import namespace_shares, weighting
+from extender.core.queue import contenders, namespace_shares, time_left, weighting
+from extender.core.queue.contenders import Standing
+from extender.core.queue.state import QueueState
+from extender.core.queue.time_left import Timed
 from extender.core.queue.weighting import Capacity, Waiting, Weight
 from shared import labels
 from shared.errors import InputError
@@ -212,18 +216,31 @@ class Ranked:
         value: Its CPS value.
         note: What its namespace says of its priority or share that could not be used; else empty.
         weight: Its DRS key; None under every other order.
+        standing: Its place by remaining service; None under every other order.
     """
 
     job: Job
     value: Value
     note: str
     weight: Weight | None = None
+    standing: Standing | None = None
 
 
-def ordered(jobs: tuple[Job, ...], session: Session) -> tuple[Ranked, ...]:
+def ordered(
+    jobs: tuple[Job, ...],
+    session: Session,
+    state: QueueState | None = None,
+    running: Sequence[Timed] | None = None,
+) -> tuple[Ranked, ...]:
     """Return the jobs with their CPS values, the one to be placed first in front.
 
     The values are computed for every order, so that users see them beside ``creation`` too.
+
+    Args:
+        jobs: The jobs that wait.
+        session: The cluster, now.
+        state: Of the last pass, for earlier runs; None: there were none.
+        running: The other jobs that run, for the order by service; None: those of the cluster.
     """
     snapshot, params, now = session.snapshot, session.parameters, session.now
     default = params.priority.default_user_priority
@@ -245,7 +262,27 @@ def ordered(jobs: tuple[Job, ...], session: Session) -> tuple[Ranked, ...]:
         ranked.sort(key=lambda place: (place.job.created_at, place.job.about.uid))
     if params.order is Order.WEIGHTING:
         return _by_weight(ranked, snapshot.node_table, params)
+    if params.order is Order.SERVICE:
+        return _by_service(ranked, session, state or QueueState(), running)
     return tuple(ranked)
+
+
+def standings(
+    jobs: Iterable[Timed], session: Session, state: QueueState
+) -> tuple[tuple[Timed, Standing], ...]:
+    """Return jobs that run and that wait in one order by remaining service, the first in front."""
+    by_key = {timed.job.key: timed for timed in jobs}
+    params = session.parameters
+    default = params.priority.default_user_priority
+    candidates = [
+        _candidate(timed.job, user_priority(timed.job.namespace, session.snapshot, default)[0])
+        for timed in by_key.values()
+    ]
+    priority = replace(params.priority, ageing=True)
+    values = cps_values(candidates, priority, session.now)
+    importance = {value.job: value.v / (2.0 * priority.expansion) for value in values}
+    found = contenders.standings(by_key, importance, session, state)
+    return tuple((by_key[standing.place.job], standing) for standing in found)
 
 
 def user_priority(namespace: str, snapshot: Snapshot, default: int) -> tuple[int, str]:
@@ -275,6 +312,24 @@ def _by_weight(
     waiting = [weighed(place.job, place.value.u) for place in ranked]
     weights = weighting.weights(waiting, capacity(table), params.weighting)
     return tuple(replace(by_key[weight.job], weight=weight) for weight in weights)
+
+
+def _by_service(
+    ranked: Sequence[Ranked],
+    session: Session,
+    state: QueueState,
+    running: Sequence[Timed] | None,
+) -> tuple[Ranked, ...]:
+    by_key: Mapping[JobKey, Ranked] = {place.job.key: place for place in ranked}
+    waiting = [time_left.of(place.job, session, state) for place in ranked]
+    if running is None:
+        running = time_left.of_running(session, state, without=by_key)
+    found = standings((*waiting, *running), session, state)
+    return tuple(
+        replace(by_key[timed.job.key], standing=standing)
+        for timed, standing in found
+        if timed.job.key in by_key
+    )
 
 
 def capacity(table: NodeTable) -> Capacity:

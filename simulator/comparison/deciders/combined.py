@@ -18,14 +18,16 @@ Gangs are placed whole by the extender's gang rule; spread-out jobs are brought 
 (``gathering``).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from extender.core.parameters.migration import GainParameters
-from extender.core.parameters.queue import PriorityParameters
+from extender.core.parameters.queue import PriorityParameters, ServiceParameters
 from extender.core.queue import order as queue_order
+from extender.core.queue import service
 from extender.core.queue.order import Candidate
+from extender.core.queue.service import Contender, Size
 from shared.model import JobKey, Uid
 from simulator.baselines.estimates import Estimates, truth_of
 from simulator.baselines.free_nodes import FreeNodes
@@ -33,7 +35,7 @@ from simulator.baselines.kubernetes import start_all
 from simulator.baselines.reconcile import Target, reconcile
 from simulator.baselines.worker_counts import Grower, Pool, worthwhile
 from simulator.cluster.actions import Action, Weigh
-from simulator.cluster.decider import JobView, View, next_tick
+from simulator.cluster.decider import JobSpec, JobView, View, next_tick
 from simulator.comparison.deciders.count_balancing import TICK_SECONDS, Balancer, Hosts, shares_cpu
 from simulator.comparison.deciders.gathering import Gathering
 from simulator.comparison.deciders.oasis import Slotted
@@ -44,34 +46,35 @@ class CombinedParameters:
     """Parameters, chosen on training windows only (docs/compare.md).
 
     Attributes:
-        cps_weight: Influence of V: weight = 1 + this · V/2k'.
-        slack: A job is urgent if waiting this many times its remaining time would cost it more
-            than ``loss`` of its utility.
-        loss: See ``slack``.
-        held: Factor on ``slack`` for running jobs, so that a job is not preempted as soon as it has
-            caught up.
+        order: Of the order `service`.
         knee: An elastic job gets workers in its turn while each has at least this share of the best
             rate per worker; the rest is divided by marginal gain.
-        lead: Factor by which another job must be ahead of a running one to take its nodes.
-        ageing: Growth of the weight each time a job has waited its remaining time.
-        critical: A job whose remaining time is this many times that of all jobs on the whole
-            cluster decides the makespan, and goes before the others.
         least_pauses: A change of workers or nodes must save this many pauses.
         exponent: CPU weight = (weight / remaining work) to the power of this.
         worthwhile_pauses: A container moves only if its remaining time is this many pauses.
     """
 
-    cps_weight: float = 1.0
-    slack: float = 0.5
-    loss: float = 0.05
-    held: float = 3.0
+    order: ServiceParameters = field(default_factory=ServiceParameters)
     knee: float = 0.8
-    lead: float = 1.0
-    ageing: float = 0.1
-    critical: float = 2.0
     least_pauses: float = 2.0
     exponent: float = 1.0
     worthwhile_pauses: float = 4.0
+
+
+@dataclass
+class _Room:
+    """The cluster as ``service.chosen`` fills it, by the amounts of all machines together."""
+
+    pool: Pool
+    specs: Mapping[JobKey, JobSpec]
+
+    def has(self, job: JobKey, workers: int) -> bool:
+        """Return True if so many workers fit."""
+        return self.pool.has(self.specs[job], workers)
+
+    def take(self, job: JobKey, workers: int) -> None:
+        """Take what they need."""
+        self.pool.take(self.specs[job], workers)
 
 
 @dataclass
@@ -94,21 +97,25 @@ class Combined:
     def decide(self, view: View) -> Sequence[Action]:
         """Return starts, changes and moves."""
         self.estimates.follow(view)
-        weights = self._weights((*view.running, *view.waiting), view.now)
-        gangs = self._gangs(view, weights)
+        importance = self._importance((*view.running, *view.waiting), view.now)
+        gangs = self._gangs(view, importance)
+        weights = {
+            name: service.base_weight(share, self.parameters.order)
+            for name, share in importance.items()
+        }
         return [*gangs, *self._containers(view, weights, gangs)]
 
     def wakes_at(self, now: float) -> float | None:
         """Return the next tick: slack shrinks, and containers become unbalanced."""
         return next_tick(now, TICK_SECONDS)
 
-    def _weights(self, jobs: Sequence[JobView], now: float) -> dict[str, float]:
-        """Return the weight of each job, by CPS with ageing."""
+    def _importance(self, jobs: Sequence[JobView], now: float) -> dict[str, float]:
+        """Return V/2k' of each job, with ageing."""
         params = PriorityParameters(ageing=True)
         candidates = [
             Candidate(
                 job=JobKey(job.name),
-                uid=Uid(job.name),
+                uid=_uid(job),
                 created_at=job.spec.submitted_at,
                 user_priority=job.spec.user_priority,
                 class_value=job.spec.class_value,
@@ -117,32 +124,27 @@ class Combined:
             )
             for job in jobs
         ]
-        most = 2.0 * params.expansion
         values = queue_order.cps_values(candidates, params, now)
-        return {
-            str(value.job): 1.0 + self.parameters.cps_weight * value.v / most for value in values
-        }
+        return {str(value.job): value.v / (2.0 * params.expansion) for value in values}
 
-    def _gangs(self, view: View, weights: dict[str, float]) -> list[Action]:
+    def _gangs(self, view: View, importance: dict[str, float]) -> list[Action]:
         running = [job for job in view.running if not shares_cpu(job)]
-        jobs = [*running, *(job for job in view.waiting if not shares_cpu(job))]
+        jobs = {job.name: job for job in (*running, *view.waiting) if not shares_cpu(job)}
         pool = Pool.of_machines(view.machines)
         counts = {
-            job.name: worthwhile(job, self.estimates, view.machines, self.parameters.knee)
-            for job in jobs
+            name: worthwhile(job, self.estimates, view.machines, self.parameters.knee)
+            for name, job in jobs.items()
         }
-        services = {job.name: self._service(job, counts[job.name], pool, view) for job in jobs}
-        backlog = sum(services.values())
-        keys = {
-            job.name: self._key(job, services[job.name], backlog, weights[job.name], view, counts)
-            for job in jobs
-        }
-        order = sorted(jobs, key=lambda job: keys[job.name])
-        chosen = self._chosen(order, counts, pool)
+        contenders = [
+            self._contender(job, counts[name], importance[name], pool, view)
+            for name, job in jobs.items()
+        ]
+        order = [jobs[p.job] for p in service.ordered(contenders, self.parameters.order)]
+        chosen = _chosen(order, counts, pool)
         grower = Grower(
             self.estimates,
             view.machines,
-            lambda job: weights[job.name],
+            lambda job: service.base_weight(importance[job.name], self.parameters.order),
             self.parameters.least_pauses,
         )
         grower.grow(chosen, [job for job in order if job.name in chosen], pool)
@@ -153,58 +155,25 @@ class Combined:
         placer = Gathering(self.estimates, view.machines, pays)
         return reconcile(FreeNodes(view.snapshot.node_table), running, targets, fillers, placer)
 
-    def _service(self, job: JobView, workers: int, pool: Pool, view: View) -> float:
-        """Return the remaining service of a job, as seconds of the whole cluster."""
+    def _contender(
+        self, job: JobView, workers: int, importance: float, pool: Pool, view: View
+    ) -> Contender:
+        """Return a job as the order reads it; only an admitted one has its utility."""
         seconds = self.estimates.seconds(job, workers, view.machines)
-        return seconds * workers * pool.dominant(job.spec)
-
-    def _key(
-        self,
-        job: JobView,
-        service: float,
-        backlog: float,
-        weight: float,
-        view: View,
-        counts: dict[str, int],
-    ) -> tuple[int, float, int]:
-        """Return the sort key: urgent jobs by utility, then critical ones, others by service."""
-        seconds = self.estimates.seconds(job, counts[job.name], view.machines)
-        lead = self.parameters.lead if job.placement is not None else 1.0
-        urgent = self._urgent(job, seconds, view)
-        if urgent > 0:
-            return 0, -urgent / service * lead, job.spec.number
-        if seconds * lead >= self.parameters.critical * backlog:
-            return 1, -seconds, job.spec.number
-        waited = view.now - job.spec.submitted_at - job.ran_seconds
-        weight *= 1.0 + self.parameters.ageing * waited / seconds
-        return 2, service / (weight * lead), job.spec.number
-
-    def _urgent(self, job: JobView, seconds: float, view: View) -> float:
-        """Return the utility that an urgent job can still reach; 0 for a job that is not urgent."""
-        worth = job.spec.worth
-        if worth is None or self.slotted.offer(job, self.estimates, view) is None:
-            return 0.0
-        soonest = view.now - job.spec.submitted_at + seconds
-        now = worth.of(soonest)
-        held = 1.0 if job.placement is None else self.parameters.held
-        later = worth.of(soonest + held * self.parameters.slack * seconds)
-        return now if now - later > self.parameters.loss * now else 0.0
-
-    @staticmethod
-    def _chosen(order: Sequence[JobView], counts: dict[str, int], pool: Pool) -> dict[str, int]:
-        """Return the workers of each job that runs; jobs without checkpoints keep theirs."""
-        chosen: dict[str, int] = {}
-        for job in order:
-            if job.placement is not None and not job.spec.movable:
-                chosen[job.name] = job.workers
-                pool.take(job.spec, job.workers)
-        for job in order:
-            least = min(job.spec.least_workers, counts[job.name])
-            for workers in range(counts[job.name], least - 1, -1):
-                if job.name not in chosen and pool.has(job.spec, workers):
-                    chosen[job.name] = workers
-                    pool.take(job.spec, workers)
-        return chosen
+        age, worth = view.now - job.spec.submitted_at, job.spec.worth
+        admitted = worth is not None and self.slotted.offer(job, self.estimates, view) is not None
+        return Contender(
+            job=JobKey(job.name),
+            uid=_uid(job),
+            created_at=job.spec.submitted_at,
+            seconds=seconds,
+            service=seconds * workers * pool.dominant(job.spec),
+            age_seconds=age,
+            waited_seconds=age - job.ran_seconds,
+            importance=importance,
+            runs=job.placement is not None,
+            utility=worth.of if worth is not None and admitted else None,
+        )
 
     def _steady(self, order: Sequence[JobView], chosen: dict[str, int], view: View) -> None:
         """Keep a running job's workers where a change would not pay."""
@@ -256,6 +225,24 @@ class Combined:
                 self._cpu_weights[name] = weight
                 actions.append(Weigh(name, weight))
         return actions
+
+
+def _uid(job: JobView) -> Uid:
+    """Return the last key of the order: jobs of one moment are ordered as in the workload."""
+    return Uid(f"{job.spec.number:08}")
+
+
+def _chosen(order: Sequence[JobView], counts: Mapping[str, int], pool: Pool) -> dict[str, int]:
+    """Return the workers of each job that runs; jobs without checkpoints keep theirs."""
+    sizes: dict[JobKey, Size] = {}
+    for job in order:
+        most = counts[job.name]
+        stays = job.placement is not None and not job.spec.movable
+        least = min(job.spec.least_workers, most)
+        sizes[JobKey(job.name)] = Size(least, most, job.workers if stays else None)
+    room = _Room(pool, {JobKey(job.name): job.spec for job in order})
+    runs = service.chosen([JobKey(job.name) for job in order], sizes, room)
+    return {str(job): workers for job, workers in runs.items()}
 
 
 _NOTICEABLE: Final = 0.1

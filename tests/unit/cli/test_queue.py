@@ -13,6 +13,8 @@ from cli.views import queue
 from cli.views.amounts import coming
 from cli.views.terminal import Terminal
 from shared import api
+from shared.progress import Span
+from shared.standing import StandingEntry
 from tests.fakes.answers import QUEUE
 
 NOW = QUEUE.generated_at
@@ -37,6 +39,11 @@ class Shown:
     order: str = "cps"
 
 
+def standing(source: str) -> StandingEntry:
+    needs = Span(600.0, 300.0, 900.0)
+    return StandingEntry(group="urgent", needs=needs, source=source, weight=1.5)
+
+
 SHOWN: dict[str, Shown] = {
     "nothing known": Shown({}, {"START": "-", "LEFT": "-", "ESTIMATE": "-", "MESSAGE": "full"}),
     "a start in minutes": Shown(
@@ -55,6 +62,15 @@ SHOWN: dict[str, Shown] = {
     ),
     "the order weighting before its key is known": Shown(
         {}, {"UTILITY": "-", "SIZE": "-"}, order="weighting"
+    ),
+    "the order service": Shown(
+        {"standing": standing("history")}, {"GROUP": "urgent", "NEEDS": "10m00s"}, order="service"
+    ),
+    "the order service for a job of unknown length": Shown(
+        {"standing": standing("")}, {"NEEDS": "10m00s?"}, order="service"
+    ),
+    "the order service before it is known": Shown(
+        {}, {"GROUP": "-", "NEEDS": "-"}, order="service"
     ),
 }
 

@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from extender.core.cluster.utility import Steps
 from extender.core.parameters import placement, queue
 from extender.core.parameters.queue import FairShareParameters
 from extender.core.placement import scoring
-from extender.core.queue import order, weighting
+from extender.core.queue import order, service, weighting
 from extender.core.queue.fair_share import Entitlement
+from shared.model import JobKey, Uid
 from tests.unit.core.policies import golden
 from tests.unit.core.policies.rooms import make_room, make_shape
 from tests.unit.core.policies.sharing_yard import Machine, Wants
@@ -27,6 +29,27 @@ def run_weighting(case: dict[str, Any]) -> Any:
     jobs = [weighting.Waiting(**job) for job in case["jobs"]]
     capacity = weighting.Capacity(**case["capacity"])
     return [asdict(weight) for weight in weighting.weights(jobs, capacity, params)]
+
+
+def run_service(case: dict[str, Any]) -> Any:
+    params = queue.ServiceParameters(**case["parameters"])
+    jobs = [
+        service.Contender(
+            job=JobKey(f"ns/job/{job['name']}"),
+            uid=Uid(job["name"]),
+            created_at=job["created_at"],
+            seconds=job["seconds"],
+            service=job["seconds"] * job["share"],
+            age_seconds=job["age"],
+            waited_seconds=job["age"] - job["ran"],
+            importance=job["importance"],
+            runs=job["runs"],
+            utility=Steps(((job["until"], job["worth"]),)).of if "until" in job else None,
+        )
+        for job in case["jobs"]
+    ]
+    places = service.ordered(jobs, params)
+    return [{**asdict(place), "rank": place.rank.name.lower()} for place in places]
 
 
 def run_pricing(case: dict[str, Any]) -> Any:
@@ -93,6 +116,7 @@ RUNS = {
     "weighting": run_weighting,
     "pricing": run_pricing,
     "scoring": run_scoring,
+    "service": run_service,
 }
 CASES = golden.cases(RUNS)
 

@@ -3,6 +3,7 @@
 import pytest
 
 from extender.core.cluster.utility import Steps
+from extender.core.parameters.queue import ServiceParameters
 from simulator.baselines.estimates import Estimates
 from simulator.cluster.run import simulate
 from simulator.comparison.deciders.combined import Combined, CombinedParameters
@@ -111,7 +112,7 @@ def test_combined_does_not_preempt_an_urgent_job_as_soon_as_it_has_caught_up():
     jobs = [job("urgent", 0, 100, 4, worth=worth), job("short", 50, 30, 4)]
     result = run(Combined(Slotted(history), _exact()), jobs, ONE)
     assert (result["urgent"].preemptions, result["short"].started_at) == (0, 100)
-    at_once = CombinedParameters(held=1.0)
+    at_once = CombinedParameters(order=ServiceParameters(held=1.0))
     result = run(Combined(Slotted(history), _exact(), at_once), jobs, ONE)
     assert (result["urgent"].preemptions, result["short"].started_at) == (2, 50)
 
@@ -123,7 +124,7 @@ def test_combined_prefers_the_more_important_job_by_cps():
     ]
     result = run(Combined(Slotted(()), _exact()), jobs, ONE)
     assert order_of_starts(result) == ["hp", "plain"]
-    none = CombinedParameters(cps_weight=0.0)
+    none = CombinedParameters(order=ServiceParameters(cps_weight=0.0))
     result = run(Combined(Slotted(()), _exact(), none), jobs, ONE)
     assert order_of_starts(result) == ["plain", "hp"]
 
