@@ -130,7 +130,10 @@ async def _make_claim(cluster: Cluster) -> None:
     volume, claim = volume_and_claim()
     async with KubeClient.connect(auth.load(cluster.kubeconfig)) as client:
         await client.post(paths.VOLUMES, volume)
-        await client.post(paths.namespaced(paths.VOLUME_CLAIMS, NAMESPACE), claim)
+        claims = paths.namespaced(paths.VOLUME_CLAIMS, NAMESPACE)
+        await client.post(claims, claim)
+        bound = {"status": {"phase": "Bound"}}
+        await client.patch(f"{claims}/{claim['metadata']['name']}/status", bound)
 
 
 def _keep(rows: Sequence[Row], options: argparse.Namespace) -> None:

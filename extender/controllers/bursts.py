@@ -21,7 +21,7 @@ from typing import Final, Protocol
 from msgspec.structs import replace
 
 from extender.controllers.base import DecisionContext
-from extender.controllers.hold import DRAIN_SECONDS, Hold
+from extender.controllers.hold import DRAIN_SECONDS, Growth, Hold
 from extender.controllers.queue import QueueController
 from extender.core.cluster.commands import EmitEvent
 from extender.core.cluster.job_views import view
@@ -52,7 +52,7 @@ SETTLE_SECONDS: Final = 0.005
 our own shows the Bindings late too."""
 
 GROWTH_SECONDS: Final = 0.03
-"""The answer about a gang that is still being created is held while a member comes so often."""
+"""Between looks at whether a gang that is still being created has grown."""
 
 log = logging.getLogger(__name__)
 
@@ -196,8 +196,9 @@ class Bursts:
 
     async def _run(self, trigger: BurstTrigger, outcome: BurstOutcome) -> None:
         """Bind what was decided, and decide again, until the time is over."""
-        clock = self.context.clock
-        hold = Hold(clock.monotonic() + self.queue.permit.hold_seconds)
+        clock, permit = self.context.clock, self.queue.permit
+        hold = Hold(clock.monotonic() + permit.hold_seconds)
+        permit.begin()
         try:
             async with asyncio.TaskGroup() as group:
                 while clock.monotonic() < hold.until and self.context.leads():
@@ -211,6 +212,7 @@ class Bursts:
             await self._observed(hold.bound)
         finally:
             self._running = None
+            permit.end()
             self._returned = hold.take_back()
             for job in sorted(hold.jobs):
                 self.barrier.check(job)
@@ -310,17 +312,18 @@ class Bursts:
 
         Nothing is decided meanwhile: to look at a large gang takes longer than to create a member.
         """
-        store, clock = self.context.recorder.store, self.context.clock
-        before = len(store.snapshot().jobs.get(job, ()))
-        while clock.monotonic() < until:
+        store, monotonic = self.context.recorder.store, self.context.clock.monotonic
+        growth = Growth(len(store.snapshot().jobs.get(job, ())), monotonic())
+        while monotonic() < until:
             await asyncio.sleep(GROWTH_SECONDS)
             snapshot = store.snapshot()
             count, kept = len(snapshot.jobs.get(job, ())), snapshot.placeholders.get(job)
-            if count == before or kept is None:
+            if kept is None:
                 return False
             if count >= kept.plan_size:
                 return True
-            before = count
+            if not growth.goes_on(count, monotonic()):
+                return False
         return False
 
     async def _observed(self, bound: Iterable[Uid]) -> None:

@@ -222,3 +222,5 @@ class QueueController(Controller[QueueState, QueueTrigger, QueueOutcome]):
         patience = pause if ahead is None else min(pause, ahead)
         settle = settling_seconds(self.settle_seconds, self._pass_seconds)
         await changed(self.changed, within_seconds=patience, settle_seconds=settle)
+        if not self.permit.gated:  # kube-scheduler takes up no released pod while it waits
+            await self.permit.answered()
