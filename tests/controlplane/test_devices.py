@@ -107,7 +107,9 @@ async def test_gangs_get_devices_that_no_node_offers_where_we_planned_them(yard:
         await yard.until_waiting("second", "GangDoesNotFit")
         await eventually(lambda: yard.bound("alone") == 1, yards.PATIENCE_SECONDS, "alone is bound")
         assert yard.bound("second") == 0
-        await yard.client.delete(f"{paths.namespaced(paths.JOBS, yard.team)}/first")
+        await yard.client.delete(
+            f"{paths.namespaced(paths.JOBS, yard.team)}/first", propagation="Background"
+        )
         await yard.client.delete(f"{paths.pods(yard.team)}/alone")
         await yard.until_bound("second")
         assert planned(yard, "second")
