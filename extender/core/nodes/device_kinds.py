@@ -32,6 +32,9 @@ MOST_DEVICES: Final = 32
 MOST_RESULTS: Final = 65_536
 """Results of selectors that are kept; beyond it all are dropped."""
 
+MOST_EXPRESSIONS: Final = 1024
+"""Expressions that are kept as trees; beyond it all are dropped."""
+
 _DIGITS: Final = 8
 
 
@@ -140,6 +143,8 @@ class Selections:
     def _holds(self, text: str, driver: str, device: Device) -> bool:
         read = self._read.get(text)
         if read is None:
+            if len(self._read) >= MOST_EXPRESSIONS:
+                self._read.clear()
             read = self._read[text] = _parsed(text)
         if isinstance(read, UnsupportedError):
             raise read
@@ -150,7 +155,6 @@ class Selections:
             result = _result(tree, driver, device)
             if len(self._results) >= MOST_RESULTS:
                 self._results.clear()
-                self._read.clear()
             self._results[key] = result
         if isinstance(result, bool):
             return result
