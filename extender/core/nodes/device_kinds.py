@@ -5,7 +5,7 @@ of some kinds; a kind is a column of the node table (``device_columns``).
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -117,13 +117,52 @@ class Catalog:
         return Share(column, kind, request.count)
 
 
+_Part = tuple[bool, str, str]
+"""Of a capacity and not of an attribute; the name as drivers write it, in full and in short."""
+
+
+class _Selector:
+    """An expression for the devices of one driver: its tree, and what it reads of a device.
+
+    Raises:
+        UnsupportedError: It uses what we do not read.
+    """
+
+    def __init__(self, text: str, driver: str) -> None:
+        self.tree = syntax.parse(text)
+        read = paths.read_by(self.tree) - {("driver",)}
+        self._whole = any(len(path) < len(("attributes", "domain", "name")) for path in read)
+        self._parts: tuple[_Part, ...] = tuple(_part(path, driver) for path in sorted(read))
+        if self._whole:
+            self._parts = ()
+
+    def seen(self, device: Device) -> tuple[object, ...]:
+        """Return what the expression reads of a device."""
+        if self._whole:
+            return device.attributes, device.capacity
+        return tuple(_value(device, part) for part in self._parts)
+
+
+def _part(path: Path, driver: str) -> _Part:
+    """Return where a value is; of a path that is too short it is not used."""
+    kind, domain, name = (*path, "", "")[:3]
+    full = f"{domain}/{name}"
+    return kind == "capacity", full, name if domain == driver else full
+
+
+def _value(device: Device, part: _Part) -> object:
+    of_capacity, full, short = part
+    for name, value in device.capacity if of_capacity else device.attributes:
+        if name in {full, short}:
+            return value
+    return None
+
+
 @dataclass
 class Selections:
     """Results of expressions, kept by what the expressions read of a device."""
 
-    _read: dict[str, "tuple[syntax.Node, frozenset[Path]] | UnsupportedError"] = field(
-        default_factory=dict
-    )
+    _read: dict[tuple[str, str], "_Selector | UnsupportedError"] = field(default_factory=dict)
     _results: dict[tuple[object, ...], "bool | EvaluationError | UnsupportedError"] = field(
         default_factory=dict
     )
@@ -135,24 +174,24 @@ class Selections:
             EvaluationError: kube-scheduler refuses the node, since a selector has no value.
             UnsupportedError: A selector uses what we do not read.
         """
-        hard = [taint for taint in device.taints if taint.effect in HARD_EFFECTS]
-        if hard and not Tolerated(kind.tolerations).all(hard):
-            return False
+        if device.taints:
+            hard = [taint for taint in device.taints if taint.effect in HARD_EFFECTS]
+            if not Tolerated(kind.tolerations).all(hard):
+                return False
         return all(self._holds(text, driver, device) for text in kind.selectors)
 
     def _holds(self, text: str, driver: str, device: Device) -> bool:
-        read = self._read.get(text)
-        if read is None:
+        selector = self._read.get((text, driver))
+        if selector is None:
             if len(self._read) >= MOST_EXPRESSIONS:
                 self._read.clear()
-            read = self._read[text] = _parsed(text)
-        if isinstance(read, UnsupportedError):
-            raise read
-        tree, parts = read
-        key = (text, driver, *_seen(parts, driver, device))
+            selector = self._read[text, driver] = _read(text, driver)
+        if isinstance(selector, UnsupportedError):
+            raise selector
+        key = (text, driver, selector.seen(device))
         result = self._results.get(key)
         if result is None:
-            result = _result(tree, driver, device)
+            result = _result(selector.tree, driver, device)
             if len(self._results) >= MOST_RESULTS:
                 self._results.clear()
             self._results[key] = result
@@ -161,12 +200,11 @@ class Selections:
         raise result
 
 
-def _parsed(text: str) -> "tuple[syntax.Node, frozenset[Path]] | UnsupportedError":
+def _read(text: str, driver: str) -> "_Selector | UnsupportedError":
     try:
-        tree = syntax.parse(text)
+        return _Selector(text, driver)
     except UnsupportedError as error:
         return error
-    return tree, paths.read_by(tree)
 
 
 def _result(
@@ -176,20 +214,6 @@ def _result(
         return evaluation.holds(tree, _subject(driver, device).variables())
     except (EvaluationError, UnsupportedError) as error:
         return error.with_traceback(None)
-
-
-def _seen(parts: frozenset[Path], driver: str, device: Device) -> Iterator[object]:
-    """Yield the parts of a device that an expression reads."""
-    for part in sorted(parts):
-        if part[:1] == ("driver",):
-            continue
-        if len(part) < len(("attributes", "domain", "name")):
-            yield device.attributes, device.capacity
-            continue
-        named = device.capacity if part[0] == "capacity" else device.attributes
-        full = f"{part[1]}/{part[2]}"
-        short = part[2] if part[1] == driver else full
-        yield next((value for name, value in named if name in {full, short}), None)
 
 
 def _subject(driver: str, device: Device) -> Subject:
