@@ -29,11 +29,11 @@ from shared.model import Toleration
 MOST_DEVICES: Final = 32
 """Devices of one claim: the API server allows no more."""
 
-MOST_RESULTS: Final = 65_536
-"""Results of selectors that are kept; beyond it all are dropped."""
+MOST_DIFFERENT: Final = 4096
+"""Devices that differ in what one selector reads: a second of work. More are not modelled."""
 
-MOST_EXPRESSIONS: Final = 1024
-"""Expressions that are kept as trees; beyond it all are dropped."""
+MOST_SELECTORS: Final = 256
+"""Selectors that are kept with their results; beyond it all are dropped."""
 
 _DIGITS: Final = 8
 
@@ -129,6 +129,7 @@ class _Selector:
     """
 
     def __init__(self, text: str, driver: str) -> None:
+        self.results: dict[tuple[object, ...], bool | EvaluationError | UnsupportedError] = {}
         self.tree = syntax.parse(text)
         read = paths.read_by(self.tree) - {("driver",)}
         self._whole = any(len(path) < len(("attributes", "domain", "name")) for path in read)
@@ -163,9 +164,6 @@ class Selections:
     """Results of expressions, kept by what the expressions read of a device."""
 
     _read: dict[tuple[str, str], "_Selector | UnsupportedError"] = field(default_factory=dict)
-    _results: dict[tuple[object, ...], "bool | EvaluationError | UnsupportedError"] = field(
-        default_factory=dict
-    )
 
     def accepts(self, kind: Kind, driver: str, device: Device) -> bool:
         """Return True if a request of the kind may have a device.
@@ -183,18 +181,17 @@ class Selections:
     def _holds(self, text: str, driver: str, device: Device) -> bool:
         selector = self._read.get((text, driver))
         if selector is None:
-            if len(self._read) >= MOST_EXPRESSIONS:
+            if len(self._read) >= MOST_SELECTORS:
                 self._read.clear()
             selector = self._read[text, driver] = _read(text, driver)
         if isinstance(selector, UnsupportedError):
             raise selector
-        key = (text, driver, selector.seen(device))
-        result = self._results.get(key)
+        seen = selector.seen(device)
+        result = selector.results.get(seen)
         if result is None:
-            result = _result(selector.tree, driver, device)
-            if len(self._results) >= MOST_RESULTS:
-                self._results.clear()
-            self._results[key] = result
+            if len(selector.results) >= MOST_DIFFERENT:
+                raise UnsupportedError(f"it tells more than {MOST_DIFFERENT} devices apart")
+            result = selector.results[seen] = _result(selector.tree, driver, device)
         if isinstance(result, bool):
             return result
         raise result

@@ -3,6 +3,7 @@
 import pytest
 
 from extender.core.expressions import evaluation
+from extender.core.expressions.errors import UnsupportedError
 from extender.core.nodes import device_columns, device_kinds
 from extender.core.nodes.device_columns import layout
 from extender.core.nodes.device_kinds import Kind, Selections, Share
@@ -34,14 +35,23 @@ def test_devices_that_are_alike_in_what_is_read_share_a_result(
     assert len(calls) == 2
 
 
-def test_results_are_dropped_when_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device_kinds, "MOST_RESULTS", 3)
-    calls, seen = count_evaluations(monkeypatch), Selections()
-    devices = [make_device(attributes={"index": i}) for i in range(5)]
-    for _ in range(2):
-        assert [seen.accepts(BY_INDEX, DRIVER, one) for one in devices] == [False] * 2 + [True] * 3
-    assert len(calls) == 10
-    assert len(seen._results) <= 3
+def test_a_selector_that_tells_too_many_devices_apart_is_not_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(device_kinds, "MOST_DIFFERENT", 3)
+    seen, devices = Selections(), [make_device(attributes={"index": i}) for i in range(4)]
+    found = [seen.accepts(BY_INDEX, DRIVER, one) for one in devices[:3]]
+    assert found == [False, False, True]
+    with pytest.raises(UnsupportedError, match="more than 3 devices"):
+        seen.accepts(BY_INDEX, DRIVER, devices[3])
+
+
+def test_selectors_are_dropped_when_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_kinds, "MOST_SELECTORS", 3)
+    seen = Selections()
+    for i in range(10):
+        assert seen.accepts(Kind((f"{i} == {i}",)), DRIVER, make_device())
+        assert len(seen._read) <= 3
 
 
 def test_kinds_beyond_the_most_say_so() -> None:
