@@ -20,9 +20,9 @@ class ClaimedDevices:
         if new is not None and new.allocated:
             self._count(new, 1)
 
-    def __contains__(self, device: DeviceId) -> bool:
-        """Return True if a claim has the device."""
-        return device in self._holders
+    def count(self, devices: frozenset[DeviceId]) -> int:
+        """Return how many of these devices claims have."""
+        return len(devices & self._holders.keys()) if self._holders else 0
 
     def has(self, pod: Uid, claim: str) -> bool:
         """Return True if a pod's claim of that name has an allocation."""

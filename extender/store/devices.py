@@ -28,7 +28,7 @@ from extender.store.device_arrays import DeviceArrays
 from extender.store.device_claims import ClaimedDevices
 from extender.store.device_pools import Pools
 from extender.store.table import Collection, Keyed
-from shared.devices import EXTENDED, served_resources
+from shared.devices import EXTENDED, DeviceId, served_resources
 from shared.model import (
     DeviceClass,
     Node,
@@ -83,6 +83,7 @@ class Holder:
 
 
 _NOTHING: Final = NodeSets()
+_NONE: Final = frozenset[DeviceId]()
 
 
 def extended(shape: PodShape) -> tuple[tuple[str, int], ...]:
@@ -192,13 +193,14 @@ class DeviceIndex:
         the node table knows them.
         """
         sets, offers = self._sets.get(node.name, _NOTHING).sets, node.allocatable
-        waiting = Counter(dict[str, int](self._waiting(node)))
+        waiting = self._waiting(node)
         allocatable, used = dict[str, int](), dict[str, int]()
         for column, members in self._layout.members.items():
-            devices = frozenset[object]().union(*(sets.get(member, ()) for member in members))
+            devices = sets.get(column, _NONE)
+            if len(members) > 1:
+                devices = devices.union(*(sets.get(member, _NONE) for member in members))
             allocatable[column] = len(devices) + sum(offers.get(member, 0) for member in members)
-            taken = sum(device in self._claimed for device in devices)  # type: ignore[operator]
-            used[column] = taken + sum(waiting[member] for member in members)
+            used[column] = self._claimed.count(devices) + sum(waiting[m] for m in members)
         return allocatable, used
 
     def _waiting(self, node: Node) -> Counter[str]:

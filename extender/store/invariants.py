@@ -9,7 +9,7 @@ Nothing here uses the indices: rows, jobs and reservations are summed up anew fr
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
@@ -217,45 +217,17 @@ def _devices(content: Content, states: list[PodState]) -> DeviceIndex:
 
 def _room(content: Content, states: list[PodState]) -> dict[str, object]:
     nodes = sorted((e for e in content.entities if isinstance(e, Node)), key=attrgetter("name"))
-    offered = {name for node in nodes for name, amount in node.allocatable.items() if amount}
-    resources = (*_ALWAYS, *sorted(offered.difference(_ALWAYS)))
-    used: dict[NodeName, Counter[str]] = {node.name: Counter() for node in nodes}
     ports: dict[NodeName, set[HostPort]] = {node.name: set() for node in nodes}
-    borrowed: Counter[NodeName] = Counter()
-    for state in states:
-        if state.takes in used:
-            used[state.takes].update(dict(state.pod.shape.requests))
-            ports[state.takes].update(state.pod.shape.host_ports)
-            borrowed[state.takes] += state.pod.borrowed_milli
-    for name, milli in borrowed.items():
-        used[name]["cpu"] += max(0, milli)
-    placeholders = (
-        (placeholder.node, placeholder.shape)
-        for kept in content.placeholders
-        for placeholder in kept.placeholders
-    )
-    kept_by_migrations = [(n, s) for n, s in _kept_by_migrations(content, states) if n in used]
-    for target, shape in placeholders:
-        if target in used:
-            used[target].update(dict(shape.requests))
+    placeholders = [(p.node, p.shape) for kept in content.placeholders for p in kept.placeholders]
+    placed = [(s.takes, s.pod.shape) for s in states if s.takes is not None]
+    migrating = [(n, s) for n, s in _kept_by_migrations(content, states) if n in ports]
+    for target, shape in (*placed, *placeholders, *migrating):
+        if target in ports:
             ports[target].update(shape.host_ports)
-    for target, shape in kept_by_migrations:
-        ports[target].update(shape.host_ports)
-    amounts = [[node.allocatable.get(name, 0) for name in resources] for node in nodes]
-    taken = [[used[node.name][name] for name in resources] for node in nodes]
-    table = NodeTable(
-        nodes=tuple(nodes),
-        resources=resources,
-        allocatable=np.array(amounts, dtype=np.int64).reshape(len(nodes), len(resources)),
-        used=np.array(taken, dtype=np.int64).reshape(len(nodes), len(resources)),
-        ports=(),
-        classes=MaskCache(tuple(nodes)),
-        index={node.name: i for i, node in enumerate(nodes)},
-    )
     devices = _devices(content, states)
-    table = devices.on_nodes(table)
+    table = devices.on_nodes(_own_amounts(tuple(nodes), states, (*placed, *placeholders)))
     in_all = table.used.copy()
-    for target, shape in kept_by_migrations:
+    for target, shape in migrating:
         in_all[table.index[target]] += table.demand(shape)
     return {
         "devices": devices.view(),
@@ -266,6 +238,36 @@ def _room(content: Content, states: list[PodState]) -> dict[str, object]:
         "used": in_all.tolist(),
         "ports": tuple(frozenset(ports[node.name]) for node in nodes),
     }
+
+
+def _own_amounts(
+    nodes: tuple[Node, ...], states: list[PodState], taking: Iterable[tuple[NodeName, PodShape]]
+) -> NodeTable:
+    """Return the table of what the nodes themselves offer."""
+    offered = {name for node in nodes for name, amount in node.allocatable.items() if amount}
+    resources = (*_ALWAYS, *sorted(offered.difference(_ALWAYS)))
+    used: dict[NodeName, Counter[str]] = {node.name: Counter() for node in nodes}
+    for target, shape in taking:
+        if target in used:
+            used[target].update(dict(shape.requests))
+    borrowed: Counter[NodeName] = Counter()
+    for state in states:
+        if state.takes in used:
+            borrowed[state.takes] += state.pod.borrowed_milli
+    for name, milli in borrowed.items():
+        used[name]["cpu"] += max(0, milli)
+    amounts = [[node.allocatable.get(name, 0) for name in resources] for node in nodes]
+    taken = [[used[node.name][name] for name in resources] for node in nodes]
+    size = (len(nodes), len(resources))
+    return NodeTable(
+        nodes=nodes,
+        resources=resources,
+        allocatable=np.array(amounts, dtype=np.int64).reshape(size),
+        used=np.array(taken, dtype=np.int64).reshape(size),
+        ports=(),
+        classes=MaskCache(nodes),
+        index={node.name: i for i, node in enumerate(nodes)},
+    )
 
 
 def _kept_by_migrations(

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from shared import model
-from shared.devices import PodClaim
 from shared.kube import wire
 
 MOST_REPELLED: Final = 64
@@ -27,15 +26,6 @@ def claims(spec: wire.PodSpec) -> tuple[str, ...]:
     """Return the names of the claims of a pod's volumes, sorted and unique."""
     sources = (volume.persistent_volume_claim for volume in spec.volumes or ())
     return tuple(sorted({source.claim_name for source in sources if source is not None}))
-
-
-def device_claims(spec: wire.PodSpec) -> tuple[PodClaim, ...]:
-    """Return the claims for devices that are made from templates, in the pod's order."""
-    return tuple(
-        PodClaim(claim.name, claim.resource_claim_template_name)
-        for claim in spec.resource_claims or ()
-        if claim.resource_claim_template_name
-    )
 
 
 def _node_affinity(affinity: wire.Affinity | None) -> tuple[model.NodeSelectorTerm, ...] | None:

@@ -10,6 +10,7 @@ from msgspec import Meta as MsgspecMeta
 from msgspec import Raw, Struct, field
 
 from shared.kube.job_state import JobSpec, JobStatus
+from shared.kube.pod_claims import PodResourceClaim
 from shared.kube.pod_templates import Template
 from shared.label_selectors import LabelSelector
 
@@ -170,13 +171,6 @@ class Volume(Struct, rename="camel"):
 
     persistent_volume_claim: ClaimName | None = None
     ephemeral: Present | None = None
-
-
-class PodResourceClaim(Struct, rename="camel"):
-    """``spec.resourceClaims[]``: an object of its own, or one made from a template."""
-
-    name: str = ""
-    resource_claim_template_name: str | None = None
 
 
 class Gate(Struct):

@@ -14,7 +14,7 @@ import pytest
 from devcluster.options import KwokNodes
 from shared import labels
 from shared.kube import paths
-from shared.kube.errors import NotFoundError
+from shared.kube.errors import InvalidError, NotFoundError
 from tests.controlplane import yard as yards
 from tests.controlplane.jobs import Pods, job, pod
 from tests.controlplane.watching import annotation, node_of
@@ -107,7 +107,9 @@ async def test_gangs_get_devices_that_no_node_offers_where_we_planned_them(yard:
         await yard.until_waiting("second", "GangDoesNotFit")
         await eventually(lambda: yard.bound("alone") == 1, yards.PATIENCE_SECONDS, "alone is bound")
         assert yard.bound("second") == 0
-        await yard.client.delete(f"{paths.namespaced(paths.JOBS, yard.team)}/first")
+        await yard.client.delete(
+            f"{paths.namespaced(paths.JOBS, yard.team)}/first", propagation="Background"
+        )
         await yard.client.delete(f"{paths.pods(yard.team)}/alone")
         await yard.until_bound("second")
         assert planned(yard, "second")
@@ -150,19 +152,26 @@ async def test_gangs_with_claims_start_whole_where_we_planned_them(yard: Yard) -
 
 
 async def test_selectors_mean_what_they_mean_to_kube_scheduler(yard: Yard) -> None:
-    """Each selector in a claim of its own: bound by the real one exactly where ours holds."""
+    """Each in a claim of its own, as the one choice of firstAvailable, which we leave alone.
+
+    ``tests/unit/core/expressions`` holds ours to the same table.
+    """
     (node,) = await yard.nodes(KwokNodes(1, cpu="200"))
     alike = resource_slice(node, len(SELECTORS), attributes=ATTRIBUTES, capacity=CAPACITY)
-    ours = dict[str, bool]()
+    ours, invalid = dict[str, bool](), dict[str, str]()
     async with driver(yard, [alike], resource="") as name:
         for number, expression in enumerate(SELECTORS):
-            wanted = {
-                "deviceClassName": name,
-                "selectors": [{"cel": {"expression": expression}}],
-            }
-            await make_templates(yard, template(f"t{number}", wanted))
-            pods = claiming(f"t{number}", gated=False, scheduler=labels.SCHEDULER_NAME)
-            await yard.submit(pod(f"p{number}", pods))
+            selectors = [{"cel": {"expression": expression}}]
+            choice = {"name": "one", "deviceClassName": name, "selectors": selectors}
+            request = {"name": "r", "firstAvailable": [choice]}
+            spec = {"spec": {"devices": {"requests": [request]}}}
+            made = {"metadata": {"name": f"t{number}"}, "spec": spec}
+            try:
+                await make_templates(yard, made)
+            except InvalidError as error:
+                invalid[expression] = str(error)
+                continue
+            await yard.submit(pod(f"p{number}", claiming(f"t{number}", gated=False)))
             ours[f"p{number}"] = SELECTORS[expression] is True
 
         def decided() -> bool:
@@ -173,6 +182,7 @@ async def test_selectors_mean_what_they_mean_to_kube_scheduler(yard: Yard) -> No
 
         await eventually(decided, yards.PATIENCE_SECONDS, "all pods are bound or refused")
         theirs = {p: any(node_of(o) for o in yard.of(p)) for p in ours}
+        assert invalid == {}
         assert theirs == ours, {
             e: theirs[f"p{i}"] for i, e in enumerate(SELECTORS) if theirs[f"p{i}"] != ours[f"p{i}"]
         }

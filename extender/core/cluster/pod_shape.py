@@ -84,7 +84,7 @@ def with_devices(snapshot: Snapshot, pod: Pod) -> PodShape:
     named = device_demands(snapshot, pod)
     if not named:
         return pod.shape
-    source = (pod.shape, pod.device_claims, snapshot.devices)
+    source = (pod.shape, named)
     kept = snapshot.cache.of(_SHAPES)
     key = (pod.shape, pod.namespace, pod.device_claims)
     shape_of_pod = kept.get(key, source)
@@ -95,7 +95,7 @@ def with_devices(snapshot: Snapshot, pod: Pod) -> PodShape:
     return shape_of_pod
 
 
-def device_demands(snapshot: Snapshot, pod: Pod) -> Sequence[tuple[str, int, Demand]]:
+def device_demands(snapshot: Snapshot, pod: Pod) -> tuple[tuple[str, int, Demand], ...]:
     """Return what classes serve and what templates request of what the pod names, and how often."""
     devices = snapshot.devices
     if not devices.served and not pod.device_claims:
@@ -109,7 +109,7 @@ def device_demands(snapshot: Snapshot, pod: Pod) -> Sequence[tuple[str, int, Dem
     for claim in pod.device_claims:
         name = template_name(pod.namespace, claim.template)
         found.append((name, 1, demands.get(name, _UNKNOWN)))
-    return found
+    return tuple(found)
 
 
 def _of_claim(demand: Demand, name: str, amount: int, device_class: str) -> Demand:

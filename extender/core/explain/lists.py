@@ -22,6 +22,7 @@ from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.explain.job_details import JobDetails, job_details, requested
+from extender.core.nodes.device_columns import repeated
 from extender.core.nodes.node_table import FloatVector, IntVector, NodeTable
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import scoring
@@ -149,8 +150,8 @@ def nodes(session: Session, page: Page = WHOLE) -> api.NodesResponse:
             name=node.name,
             ready=_is_ready(node),
             unschedulable=node.unschedulable,
-            allocatable=_amounts(table.resources, table.allocatable[i]),
-            used=_amounts(table.resources, table.used[i]),
+            allocatable=_amounts(table, table.allocatable[i]),
+            used=_amounts(table, table.used[i]),
             seats=reserved[node.name],
             relative_price=round(float(logs[i]) / math.log(params.pricing.kappa), 6),
             log_price=round(float(logs[i]), 6),
@@ -267,7 +268,7 @@ def _namespace(
         namespace=name,
         waiting=waiting,
         running=running,
-        held={r: int(n) for r, n in zip(table.resources, total, strict=True) if n},
+        held=_held(table, total),
         share=round(fair_share.dominant_share(total, table.allocatable.sum(axis=0)), 6),
         weight=entitled.weight,
         guaranteed_share=entitled.guaranteed,
@@ -280,5 +281,15 @@ def _is_ready(node: Node) -> bool:
     return not any(taint.key in _NOT_READY for taint in node.taints)
 
 
-def _amounts(resources: tuple[str, ...], row: IntVector) -> dict[str, int]:
-    return {name: int(amount) for name, amount in zip(resources, row, strict=True) if amount}
+def _amounts(table: NodeTable, row: IntVector) -> dict[str, int]:
+    """Return amounts by resource, each device once."""
+    again = repeated(table.counted_with)
+    amounts = zip(table.resources, row.tolist(), strict=True)
+    return {name: amount for name, amount in amounts if amount and name not in again}
+
+
+def _held(table: NodeTable, row: IntVector) -> dict[str, int]:
+    """Return what is held by resource, by whatever name it was requested."""
+    amounts = zip(table.resources, row.tolist(), strict=True)
+    joint = {column for columns in table.counted_with.values() for column in columns}
+    return {name: amount for name, amount in amounts if amount and name not in joint}

@@ -238,6 +238,7 @@ _GLOBAL: Final[Mapping[str, list[tuple[tuple[type, ...], Function]]]] = {
     "string": [((str,), str), ((int,), str)],
     "quantity": [((str,), Quantity.of)],
     "isQuantity": [((str,), _is_text_of(Quantity.of))],
+    "sign": [((Quantity,), _sign)],
     "semver": [
         ((str,), Semver.of),
         ((str, bool), lambda text, how: Semver.of(text, normalize=how)),
@@ -270,7 +271,6 @@ _MEMBERS: Final[Mapping[str, list[tuple[tuple[type, ...], Function]]]] = {
     "isInteger": [((Quantity,), _is_whole)],
     "asInteger": [((Quantity,), _whole)],
     "asApproximateFloat": [((Quantity,), lambda value: float(value.amount))],
-    "sign": [((Quantity,), _sign)],
     "add": [
         ((Quantity, Quantity), lambda a, b: Quantity(a.amount + b.amount)),
         ((Quantity, int), lambda a, b: Quantity(a.amount + b)),

@@ -15,7 +15,7 @@ from typing import Final
 
 from extender.core.expressions.errors import EvaluationError, UnsupportedError
 from extender.core.nodes.device_kinds import Kind, Selections, Wanted
-from shared.devices import Device, DeviceId
+from shared.devices import IMPLICIT, Device, DeviceId
 
 MOST_KINDS: Final = 32
 """Kinds of devices that unfinished pods request at one time; others are not modelled."""
@@ -170,13 +170,32 @@ def layout(
     groups = sorted({group for group in modelled if len(group) > 1})
     members = dict[str, tuple[str, ...]]()
     members |= {column: (column,) for column in sorted(offered.difference(reasons))}
-    members |= {" or ".join(group): group for group in groups}
+    members |= {_joint(group): group for group in groups}
     counted_with = {
-        column: tuple(" or ".join(group) for group in groups if column in group)
+        column: tuple(_joint(group) for group in groups if column in group)
         for column in sorted({column for group in groups for column in group})
     }
     demands = {name: _demand(shares, reasons) for name, shares in wanted.items()}
     return Layout(members, counted_with, demands)
+
+
+def _joint(group: tuple[str, ...]) -> str:
+    return f"({' or '.join(group)})"
+
+
+def repeated(counted_with: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+    """Return the columns that count devices of other columns again: for sums of devices.
+
+    Of kinds with the same devices a resource that a class serves by name is kept.
+    """
+    members = defaultdict[str, list[str]](list)
+    for column, joints in counted_with.items():
+        for joint in joints:
+            members[joint].append(column)
+    again = set(members)
+    for group in members.values():
+        again.update(sorted(group, key=lambda c: (c.startswith(IMPLICIT), c))[1:])
+    return frozenset(again)
 
 
 def _shares(wanted: Wanted | str) -> Wanted:

@@ -5,7 +5,7 @@ of some kinds; a kind is a column of the node table (``device_columns``).
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -29,8 +29,11 @@ from shared.model import Toleration
 MOST_DEVICES: Final = 32
 """Devices of one claim: the API server allows no more."""
 
-MOST_RESULTS: Final = 65_536
-"""Results of selectors that are kept; beyond it all are dropped."""
+MOST_DIFFERENT: Final = 4096
+"""Devices that differ in what one selector reads: a second of work. More are not modelled."""
+
+MOST_SELECTORS: Final = 256
+"""Selectors that are kept with their results; beyond it all are dropped."""
 
 _DIGITS: Final = 8
 
@@ -114,16 +117,53 @@ class Catalog:
         return Share(column, kind, request.count)
 
 
+_Part = tuple[bool, str, str]
+"""Of a capacity and not of an attribute; the name as drivers write it, in full and in short."""
+
+
+class _Selector:
+    """An expression for the devices of one driver: its tree, and what it reads of a device.
+
+    Raises:
+        UnsupportedError: It uses what we do not read.
+    """
+
+    def __init__(self, text: str, driver: str) -> None:
+        self.results: dict[tuple[object, ...], bool | EvaluationError | UnsupportedError] = {}
+        self.tree = syntax.parse(text)
+        read = paths.read_by(self.tree) - {("driver",)}
+        self._whole = any(len(path) < len(("attributes", "domain", "name")) for path in read)
+        self._parts: tuple[_Part, ...] = tuple(_part(path, driver) for path in sorted(read))
+        if self._whole:
+            self._parts = ()
+
+    def seen(self, device: Device) -> tuple[object, ...]:
+        """Return what the expression reads of a device."""
+        if self._whole:
+            return device.attributes, device.capacity
+        return tuple(_value(device, part) for part in self._parts)
+
+
+def _part(path: Path, driver: str) -> _Part:
+    """Return where a value is; of a path that is too short it is not used."""
+    kind, domain, name = (*path, "", "")[:3]
+    full = f"{domain}/{name}"
+    return kind == "capacity", full, name if domain == driver else full
+
+
+def _value(device: Device, part: _Part) -> object:
+    of_capacity, full, short = part
+    for name, value in device.capacity if of_capacity else device.attributes:
+        if name in {full, short}:
+            return value
+    return None
+
+
 @dataclass
 class Selections:
     """Results of expressions, kept by what the expressions read of a device."""
 
-    _read: dict[str, "tuple[syntax.Node, frozenset[Path]] | UnsupportedError"] = field(
-        default_factory=dict
-    )
-    _results: dict[tuple[object, ...], "bool | EvaluationError | UnsupportedError"] = field(
-        default_factory=dict
-    )
+    _read: dict[tuple[str, str], "_Selector | UnsupportedError"] = field(default_factory=dict)
 
     def accepts(self, kind: Kind, driver: str, device: Device) -> bool:
         """Return True if a request of the kind may have a device.
@@ -132,37 +172,36 @@ class Selections:
             EvaluationError: kube-scheduler refuses the node, since a selector has no value.
             UnsupportedError: A selector uses what we do not read.
         """
-        hard = [taint for taint in device.taints if taint.effect in HARD_EFFECTS]
-        if hard and not Tolerated(kind.tolerations).all(hard):
-            return False
+        if device.taints:
+            hard = [taint for taint in device.taints if taint.effect in HARD_EFFECTS]
+            if not Tolerated(kind.tolerations).all(hard):
+                return False
         return all(self._holds(text, driver, device) for text in kind.selectors)
 
     def _holds(self, text: str, driver: str, device: Device) -> bool:
-        read = self._read.get(text)
-        if read is None:
-            read = self._read[text] = _parsed(text)
-        if isinstance(read, UnsupportedError):
-            raise read
-        tree, parts = read
-        key = (text, driver, *_seen(parts, driver, device))
-        result = self._results.get(key)
-        if result is None:
-            result = _result(tree, driver, device)
-            if len(self._results) >= MOST_RESULTS:
-                self._results.clear()
+        selector = self._read.get((text, driver))
+        if selector is None:
+            if len(self._read) >= MOST_SELECTORS:
                 self._read.clear()
-            self._results[key] = result
+            selector = self._read[text, driver] = _read(text, driver)
+        if isinstance(selector, UnsupportedError):
+            raise selector
+        seen = selector.seen(device)
+        result = selector.results.get(seen)
+        if result is None:
+            if len(selector.results) >= MOST_DIFFERENT:
+                raise UnsupportedError(f"it tells more than {MOST_DIFFERENT} devices apart")
+            result = selector.results[seen] = _result(selector.tree, driver, device)
         if isinstance(result, bool):
             return result
         raise result
 
 
-def _parsed(text: str) -> "tuple[syntax.Node, frozenset[Path]] | UnsupportedError":
+def _read(text: str, driver: str) -> "_Selector | UnsupportedError":
     try:
-        tree = syntax.parse(text)
+        return _Selector(text, driver)
     except UnsupportedError as error:
         return error
-    return tree, paths.read_by(tree)
 
 
 def _result(
@@ -172,20 +211,6 @@ def _result(
         return evaluation.holds(tree, _subject(driver, device).variables())
     except (EvaluationError, UnsupportedError) as error:
         return error.with_traceback(None)
-
-
-def _seen(parts: frozenset[Path], driver: str, device: Device) -> Iterator[object]:
-    """Yield the parts of a device that an expression reads."""
-    for part in sorted(parts):
-        if part[:1] == ("driver",):
-            continue
-        if len(part) < len(("attributes", "domain", "name")):
-            yield device.attributes, device.capacity
-            continue
-        named = device.capacity if part[0] == "capacity" else device.attributes
-        full = f"{part[1]}/{part[2]}"
-        short = part[2] if part[1] == driver else full
-        yield next((value for name, value in named if name in {full, short}), None)
 
 
 def _subject(driver: str, device: Device) -> Subject:

@@ -49,7 +49,7 @@ SELECTORS: Final[dict[str, bool | None]] = {
     f'{_C}.memory.compareTo(quantity("40Gi")) == 0': True,
     f'{_C}.memory.isGreaterThan(quantity("39.5Gi")) && {_C}.slices.asInteger() == 7': True,
     f'{_C}.memory.isLessThan(quantity("10G"))': False,
-    f'{_C}.memory.sub(quantity("40Gi")).sign() == 0': True,
+    f'sign({_C}.memory.sub(quantity("40Gi"))) == 0': True,
     f'{_C}.none.compareTo(quantity("1")) > 0': None,
     f'{_A}.driverVersion.compareTo(semver("535.0.0")) > 0': True,
     f'{_A}.driverVersion.isLessThan(semver("550.90.8-rc.1"))': True,
