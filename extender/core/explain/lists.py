@@ -25,6 +25,7 @@ from extender.core.explain.job_details import JobDetails, job_details, requested
 from extender.core.nodes.device_columns import repeated
 from extender.core.nodes.node_table import FloatVector, IntVector, NodeTable
 from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.placement import TopologyParameters
 from extender.core.placement import scoring
 from extender.core.pricing.outcome import JobStatus
 from extender.core.queue import fair_share, namespace_shares
@@ -33,7 +34,7 @@ from extender.core.queue.decision import QueueOutcome
 from extender.core.queue.forecast import UNKNOWN, Estimate
 from extender.core.queue.notices import QueueEntry
 from extender.core.queue.weighting import Weight
-from shared import api
+from shared import api, labels
 from shared.model import JobKey, Node, PodShape
 from shared.standing import StandingEntry
 from shared.tenancy import NamespaceEntry, NamespacesResponse
@@ -156,6 +157,7 @@ def nodes(session: Session, page: Page = WHOLE) -> api.NodesResponse:
             relative_price=round(float(logs[i]) / math.log(params.pricing.kappa), 6),
             log_price=round(float(logs[i]), 6),
             agent=reports.agent(snapshot, node.name, freshness),
+            domains=_domains(node, params.topology),
         )
         for i, node in shown
     )
@@ -275,6 +277,15 @@ def _namespace(
         limit=None if math.isinf(entitled.limit) else round(entitled.limit, 6),
         problem=problem,
     )
+
+
+def _domains(node: Node, topology: TopologyParameters) -> dict[str, str]:
+    """Return the domains of a node by level; without the level of the nodes themselves."""
+    return {
+        level.name: node.labels[level.label]
+        for level in topology.levels
+        if level.label in node.labels and level.label != labels.HOSTNAME_LABEL
+    }
 
 
 def _is_ready(node: Node) -> bool:

@@ -5,6 +5,7 @@ one state and one clock reading. The difference is the effect of the job.
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -108,6 +109,7 @@ def what_if(
         entry=lists.queue_entry(position, entry, now, estimate),
         waiting=sum(i is not None for other, (i, _) in with_it.queue.items() if other != key),
         places=places,
+        by_node=_by_node(key, with_it, places),
         bill=_bill(key, with_it, places),
         shifts=_shifts(key, without, with_it),
         obstacles=None if starts_now else _obstacles(key, with_it),
@@ -142,6 +144,16 @@ def _places(key: JobKey, course: _Course) -> tuple[Place, ...]:
         for gang in gangs
         for pod in gang.pods
     )
+
+
+def _by_node(key: JobKey, course: _Course, places: tuple[Place, ...]) -> dict[str, dict[str, int]]:
+    """Return what the pods take of each node, by resource."""
+    pods = {pod.name: pod.shape for pod in course.session.snapshot.jobs[key]}
+    taken: dict[str, Counter[str]] = {}
+    for place in places:
+        if place.node:
+            taken.setdefault(place.node, Counter()).update(dict(pods[place.pod].requests))
+    return {node: dict(amounts) for node, amounts in taken.items()}
 
 
 def _bill(key: JobKey, course: _Course, places: tuple[Place, ...]) -> Bill | None:
