@@ -17,9 +17,12 @@ from typing import Final
 
 from extender.core.cluster import job_views
 from extender.core.cluster.snapshot import Cache, Snapshot, WaitingJob
+from extender.core.kinds import registry
 from extender.core.nodes.class_masks import MaskCache
 from extender.core.nodes.feasibility import accepts
+from extender.core.records import parked_jobs
 from extender.store.assumed import PodState, pod_state
+from extender.store.returning_jobs import keeping
 from extender.store.source import Content
 from shared import claims
 from shared.claims import PersistentVolume, PersistentVolumeClaim
@@ -203,7 +206,8 @@ def _room(content: Content, states: list[PodState]) -> dict[str, object]:
         for kept in content.placeholders
         for placeholder in kept.placeholders
     )
-    for target, shape in chain(_kept_by_migrations(content, states), placeholders):
+    migrating = _kept_by_migrations(content, states)
+    for target, shape in chain(migrating, _kept_by_parkings(content, states), placeholders):
         if target in used:
             requests = {n: a for n, a in shape.requests if n in resources}
             used[target].update(requests)
@@ -228,6 +232,20 @@ def _kept_by_migrations(
         if isinstance(entity, Migration) and entity.phase.value in keep:
             waiting = (m for m in entity.members if m.replacement_uid not in placed)
             yield from ((m.target, m.shape) for m in waiting)
+
+
+def _kept_by_parkings(
+    content: Content, states: list[PodState]
+) -> Iterator[tuple[NodeName, PodShape]]:
+    """Yield what is kept for pods of parked jobs that come back and have no place of their own."""
+    for entity in content.entities:
+        found = keeping(entity) if isinstance(entity, Owner) else None
+        if found is None:
+            continue
+        ours = (s for s in states if s.pod.scheduler_name == content.scheduler_name)
+        mine = [s for s in ours if registry.job_key(s.pod) == found.job]
+        placed = {s.pod.uid: s.takes for s in mine if s.takes is not None}
+        yield from parked_jobs.reservations(found, [s.pod for s in mine], placed)
 
 
 def _pointless(content: Content) -> list[str]:
