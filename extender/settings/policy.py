@@ -27,6 +27,7 @@ from extender.core.parameters.placement import (
     ScoringWeights,
     TopologyParameters,
 )
+from extender.core.parameters.preemption import PreemptionParameters
 from extender.core.parameters.pricing import (
     AdmissionParameters,
     BoundsParameters,
@@ -267,6 +268,19 @@ class ScalingSection(Section):
     )
 
 
+@takes(Part(PreemptionParameters))
+class PreemptionSection(Section):
+    """When running jobs are parked for others (docs/parking.md, docs/policies/preemption.md).
+
+    Only jobs with a checkpoint directory (`shuntyard.io/checkpoint`) are ever parked, unless their
+    owner says `shuntyard.io/preemptible: terminate`.
+    """
+
+    interval_seconds: float = Field(
+        default=5.0, ge=0.05, le=3600, description="Time between two searches for jobs to park."
+    )
+
+
 @takes(
     Part(SlotTimeParameters),
     Part(AdmissionParameters, keys={"colocation_bandwidth": "colocation_gbps"}),
@@ -333,6 +347,7 @@ class PolicySettings(Section):
     migration: MigrationSection = MigrationSection()
     cpu_weights: CpuWeightsSection = CpuWeightsSection()
     scaling: ScalingSection = ScalingSection()
+    preemption: PreemptionSection = PreemptionSection()
     admission: AdmissionSection = AdmissionSection()
     price_bounds: PriceBoundsSection = PriceBoundsSection()
     training_faults: TrainingFaultsSection = TrainingFaultsSection()

@@ -11,7 +11,7 @@ Nothing here uses the indices: rows, jobs and reservations are summed up anew fr
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain, groupby
 from operator import attrgetter
 from typing import Any, Final
 
@@ -19,11 +19,14 @@ import numpy as np
 
 from extender.core.cluster import job_views
 from extender.core.cluster.snapshot import Cache, Snapshot, WaitingJob
+from extender.core.kinds import registry
 from extender.core.nodes.class_masks import MaskCache
 from extender.core.nodes.feasibility import accepts
 from extender.core.nodes.node_table import NodeTable
+from extender.core.records import parked_jobs
 from extender.store.assumed import PodState, pod_state
 from extender.store.devices import DeviceIndex
+from extender.store.returning_jobs import keeping
 from extender.store.source import Content
 from shared.claims import PersistentVolume, PersistentVolumeClaim
 from shared.errors import ShuntyardError
@@ -220,14 +223,15 @@ def _room(content: Content, states: list[PodState]) -> dict[str, object]:
     ports: dict[NodeName, set[HostPort]] = {node.name: set() for node in nodes}
     placeholders = [(p.node, p.shape) for kept in content.placeholders for p in kept.placeholders]
     placed = [(s.takes, s.pod.shape) for s in states if s.takes is not None]
-    migrating = [(n, s) for n, s in _kept_by_migrations(content, states) if n in ports]
-    for target, shape in (*placed, *placeholders, *migrating):
+    kept = chain(_kept_by_migrations(content, states), _kept_by_parkings(content, states))
+    kept_on_nodes = [(node, shape) for node, shape in kept if node in ports]
+    for target, shape in (*placed, *placeholders, *kept_on_nodes):
         if target in ports:
             ports[target].update(shape.host_ports)
     devices = _devices(content, states)
     table = devices.on_nodes(_own_amounts(tuple(nodes), states, (*placed, *placeholders)))
     in_all = table.used.copy()
-    for target, shape in migrating:
+    for target, shape in kept_on_nodes:
         in_all[table.index[target]] += table.demand(shape)
     return {
         "devices": devices.view(),
@@ -280,6 +284,20 @@ def _kept_by_migrations(
         if isinstance(entity, Migration) and entity.phase.value in keep:
             waiting = (m for m in entity.members if m.replacement_uid not in placed)
             yield from ((m.target, m.shape) for m in waiting)
+
+
+def _kept_by_parkings(
+    content: Content, states: list[PodState]
+) -> Iterator[tuple[NodeName, PodShape]]:
+    """Yield what is kept for pods of parked jobs that come back and have no place of their own."""
+    for entity in content.entities:
+        found = keeping(entity) if isinstance(entity, Owner) else None
+        if found is None:
+            continue
+        ours = (s for s in states if s.pod.scheduler_name == content.scheduler_name)
+        mine = [s for s in ours if registry.job_key(s.pod) == found.job]
+        placed = {s.pod.uid: s.takes for s in mine if s.takes is not None}
+        yield from parked_jobs.reservations(found, [s.pod for s in mine], placed)
 
 
 def _pointless(content: Content) -> list[str]:

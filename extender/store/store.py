@@ -21,6 +21,7 @@ from extender.store.assumed import Act, Assumption
 from extender.store.nodes import NodeIndex
 from extender.store.placeholders import PlaceholderBook
 from extender.store.pods import PodBook
+from extender.store.returning_jobs import ReturningJobs
 from extender.store.source import Content, ordered
 from extender.store.table import Collection, Quotas
 from extender.store.versions import Removed, older, only_later
@@ -102,6 +103,7 @@ class ClusterStore:
             Migration.__name__: self._migrations,
         }
         self._placeholders = PlaceholderBook(self._nodes)
+        self._returning = ReturningJobs()
         self._removed = Removed()
         self._cache = Cache()
         self._snapshot: Snapshot | None = None
@@ -238,9 +240,16 @@ class ClusterStore:
         return self._snapshot
 
     def _room(self) -> NodeTable:
-        """The nodes' room, less what open migrations keep: few, so counted anew each time."""
+        """The nodes' room, less what migrations and returning jobs keep: few, so counted anew."""
         arrived = (self._pods.reservations.frozen(), self._pods.bound.frozen())
         places = [p for m in self._migrations.all() for p in migrations.reservations(m, arrived)]
+        if returning := self._returning.jobs():
+            every = self._pods.jobs.ordered()
+            jobs = {key: every.get(key, ()) for key in returning}
+            pods = (pod for of_job in jobs.values() for pod in of_job)
+            taken = ((pod.uid, self._pods.takes(pod.uid)) for pod in pods)
+            placed = {uid: node for uid, node in taken if node is not None}
+            places += self._returning.places(jobs, placed)
         return migrations.with_reservations(self._nodes.node_table(), places)
 
     def export(self) -> Content:
@@ -312,6 +321,8 @@ class ClusterStore:
             self._take_away(held)
             self._removed.add(_uid(held))
         collection.put(entity)
+        if isinstance(entity, Owner):
+            self._returning.put(entity)
         return True
 
     def _take_away(self, held: Entity) -> None:
@@ -321,6 +332,7 @@ class ClusterStore:
             self._reports.remove(report)
         if isinstance(held, Owner):
             self._pods.company.orphan(held.uid)
+            self._returning.remove(held.uid)
 
     def _delete(self, delta: Delete) -> bool:
         self._removed.add(delta.uid)

@@ -23,7 +23,7 @@ from extender.core.cluster.snapshot import Snapshot
 from extender.core.kinds import registry
 from extender.core.queue.backfill import RunningJob
 from extender.core.queue.state import QueueState
-from extender.core.records import elastic_workers
+from extender.core.records import elastic_workers, parking
 from shared.model import JobKey, Pod, PodShape, Uid
 
 MOST_NAMES: Final = 1000
@@ -207,8 +207,8 @@ def _with_run(
 class Ending:
     """A job of ours that takes room, and when it ends.
 
-    ``end`` is None for pods that are being deleted, or leave because their job gets fewer workers:
-    they end at once.
+    ``end`` is None for pods that are being deleted, or leave because their job gets fewer workers
+    or is parked: they end at once.
     """
 
     job: RunningJob
@@ -222,7 +222,7 @@ def running(session: Session, state: QueueState) -> tuple[Ending, ...]:
     """
     snapshot, now = session.snapshot, session.now
     jobs: list[Ending] = []
-    surplus = elastic_workers.leaving_pods(snapshot)
+    surplus = elastic_workers.leaving_pods(snapshot) | parking.leaving_pods(snapshot)
     for key, pods in sorted(snapshot.jobs.items()):
         staying, leaving = _placed_pods(snapshot, pods, surplus)
         staying += _placeholders(snapshot, key)
