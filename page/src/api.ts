@@ -223,6 +223,8 @@ export interface NodeEntry {
   readonly relative_price: number;
   readonly log_price: number;
   readonly agent: AgentEntry | null;
+  readonly gpu_model: string;
+  readonly gpu_devices: Readonly<Record<string, number>>;
 }
 
 export interface NodeGroup {
@@ -247,6 +249,8 @@ export interface NodeTerms {
   readonly packing: number;
   readonly price: number;
   readonly total: number;
+  readonly preference: number | null;
+  readonly sparing: number | null;
 }
 
 export interface NodesResponse {
@@ -416,6 +420,7 @@ export interface Terms {
   readonly m: number;
   readonly e_normalised: number;
   readonly m_normalised: number;
+  readonly m_unit: string;
 }
 
 export interface Totals {
@@ -454,6 +459,7 @@ export interface Weight {
   readonly size: number;
   readonly cpu_ratio: number;
   readonly memory_ratio: number;
+  readonly gpu_ratio: number;
 }
 
 export interface WorkersEntry {

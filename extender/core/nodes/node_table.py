@@ -6,12 +6,13 @@ are integers in base units (``shared.model``).
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
-from shared.model import HostPort, Node, NodeName, PodShape
+from shared.model import PODS, HostPort, Node, NodeName, PodShape
 
 FloatVector = NDArray[np.float64]
 FloatMatrix = NDArray[np.float64]
@@ -19,6 +20,31 @@ IntMatrix = NDArray[np.int64]
 IntVector = NDArray[np.int64]
 BoolVector = NDArray[np.bool_]
 BoolMatrix = NDArray[np.bool_]
+
+
+LIMIT: Final = " (one a device)"
+"""Suffix of a resource that stands for a limit of the job that is planned: how many units of the
+resource before it one job may have on a node (``placement.shared_devices``)."""
+
+
+def is_limit(resource: str) -> bool:
+    """Return True for what is counted but is no good: the pod count, and limits of one job."""
+    return resource == PODS or resource.endswith(LIMIT)
+
+
+class NodeList:
+    """A list of nodes as a key, equal to itself alone: comparing thousands would cost more."""
+
+    def __init__(self, nodes: tuple[Node, ...]) -> None:
+        self.nodes = nodes
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NodeList) and other.nodes is self.nodes
+
+    @override
+    def __hash__(self) -> int:
+        return id(self.nodes)
 
 
 class ClassMasks(Protocol):
@@ -71,6 +97,11 @@ class NodeTable:
         """Return the request of ``shape`` by column; None if it has a resource that no node has."""
         offered = set(self.resources)
         return self.demand(shape) if all(name in offered for name, _ in shape.requests) else None
+
+    @property
+    def goods(self) -> BoolVector:
+        """Mask of the columns that are goods and not limits."""
+        return np.array([not is_limit(name) for name in self.resources], dtype=np.bool_)
 
     def feasible(self, shape: PodShape) -> BoolVector:
         """Return the nodes on which one more pod of ``shape`` can run now.

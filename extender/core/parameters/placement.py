@@ -80,6 +80,26 @@ class ScoringWeights:
     """The next gang needs whole free nodes."""
     price: Annotated[float, Ge(0.0), Le(100.0), Doc("Weight of cheap nodes.")] = 1.0
     """It settles what the others leave open, against the fuller of two nodes."""
+    preference: Annotated[
+        float,
+        Ge(0.0),
+        Le(100.0),
+        Doc(
+            "Weight of nodes that the pod prefers, by node affinity or by "
+            "`shuntyard.io/accelerators`. Above 0 the planner also tries these nodes first."
+        ),
+    ] = 6.0
+    """The job's owner asked for it by name."""
+    sparing: Annotated[
+        float,
+        Ge(0.0),
+        Le(100.0),
+        Doc(
+            "Weight of nodes without GPUs, for pods that request none. Above 0 the planner uses "
+            "nodes with GPUs for a job without only if the other nodes do not hold it."
+        ),
+    ] = 5.0
+    """CPU and memory that are gone on a GPU node leave its GPUs idle."""
 
     def __post_init__(self) -> None:
         if not self.affinity + self.locality + self.packing + self.price > 0:

@@ -10,12 +10,18 @@ from functools import cached_property, lru_cache
 from typing import cast
 
 import numpy as np
-from typing_extensions import override
 
-from extender.core.nodes.node_table import BoolVector, FloatVector, IntMatrix, IntVector, NodeTable
+from extender.core.nodes.node_table import (
+    BoolVector,
+    FloatVector,
+    IntMatrix,
+    IntVector,
+    NodeList,
+    NodeTable,
+)
 from extender.core.parameters.placement import Level
 from extender.core.placement.allocation import GangAllocation, Group, Need, Preference
-from shared.model import PODS, Node, NodeName
+from shared.model import NodeName
 
 
 @dataclass(frozen=True)
@@ -122,26 +128,11 @@ def domains(table: NodeTable, levels: Sequence[Level]) -> Domains:
 
     Racks of one name in two blocks are two racks, if both levels are among ``levels``.
     """
-    return _domains(_Nodes(table.nodes), tuple(levels))
-
-
-class _Nodes:
-    """A list of nodes, equal to itself alone: comparing thousands of nodes would cost more."""
-
-    def __init__(self, nodes: tuple[Node, ...]) -> None:
-        self.nodes = nodes
-
-    @override
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Nodes) and other.nodes is self.nodes
-
-    @override
-    def __hash__(self) -> int:
-        return id(self.nodes)
+    return _domains(NodeList(table.nodes), tuple(levels))
 
 
 @lru_cache(maxsize=8)
-def _domains(nodes: _Nodes, levels: tuple[Level, ...]) -> Domains:
+def _domains(nodes: NodeList, levels: tuple[Level, ...]) -> Domains:
     keys = [level.label for level in levels]
     paths = [tuple(map(node.labels.get, keys)) for node in nodes.nodes]
     values = sorted({p for p in paths if p[-1] is not None}, key=lambda p: [v or "" for v in p])
@@ -221,7 +212,7 @@ def _amounts(
     by_node: IntMatrix = np.where(usable, np.maximum(allocation.free[:, requested].T, 0), 0)
     left = candidates.sums(by_node) - demand[requested][:, None]
     enough: BoolVector = np.all(left >= 0, axis=0)
-    counted = requested != allocation.node_table.resources.index(PODS)
+    counted = allocation.node_table.goods[requested]
     capacity = np.maximum(allocation.node_table.allocatable[:, requested].sum(axis=0), 1)[:, None]
     shares = (left / capacity)[counted]
     return enough, shares.mean(axis=0).round(_DIGITS) if len(shares) else np.zeros(
