@@ -46,11 +46,13 @@ class TopologyRequest:
         key: The annotation that names the level.
         text: Name or label of the level; the settings decide whether it exists.
         required: Whether the gang waits rather than being spread.
+        inside: Finer level that is preferred inside the required one; None if none is.
     """
 
     key: str
     text: str
     required: bool
+    inside: "TopologyRequest | None" = None
 
 
 class Shrink(StrEnum):
@@ -249,22 +251,15 @@ def _relations(pod: Pod, above: Owners) -> Relations | None:
 
 
 def _topology(pod: Pod, above: Owners) -> TopologyRequest | None:
-    """Return what our annotations request, else what those of Kueue do.
-
-    Raises:
-        InputError: A level is both required and preferred.
-    """
+    """Return what our annotations request, else what those of Kueue do."""
     for required, preferred in _TOPOLOGIES:
         must = registry.annotation(pod, above, required)
         should = registry.annotation(pod, above, preferred)
-        if must is not None and should is not None:
-            raise InputError(
-                f"annotation {preferred}", should, f"that it or {required} is there, not both"
-            )
+        wish = None if should is None else TopologyRequest(preferred, should, required=False)
         if must is not None:
-            return TopologyRequest(required, must, required=True)
-        if should is not None:
-            return TopologyRequest(preferred, should, required=False)
+            return TopologyRequest(required, must, required=True, inside=wish)
+        if wish is not None:
+            return wish
     return None
 
 

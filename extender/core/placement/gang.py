@@ -38,6 +38,7 @@ from extender.core.placement.placement import (
     placement_of,
 )
 from extender.core.placement.rules import (
+    equal_domains,
     fewest_domains,
     fewest_nodes,
     largest_first,
@@ -57,6 +58,9 @@ BUCKETS: Final = "buckets"
 
 
 ONE_NODE: Final = "one-node"
+
+
+EQUAL_DOMAINS: Final = "equal-domains"
 
 
 FEWEST_DOMAINS: Final = "fewest-domains"
@@ -187,7 +191,7 @@ class _Job:
             return self._place_in(EVERYWHERE, rules(), buckets, spare_count)
         failures: _Failures = {}
         for area in replace(search, allocation=self.allocation).areas():
-            spread = [] if area.over is None else [self._over(area.over)]
+            spread = [] if area.over is None else self._over(area.over)
             result = self._place_in(area, chain(spread, rules()), buckets, spare_count)
             if isinstance(result, Placement):
                 return result
@@ -228,11 +232,14 @@ class _Job:
             return search.refusal()
         return short or fragmented(*failures[FEWEST_NODES])
 
-    def _over(self, domains: Domains) -> tuple[str, _Rule]:
-        def rule(allocation: GangAllocation) -> list[Group]:
+    def _over(self, domains: Domains) -> list[tuple[str, _Rule]]:
+        def equally(allocation: GangAllocation) -> list[Group]:
+            return equal_domains(allocation, self.groups, self.preference, domains)
+
+        def fewest(allocation: GangAllocation) -> list[Group]:
             return fewest_domains(allocation, self.groups, self.preference, domains)
 
-        return FEWEST_DOMAINS, rule
+        return [(EQUAL_DOMAINS, equally), (FEWEST_DOMAINS, fewest)]
 
     def plain_rules(self) -> Iterator[tuple[str, _Rule]]:
         tries: list[tuple[str, _Try]] = [(ONE_NODE, one_node), (FEWEST_NODES, fewest_nodes)]
