@@ -190,7 +190,8 @@ def _shown(value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(_shown(one) for one in value) or "empty"
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return f"`{'='.join(dataclasses.asdict(value).values())}`"
+        texts = [text for text in dataclasses.asdict(value).values() if isinstance(text, str)]
+        return f"`{'='.join(texts)}`"
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
     return (

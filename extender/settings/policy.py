@@ -46,7 +46,7 @@ from extender.core.queue import order
 from shared.settings import Part, Section, fill, takes
 
 
-@takes(Part(CoreParameters, only=["order"]))
+@takes(Part(CoreParameters, only=["order", "job_size"]))
 class QueueSection(Section):
     """How waiting jobs are ordered, and how often the queue is worked through."""
 

@@ -243,6 +243,8 @@ export interface NodeEntry {
   readonly log_price: number;
   readonly agent: AgentEntry | null;
   readonly domains: Readonly<Record<string, string>>;
+  readonly gpu_model: string;
+  readonly gpu_devices: Readonly<Record<string, number>>;
 }
 
 export interface NodeGroup {
@@ -267,6 +269,8 @@ export interface NodeTerms {
   readonly packing: number;
   readonly price: number;
   readonly total: number;
+  readonly preference: number | null;
+  readonly sparing: number | null;
 }
 
 export interface NodesResponse {
@@ -467,6 +471,7 @@ export interface Terms {
   readonly m: number;
   readonly e_normalised: number;
   readonly m_normalised: number;
+  readonly m_unit: string;
 }
 
 export interface Totals {
@@ -505,6 +510,7 @@ export interface Weight {
   readonly size: number;
   readonly cpu_ratio: number;
   readonly memory_ratio: number;
+  readonly gpu_ratio: number;
 }
 
 export interface WhatIfResponse {

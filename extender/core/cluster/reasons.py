@@ -148,6 +148,20 @@ class Reason(StrEnum):
         room=Room.NOT_NEEDED,
         limit=Limit.NONE,
     )
+    SHARED_DEVICES_ONLY = ReasonRecord(
+        "SharedDevicesOnly",
+        (
+            "the job fits only with several of its pods on one shared device: add nodes with "
+            "devices of their own, or set the annotation shuntyard.io/share: allowed"
+        ),
+        names_details=True,
+        severity=Severity.WARNING,
+        actor=Actor.OWNER,
+        time_helps=False,
+        nodes_help=True,
+        room=Room.NOT_NEEDED,
+        limit=Limit.NONE,
+    )
     GANG_TOO_LARGE = ReasonRecord(
         "GangTooLarge",
         "the maximum wait is over, but the gang would not fit even if every other job had ended",

@@ -27,6 +27,15 @@ class Order(StrEnum):
     """By the service that is still needed, and by urgency."""
 
 
+class JobSize(StrEnum):
+    """What makes a job large, where size counts."""
+
+    PUBLISHED = "published"
+    """As the papers have it: the number of workers in CPS, CPU and memory in DRS."""
+    DOMINANT = "dominant"
+    """GPUs, in a cluster that has any; elsewhere as published."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class BackfillParameters:
     """For which job room is kept, and how many others may start before it.

@@ -159,5 +159,5 @@ def _candidate(name: str, u: int, minutes: int, m: int, class_value: int = 0) ->
         user_priority=u,
         class_value=class_value,
         max_wait_seconds=minutes * _MINUTES,
-        workers=m,
+        size=m,
     )
