@@ -19,42 +19,8 @@ from shared.ledgers import Declined, MigrationEntry, RescaleEntry, WorkersEntry
 from shared.pricing import AdmissionEntry, PricePart
 from shared.progress import Category, Span, Stage, Use
 from shared.standing import StandingEntry
-
-
-class Terms(Struct, frozen=True, kw_only=True):
-    """What V was made of, in the letters of the CPS paper (docs/policies/priority.md).
-
-    Attributes:
-        u: User priority, 1 to 10.
-        b: Job priority: hp, np or lp.
-        l: Time priority out of the maximum wait, 1 to 100.
-        m: Task parallelism: number of workers.
-        e_normalised: u + b + l among the waiting jobs, 0 to 1.
-        m_normalised: m among the waiting jobs, 0 to 1.
-    """
-
-    u: int
-    b: int
-    l: int  # noqa: E741 - the paper's letter, and what `shuntyard queue` shows
-    m: int
-    e_normalised: float
-    m_normalised: float
-
-
-class Weight(Struct, frozen=True, kw_only=True):
-    """The key of the order ``weighting``: utility, then size (docs/policies/weighting.md).
-
-    Attributes:
-        utility: U, out of PriorityClass and user priority; larger goes first.
-        size: The two parts below together; between equal utilities the larger goes first.
-        cpu_ratio: CPU request of all pods as a part of the cluster.
-        memory_ratio: The same of memory.
-    """
-
-    utility: int
-    size: float
-    cpu_ratio: float
-    memory_ratio: float
+from shared.standing import Terms as Terms  # noqa: PLC0414 - found here by all
+from shared.standing import Weight as Weight  # noqa: PLC0414 - as above
 
 
 class QueueEntry(Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from simulator.comparison import comparing, picture, report
 from simulator.comparison.comparing import Comparison, MixedSource, Source, TraceSource
 from simulator.comparison.policies import POLICIES
 from simulator.comparison.windows import WindowSettings
-from simulator.options import add_settings_argument, count, positive, read_parameters, share
+from simulator.options import add_settings_argument, count, positive, published_parameters, share
 from simulator.seeds import HELD_OUT, IN_SAMPLE, seeds
 from simulator.traces.errors import TraceError
 from simulator.traces.faults import Faults
@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
         return _fail(f"--policy: {', '.join(unknown)}: expected some of {', '.join(POLICIES)}")
     try:
         source, notes = _source(options)
-        engine = read_parameters(options.settings)
+        engine = published_parameters(options.settings)
         comparison = Comparison(source, policies, options.estimate_error, engine)
         chosen = _seeds(options)
         begun = time.monotonic()

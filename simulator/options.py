@@ -3,11 +3,13 @@
 import argparse
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import ConfigDict
 
 from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.queue import KeepsRoom
 from extender.settings.policy import PolicySettings, core_parameters
 from shared import labels
 from shared import settings as settings_files
@@ -72,3 +74,18 @@ def read_parameters(
         SettingsError: The file or a value cannot be used.
     """
     return core_parameters(settings_files.load(_SettingsFile, file, os.environ), scheduler_name)
+
+
+def published_parameters(file: Path | None) -> CoreParameters:
+    """Return the parameters of a file; without one, room is kept as in the papers.
+
+    The papers and Volcano keep room for no job, or for one that has waited too long; our default
+    keeps it for the next job, too.
+
+    Raises:
+        SettingsError: As ``read_parameters``.
+    """
+    params = read_parameters(file)
+    if file is not None:
+        return params
+    return replace(params, waiting=replace(params.waiting, keeps_room=KeepsRoom.OVERDUE))

@@ -12,7 +12,7 @@ from shared.errors import SettingsError
 from simulator import appendix, results
 from simulator.experiments import registry
 from simulator.experiments.registry import Options
-from simulator.options import add_settings_argument, count, read_parameters
+from simulator.options import add_settings_argument, count, published_parameters
 
 FOLDER: Final = Path("docs/reproduction")
 
@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     """Run one experiment or all; return the exit code."""
     names = tuple(registry.EXPERIMENTS) if options.name == "all" else (options.name,)
     try:
-        params = read_parameters(options.settings)
+        params = published_parameters(options.settings)
     except SettingsError as error:
         print(f"shuntyard-sim reproduce: {error}", file=sys.stderr)
         return 2
