@@ -12,13 +12,12 @@ from typing import Any
 
 import msgspec
 
-from bench.shapes import Kind, Shape
+from bench.shapes import NAMESPACE, Kind, Shape
 from shared import labels
 from shared.kube import paths
 from shared.kube.client import KubeClient
 from shared.kube.errors import ConnectionLostError
 
-NAMESPACE = "default"
 CREATORS = 32
 DELETE_SECONDS = 600.0
 DELETE_AGAIN_SECONDS = 1.0

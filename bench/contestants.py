@@ -8,6 +8,7 @@ from typing import Final
 
 import psutil
 
+from bench.bursts import Counted, counted
 from bench.profiles import profile_of
 from bench.shapes import Kind
 from devcluster.cluster import Cluster
@@ -41,6 +42,10 @@ class Contestant:
             for name in reversed(self.components):
                 if cluster.runs(name):
                     cluster.stop(name)
+
+    def bursts(self, cluster: Cluster) -> Counted | None:
+        """Return what was bound in bursts so far; None for another project's scheduler."""
+        return counted(cluster) if "extender" in self.components else None
 
     def cpu_seconds(self, cluster: Cluster) -> dict[str, float]:
         """Return the CPU seconds so far of each process, by its role."""

@@ -3,6 +3,8 @@
 All run on one control plane with the same nodes, each shape in turn, one scheduler at a time: the
 others are stopped. The published number is the ratio to plain kube-scheduler. Nodes are objects
 without a kubelet, and kube-controller-manager is stopped.
+
+Runs of one round follow each other closely, so each is compared with plain of the same round.
 """
 
 import argparse
@@ -17,16 +19,19 @@ from typing import Final
 
 from bench import results
 from bench.binding import Measured, measure
+from bench.bursts import Counted
 from bench.contestants import Contestant, contestant
-from bench.shapes import Kind, Shape
+from bench.shapes import GPU, NAMESPACE, Kind, Members, Shape, volume_and_claim
 from devcluster.cluster import Cluster
 from devcluster.options import ClusterOptions, KwokNodes
-from shared.kube import auth
+from shared.kube import auth, paths
 from shared.kube.client import KubeClient
 
 SHAPES: Final = "1000x1,50x20,2x500,1x1000"
 QUIET: Final = ("kwok", "kube-controller-manager")
 """Components stopped during measurements: their work is the same for all schedulers."""
+GPUS: Final = "8"
+"""Of each node."""
 WARM_UP: Final = Shape(2, 5)
 """Gang bound first in each run, to fill caches, open connections and acquire leases."""
 WARM_UP_SECONDS: Final = 60.0
@@ -48,8 +53,11 @@ class Row:
         p50_seconds: Median time from a pod's create to its bind, by a watch.
         p99_seconds: 99 % quantile of the same.
         partial_gangs: Partly bound gangs at the end.
-        ratio_to_plain: Ratio of pods per second; None without a plain run of that shape.
+        ratio_to_plain: Geometric mean of ``ratios``; None without a plain run of that shape.
+        ratios: Ratios of pods per second to plain, by round.
         cpu_ms_per_pod: CPU time by process per bound pod; empty if none was bound.
+        burst_share: Part of the bound pods that was bound in bursts; None for others' schedulers.
+        bound_in_cycle: Pods of all rounds that kube-scheduler could not assume for that reason.
         rounds: Number of runs.
     """
 
@@ -64,25 +72,30 @@ class Row:
     p99_seconds: float
     partial_gangs: int
     ratio_to_plain: float | None
+    ratios: tuple[float, ...]
     cpu_ms_per_pod: dict[str, float]
+    burst_share: float | None
+    bound_in_cycle: int
     rounds: int
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run, and its CPU seconds by process."""
+    """One run, its CPU seconds by process, and what was bound in bursts, where we schedule."""
 
     measured: Measured
     cpu_seconds: dict[str, float]
+    bursts: Counted | None = None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     add = parser.add_argument
     add("--nodes", type=int, default=1000, help="how many nodes")
-    add("--shapes", default=SHAPES, help="JOBSxPODS, comma separated")
+    add("--shapes", default=SHAPES, help="JOBSxPODS[:data|:servers], comma separated")
     add("--against", default="plain", help="of plain, intree, coscheduling, comma separated")
     add("--direct", action="store_true", help="also ours with pods that have no gate")
+    add("--no-gated", action="store_true", help="not ours with the gate")
     add("--rounds", type=int, default=1, help="runs of each; medians are shown")
     add("--patience", type=float, default=120.0, help="seconds for a run; then it counts as it is")
     add("--profile", type=Path, help="write the extender's profiles there, by shape")
@@ -92,16 +105,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Measure all shapes, print a table, return the exit code."""
-    kinds = kinds_of(options.against, direct=options.direct)
+    kinds = kinds_of(options.against, direct=options.direct, gated=not options.no_gated)
     shapes = [Shape.parse(text) for text in options.shapes.split(",")]
-    cluster_options = ClusterOptions(
-        kwok=KwokNodes(count=options.nodes), in_tree_gangs=Kind.IN_TREE in kinds
-    )
+    nodes = KwokNodes(count=options.nodes, extended={GPU: GPUS})
+    cluster_options = ClusterOptions(kwok=nodes, in_tree_gangs=Kind.IN_TREE in kinds)
     with tempfile.TemporaryDirectory(prefix="shuntyard-bench-") as directory:
         cluster = Cluster.up(Path(directory), cluster_options)
         try:
             for component in QUIET:
                 cluster.stop(component)
+            if any(shape.members is Members.DATA for shape in shapes):
+                asyncio.run(_make_claim(cluster))
             rows: list[Row] = []
             for shape in shapes:
                 rows += _rows(cluster, shape, kinds, options)
@@ -110,6 +124,16 @@ def run(options: argparse.Namespace) -> int:
             cluster.down()
     print_table(rows)
     return 0
+
+
+async def _make_claim(cluster: Cluster) -> None:
+    volume, claim = volume_and_claim()
+    async with KubeClient.connect(auth.load(cluster.kubeconfig)) as client:
+        await client.post(paths.VOLUMES, volume)
+        claims = paths.namespaced(paths.VOLUME_CLAIMS, NAMESPACE)
+        await client.post(claims, claim)
+        bound = {"status": {"phase": "Bound"}}
+        await client.patch(f"{claims}/{claim['metadata']['name']}/status", bound)
 
 
 def _keep(rows: Sequence[Row], options: argparse.Namespace) -> None:
@@ -123,7 +147,7 @@ def _keep(rows: Sequence[Row], options: argparse.Namespace) -> None:
         pictures.draw_gang(records, options.plot)
 
 
-def kinds_of(against: str, *, direct: bool) -> list[Kind]:
+def kinds_of(against: str, *, direct: bool, gated: bool = True) -> list[Kind]:
     """Return the schedulers to compare, ours last.
 
     Raises:
@@ -131,8 +155,9 @@ def kinds_of(against: str, *, direct: bool) -> list[Kind]:
     """
     others = [Kind(name) for name in against.split(",") if name]
     if unknown := [kind.value for kind in others if kind in {Kind.GATED, Kind.DIRECT}]:
-        raise ValueError(f"--against {unknown[0]}: it always takes part")
-    return [*others, Kind.GATED, *([Kind.DIRECT] if direct else [])]
+        raise ValueError(f"--against {unknown[0]}: it takes part by --direct or without --no-gated")
+    ours = [kind for kind, takes_part in ((Kind.GATED, gated), (Kind.DIRECT, direct)) if takes_part]
+    return [*others, *ours]
 
 
 def _rows(
@@ -149,14 +174,18 @@ def _rows(
             run_ = _run(cluster, shape, contestant(kind), options)
             runs[kind].append(run_)
             print(f"{shape} round {number + 1}: {_summary(kind, run_)}", flush=True)
-    plain = _rate(runs[Kind.PLAIN]) if Kind.PLAIN in runs else None
     for kind in kinds:
-        yield row(kind, shape, runs[kind], plain)
+        yield row(kind, shape, runs[kind], runs.get(Kind.PLAIN, ()))
 
 
-def row(kind: Kind, shape: Shape, runs: Sequence[Run], plain: float | None) -> Row:
-    """Return the row of the runs of one scheduler with one shape."""
+def row(kind: Kind, shape: Shape, runs: Sequence[Run], plain: Sequence[Run] = ()) -> Row:
+    """Return the row of the runs of one scheduler with one shape, beside those of plain."""
     measured = [run_.measured for run_ in runs]
+    ratios = tuple(
+        round(own.measured.pods_per_second / other.measured.pods_per_second, 3)
+        for own, other in zip(runs, plain, strict=bool(plain))
+    )
+    counted = [run_.bursts for run_ in runs if run_.bursts is not None]
     bound = [run_ for run_ in runs if run_.measured.pods]
     parts = {part for run_ in bound for part in run_.cpu_seconds}
     return Row(
@@ -170,15 +199,27 @@ def row(kind: Kind, shape: Shape, runs: Sequence[Run], plain: float | None) -> R
         p50_seconds=_median(m.waited_seconds(0.5) for m in measured),
         p99_seconds=_median(m.waited_seconds(0.99) for m in measured),
         partial_gangs=max(m.partial_gangs for m in measured),
-        ratio_to_plain=round(_rate(runs) / plain, 3) if plain else None,
+        ratio_to_plain=round(_mean(ratios), 3) if ratios else None,
+        ratios=ratios,
         cpu_ms_per_pod={
             part: _median(
                 run_.cpu_seconds.get(part, 0.0) * 1000 / run_.measured.pods for run_ in bound
             )
             for part in sorted(parts)
         },
+        burst_share=_share(counted, measured) if counted else None,
+        bound_in_cycle=sum(one.in_cycle for one in counted),
         rounds=len(runs),
     )
+
+
+def _mean(ratios: Sequence[float]) -> float:
+    return statistics.geometric_mean(ratios) if all(ratios) else 0.0
+
+
+def _share(counted: Sequence[Counted], measured: Sequence[Measured]) -> float:
+    bound = sum(one.pods for one in measured)
+    return round(sum(one.pods for one in counted) / bound, 4) if bound else 0.0
 
 
 def _median(values: Iterator[float]) -> float:
@@ -199,10 +240,11 @@ def _run(
     async def connected() -> Run:
         async with KubeClient.connect(auth.load(cluster.kubeconfig)) as client:
             await measure(client, WARM_UP, contestant_.kind, _prefix(), WARM_UP_SECONDS)
-            before = contestant_.cpu_seconds(cluster)
+            before, earlier = contestant_.cpu_seconds(cluster), contestant_.bursts(cluster)
             found = await measure(client, shape, contestant_.kind, _prefix(), options.patience)
-            after = contestant_.cpu_seconds(cluster)
-        return Run(found, {part: after[part] - before.get(part, 0.0) for part in after})
+            after, later = contestant_.cpu_seconds(cluster), contestant_.bursts(cluster)
+        cpu = {part: after[part] - before.get(part, 0.0) for part in after}
+        return Run(found, cpu, later.since(earlier) if later and earlier else None)
 
     with contestant_.running(cluster, profile):
         return asyncio.run(connected())
@@ -233,6 +275,8 @@ def print_table(rows: Sequence[Row]) -> None:
         ratio = "" if row_.ratio_to_plain is None else f"{row_.ratio_to_plain:.2f}"
         costs = ", ".join(f"{part} {ms:.2f}" for part, ms in row_.cpu_ms_per_pod.items())
         lacking = "" if row_.pods == row_.wanted else f"  {row_.pods} of {row_.wanted} bound"
+        if row_.burst_share is not None:
+            lacking += f"  {row_.burst_share:.1%} in bursts, {row_.bound_in_cycle} in their cycle"
         torn = f"  {row_.partial_gangs} partial gangs" if row_.partial_gangs else ""
         print(
             f"{row_.shape:>9} {row_.scheduler:>17} {row_.bound_per_second:7.0f} {ratio:>6} "

@@ -1,14 +1,16 @@
 """A generated cluster: JSON of nodes and pods as from the API server, of realistic length."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from extender.store.store import ClusterStore
 from shared import labels
+from shared.kube import devices as kube_devices
 from shared.kube import parse
-from shared.model import NodeName, Pod, Upsert
+from shared.model import Entity, NodeName, Pod, PodClaim, Upsert
 
 STAMP = "2026-01-01T00:00:00Z"
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
@@ -89,6 +91,51 @@ def waiting(job: str, size: int, *, gated: bool = True, cpu: str = "1") -> list[
     """Return the pods of a waiting gang."""
     manifests = (pod(job, i, size, gated=gated, cpu=cpu) for i in range(size))
     return [parse.decode_pod(manifest) for manifest in manifests]
+
+
+DRIVER: Final = "gpu.example.com"
+DEVICES_OF_A_NODE: Final = 8
+
+
+def devices(nodes: int) -> Iterator[Entity]:
+    """Yield a DeviceClass, a template of claims, and the slice of each node as drivers write it."""
+    expression = f'device.driver == "{DRIVER}" && device.attributes["{DRIVER}"].type == "gpu"'
+    selector = {"cel": {"expression": expression}}
+    yield kube_devices.decode_class(
+        _ENCODE({"metadata": {"name": "gpu"}, "spec": {"selectors": [selector]}})
+    )
+    request = {"name": "gpu", "exactly": {"deviceClassName": "gpu"}}
+    spec = {"spec": {"devices": {"requests": [request]}}}
+    yield kube_devices.decode_template(
+        _ENCODE({"metadata": {"name": "gpu", "namespace": "team"}, "spec": spec})
+    )
+    yield from (kube_devices.decode_slice(_slice(number)) for number in range(nodes))
+
+
+def claiming(pod: Pod) -> Pod:
+    """Return the pod with a claim from that template."""
+    return replace(pod, device_claims=(PodClaim("gpu", "gpu"),))
+
+
+def _slice(number: int) -> bytes:
+    name = node_name(number)
+    found = [
+        {
+            "name": f"gpu-{i}",
+            "attributes": {
+                "type": {"string": "gpu"},
+                "productName": {"string": "NVIDIA H100 80GB HBM3"},
+                "uuid": {"string": f"GPU-{number:08}-{i}"},
+                "index": {"int": i},
+                "driverVersion": {"version": "580.65.6"},
+            },
+            "capacity": {"memory": {"value": "81559Mi"}},
+        }
+        for i in range(DEVICES_OF_A_NODE)
+    ]
+    pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": DRIVER, "nodeName": name, "pool": pool, "devices": found}
+    return _ENCODE({"metadata": {"name": f"slice-{number:08}"}, "spec": spec})
 
 
 def deltas(nodes: int, pods: int) -> Iterator[Upsert]:

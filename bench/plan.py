@@ -51,6 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gang", type=int, default=1000, help="pods of the gang on growing clusters"
     )
+    parser.add_argument(
+        "--claims", action="store_true", help="each node has 8 devices, each pod claims one"
+    )
     parser.add_argument("--rounds", type=int, default=7, help="rounds, of which medians are shown")
     parser.add_argument("--json", type=Path, help="write the rows to this file")
     parser.add_argument("--plot", type=Path, help="draw the growth into this SVG file")
@@ -61,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     rows = []
     print(f"{'nodes':>6} {'gang':>6} {'view ms':>8} {'plan ms':>8} {'cycle ms':>9}")
     for nodes, gang in sizes(options.nodes, options.gang):
-        row = measure(nodes, gang, options.rounds)
+        row = measure(nodes, gang, options.rounds, claims=options.claims)
         rows.append(row)
         note = "" if row.reserved else "  does not fit"
         print(
@@ -86,11 +89,13 @@ def sizes(most_nodes: int, gang: int) -> Iterator[tuple[int, int]]:
     yield from ((most_nodes, pods) for pods in sorted({*GROWING_GANG, gang}))
 
 
-def measure(nodes: int, gang: int, rounds: int) -> Row:
-    """Plan one gang on an empty cluster repeatedly."""
+def measure(nodes: int, gang: int, rounds: int, *, claims: bool = False) -> Row:
+    """Plan one gang on an empty cluster repeatedly; with ``claims`` by devices of a driver."""
     store = made_up.store(nodes, 0)
+    for entity in made_up.devices(nodes) if claims else ():
+        store.apply(Upsert(entity))
     for pod in made_up.waiting("wide", gang):
-        store.apply(Upsert(pod))
+        store.apply(Upsert(made_up.claiming(pod) if claims else pod))
     store.snapshot()
     gc.collect()
     times = [_times(store) for _ in range(rounds)]

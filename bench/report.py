@@ -275,9 +275,14 @@ def _by_shape(rows: Sequence[Row], cell: Callable[[Row], str]) -> Iterator[str]:
 
 
 def _rate(row: Row) -> str:
-    ratio = "" if row["ratio_to_plain"] is None else f" ({row['ratio_to_plain']:.2f})"
+    ratio = "" if row["ratio_to_plain"] is None else f" ({row['ratio_to_plain']:.2f}{_spread(row)})"
     lacking = "" if row["pods"] == row["wanted"] else f", {row['pods']} of {row['wanted']} bound"
     return f"{row['bound_per_second']:.0f}{ratio}{lacking}"
+
+
+def _spread(row: Row) -> str:
+    ratios = row["ratios"]
+    return f"; {min(ratios):.2f}-{max(ratios):.2f}" if len(set(ratios)) > 1 else ""
 
 
 def _wait(row: Row) -> str:

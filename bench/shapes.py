@@ -3,12 +3,21 @@
 import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from typing_extensions import override
 
 from devcluster.schedulers import Peer
 from shared import labels
+
+NAMESPACE: Final = "default"
+CLAIM: Final = "training-data"
+"""The claim of ``Members.DATA``, bound to a volume that all nodes can mount."""
+VOLUME: Final = f"of-{CLAIM}"
+GPU: Final = "nvidia.com/gpu"
+WORKERS_PER_SERVER: Final = 4
+_AMOUNT: Final = {"storage": "1Gi"}
+_FOR_ALL: Final = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
 
 
 class Kind(enum.StrEnum):
@@ -31,26 +40,38 @@ class Kind(enum.StrEnum):
         return {Kind.IN_TREE: Peer.IN_TREE, Kind.COSCHEDULING: Peer.COSCHEDULING}.get(self)
 
 
+class Members(enum.StrEnum):
+    """What the pods of a gang have beside their requests; the value follows the shape."""
+
+    BARE = ""
+    DATA = "data"
+    """A GPU, one claim for all, a ConfigMap and a token, as training jobs have."""
+    SERVERS = "servers"
+    """One of five is a parameter server."""
+
+
 @dataclass(frozen=True)
 class Shape:
     """``jobs`` gangs of ``pods`` pods."""
 
     jobs: int
     pods: int
+    members: Members = Members.BARE
 
     @classmethod
     def parse(cls, text: str) -> "Shape":
-        """Read ``JOBSxPODS``.
+        """Read ``JOBSxPODS``, or ``JOBSxPODS:MEMBERS``.
 
         Raises:
             ValueError: The text has another form.
         """
-        jobs, _, pods = text.partition("x")
-        return cls(int(jobs), int(pods))
+        numbers, _, members = text.partition(":")
+        jobs, _, pods = numbers.partition("x")
+        return cls(int(jobs), int(pods), Members(members))
 
     @override
     def __str__(self) -> str:
-        return f"{self.jobs}x{self.pods}"
+        return f"{self.jobs}x{self.pods}" + (f":{self.members}" if self.members else "")
 
     @property
     def total(self) -> int:
@@ -68,7 +89,39 @@ class Shape:
         """Yield the pods, 1 CPU and 1 GiB each; jobs are named ``prefix-0`` and so on."""
         for job in range(self.jobs):
             for index in range(self.pods):
-                yield _pod(f"{prefix}-{job}", index, self.pods, kind)
+                pod = _pod(f"{prefix}-{job}", index, self.pods, kind)
+                if self.members is Members.DATA:
+                    _add_data(pod["spec"])
+                elif self.members is Members.SERVERS:
+                    server = index % (WORKERS_PER_SERVER + 1) == 0
+                    pod["metadata"]["labels"][labels.ROLE] = "ps" if server else "worker"
+                yield pod
+
+
+def volume_and_claim() -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the volume and the claim of ``Members.DATA``, bound to each other.
+
+    They are as the controller manager leaves them, which does not run in a measurement.
+    """
+    bound = {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": VOLUME},
+        "spec": {
+            "capacity": _AMOUNT,
+            "hostPath": {"path": "/nowhere"},
+            "claimRef": {"namespace": NAMESPACE, "name": CLAIM},
+            **_FOR_ALL,
+        },
+    }
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": CLAIM, **bound},
+        "spec": {"resources": {"requests": _AMOUNT}, "volumeName": VOLUME, **_FOR_ALL},
+    }
+    return volume, claim
 
 
 def _pod(job: str, index: int, size: int, kind: Kind) -> dict[str, Any]:
@@ -89,6 +142,17 @@ def _pod(job: str, index: int, size: int, kind: Kind) -> dict[str, Any]:
     if kind is Kind.GATED:
         spec["schedulingGates"] = [{"name": labels.GATE}]
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _add_data(spec: dict[str, Any]) -> None:
+    token = {"serviceAccountToken": {"path": "token", "audience": "storage"}}
+    spec["volumes"] = [
+        {"name": "data", "persistentVolumeClaim": {"claimName": CLAIM}},
+        {"name": "settings", "configMap": {"name": "training-settings"}},
+        {"name": "token", "projected": {"sources": [token]}},
+    ]
+    (container,) = spec["containers"]
+    container["resources"]["limits"] = {GPU: "1"}
 
 
 def _group(name: str, size: int, kind: Kind) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import sys
 from argparse import Namespace
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -96,6 +97,11 @@ def read(name: str) -> list[Any]:
         raise UnansweredError(f"cannot read {name}: {error}; {hint}") from error
     if not documents:
         raise UnansweredError(f"{name} holds no object: -f takes what `kubectl apply -f` takes")
+    return objects(documents)
+
+
+def objects(documents: Iterable[Any]) -> list[Any]:
+    """Return the objects of some documents, those of a ``List`` one by one."""
     return [item for document in documents for item in _items(document)]
 
 

@@ -21,11 +21,15 @@ await build({
   jsxImportSource: "preact",
   charset: "utf8",
   legalComments: "none",
-  banner: { js: "/* Shuntyard, Apache-2.0; with Preact, MIT: see licenses.txt. Built from page/. */" },
+  banner: { js: "/* Shuntyard, Apache-2.0; with Preact and js-yaml, both MIT: see licenses.txt. Built from page/. */" },
   logLevel: "warning",
 });
 for (const name of ["page.css", "index.html", "icon.svg"]) {
   await copyFile(join(here, "src", name), join(target, name));
 }
-const preact = await readFile(join(here, "node_modules", "preact", "LICENSE"), "utf8");
-await writeFile(join(target, "licenses.txt"), `page.js contains Preact:\n\n${preact}`);
+const licenses = [];
+for (const [name, folder] of [["Preact", "preact"], ["js-yaml", "js-yaml"]]) {
+  const text = await readFile(join(here, "node_modules", folder, "LICENSE"), "utf8");
+  licenses.push(`page.js contains ${name}:\n\n${text.trim()}\n`);
+}
+await writeFile(join(target, "licenses.txt"), licenses.join("\n\n"));

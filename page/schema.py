@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct, inspect
 
+from cli.ui.questions import Report
 from shared import api
 from shared.ledgers import RescalesResponse
 from shared.pricing import PricesResponse
@@ -27,6 +28,8 @@ ANSWERS: Final[tuple[type[Struct], ...]] = (
     RescalesResponse,
     NamespacesResponse,
     PricesResponse,
+    api.WhatIfResponse,
+    Report,
 )
 _SCALARS: Final[dict[type[inspect.Type], str]] = {
     inspect.IntType: "number",

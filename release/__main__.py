@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from release import audit, distributions, images, locks, standalone, versions
+from release import audit, distributions, images, locks, site, standalone, versions
 from release.chart import files
 from release.errors import ReleaseError
 
@@ -112,6 +112,11 @@ def _chart_of_release(options: Namespace) -> int:
     return 0
 
 
+def _site(options: Namespace) -> int:
+    print(options.published / site.add(options.built, options.published, options.version))
+    return 0
+
+
 def _named(stated: Sequence[str]) -> Mapping[str, str]:
     return dict(one.split("=", 1) for one in stated if "=" in one)
 
@@ -184,6 +189,11 @@ STEPS: Final[Mapping[str, Step]] = {
         "write a chart whose images are named by digest",
         _chart_of_release,
         {**_DIRECTORY, **_IMAGES},
+    ),
+    "site": Step(
+        "put the site of `make docs` beside those of other versions",
+        _site,
+        {"version": {}, "built": {"type": Path}, "published": {"type": Path}},
     ),
 }
 

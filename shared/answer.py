@@ -50,6 +50,32 @@ class Listed(Response, frozen=True, kw_only=True):
     more: str = msgspec.field(name="continue", default="")
 
 
+class MemberCounts(Struct, frozen=True, kw_only=True):
+    """Pods of a job by state.
+
+    Attributes:
+        gated: In the queue.
+        held: In the queue, and also gated by others.
+        seated: Released with a planned node, not bound.
+        loose: Released without a pin, not bound.
+        direct: Never had our gate, no seat yet.
+        in_tree: Left to kube-scheduler's own gang scheduling, not bound.
+        bound: On a node.
+        leaving: Being deleted.
+    """
+
+    gated: int = 0
+    held: int = 0
+    seated: int = 0
+    loose: int = 0
+    direct: int = 0
+    in_tree: int = 0
+    bound: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    leaving: int = 0
+
+
 class Others(Struct, frozen=True, kw_only=True):
     """Jobs of namespaces that an answer does not list, as numbers.
 

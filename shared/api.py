@@ -12,9 +12,11 @@ from shared.answer import API_VERSION as API_VERSION  # noqa: PLC0414 - found he
 from shared.answer import CheckpointEntry as CheckpointEntry  # noqa: PLC0414 - as above
 from shared.answer import EndEntry, FaultEntry, JobProgress
 from shared.answer import Listed as Listed  # noqa: PLC0414 - as above
+from shared.answer import MemberCounts as MemberCounts  # noqa: PLC0414 - as above
 from shared.answer import Others as Others  # noqa: PLC0414 - as above
 from shared.answer import Response as Response  # noqa: PLC0414 - as above
 from shared.explanation import Ahead, Bill, Change, Checked, Place, Shift, Tried
+from shared.explanation import NodeTerms as NodeTerms  # noqa: PLC0414 - as above
 from shared.ledgers import Declined, MigrationEntry, RescaleEntry, WorkersEntry
 from shared.pricing import AdmissionEntry, PricePart
 from shared.progress import Category, Span, Stage, Use
@@ -119,6 +121,7 @@ class NodeEntry(Struct, frozen=True, kw_only=True):
         relative_price: Price of its dearest resource: 0 on an idle node, 1 on a full one.
         log_price: ln of that price in units of the idle price (docs/policies/pricing.md).
         agent: State of its agent; None if it never reported.
+        domains: By name of a topology level, such as ``rack``: the domain that the node is in.
     """
 
     name: str
@@ -130,38 +133,13 @@ class NodeEntry(Struct, frozen=True, kw_only=True):
     relative_price: float
     log_price: float
     agent: AgentEntry | None = None
+    domains: Mapping[str, str] = {}
 
 
 class NodesResponse(Listed, frozen=True, kw_only=True):
     """All nodes, by name."""
 
     entries: tuple[NodeEntry, ...] = ()
-
-
-class MemberCounts(Struct, frozen=True, kw_only=True):
-    """Pods of a job by state.
-
-    Attributes:
-        gated: In the queue.
-        held: In the queue, and also gated by others.
-        seated: Released with a planned node, not bound.
-        loose: Released without a pin, not bound.
-        direct: Never had our gate, no seat yet.
-        in_tree: Left to kube-scheduler's own gang scheduling, not bound.
-        bound: On a node.
-        leaving: Being deleted.
-    """
-
-    gated: int = 0
-    held: int = 0
-    seated: int = 0
-    loose: int = 0
-    direct: int = 0
-    in_tree: int = 0
-    bound: int = 0
-    succeeded: int = 0
-    failed: int = 0
-    leaving: int = 0
 
 
 class ProgressEntry(Struct, frozen=True, kw_only=True):
@@ -213,6 +191,8 @@ class JobEntry(JobProgress, frozen=True, kw_only=True):
         problem: What is wrong with its labels or annotations; empty if nothing is.
         warnings: Keys of ours on it that have no effect, e.g. misspelt ones.
         nodes: Where its bound and seated members are.
+        devices: By node: what these members request of it besides CPU, memory and the like, such
+            as GPUs, by resource.
         progress: How far it is; None if no agent knows.
         progress_problem: Why its metrics cannot be read; empty if they can, or were not tried.
         checkpoint: Its last checkpoint; None if it has no checkpoint directory.
@@ -232,6 +212,7 @@ class JobEntry(JobProgress, frozen=True, kw_only=True):
     problem: str = ""
     warnings: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
+    devices: Mapping[str, Mapping[str, int]] = {}
     progress: ProgressEntry | None = None
     progress_problem: str = ""
     checkpoint: CheckpointEntry | None = None
@@ -245,17 +226,6 @@ class JobsResponse(Listed, frozen=True, kw_only=True):
     """All jobs of ours, by namespace and name."""
 
     entries: tuple[JobEntry, ...] = ()
-
-
-class NodeTerms(Struct, frozen=True, kw_only=True):
-    """The weighted terms of one node for one pod, each 0 to 1 (docs/policies/scoring.md)."""
-
-    node: str
-    affinity: float
-    locality: float
-    packing: float
-    price: float
-    total: float
 
 
 class ExplainResponse(Response, frozen=True, kw_only=True):
@@ -346,6 +316,7 @@ class WhatIfResponse(Response, frozen=True, kw_only=True):
         entry: Its line in the queue: place, V and its terms, reason, estimated start.
         waiting: How many other jobs have a place in that queue.
         places: Where its pods would go if it started now; fewer than ``pods`` if it needs fewer.
+        by_node: What these pods would take of each node, by resource, base units.
         bill: What that costs; None if no node has what it asks for.
         shifts: Waiting jobs for which another start is expected with it. Running jobs are never
             displaced: nothing is preempted.
@@ -362,6 +333,7 @@ class WhatIfResponse(Response, frozen=True, kw_only=True):
     entry: QueueEntry
     waiting: int
     places: tuple[Place, ...] = ()
+    by_node: Mapping[str, Mapping[str, int]] = {}
     bill: Bill | None = None
     shifts: tuple[Shift, ...] = ()
     obstacles: ExplainResponse | None = None

@@ -79,7 +79,16 @@ ON_HANG: Final = "shuntyard.io/on-hang"
 """Annotation on owner or pod template: what is done when the training hangs, ``restart`` or
 ``restart-without-checkpoint``."""
 
-OF_OWNER: Final = frozenset({CHECKPOINT, WORKERS, SHRINK, UTILITY, TRAINING, ON_HANG})
+PREEMPTIBLE: Final = "shuntyard.io/preemptible"
+"""Annotation on owner or pod template: how its running job may be parked for another: after a
+``checkpoint``, by ``terminate`` alone, or ``never``."""
+
+PARK: Final = "shuntyard.io/park"
+"""Annotation on the owner alone: ``true`` parks its job until it is removed."""
+
+OF_OWNER: Final = frozenset(
+    {CHECKPOINT, WORKERS, SHRINK, UTILITY, TRAINING, ON_HANG, PREEMPTIBLE, PARK}
+)
 """Keys that make us write to an owner: they are read from the owner object, its annotations and its
 pod template. A pod's own annotation does not count: its author may have no right to change the
 owner, and chooses the pod's name, labels and controller reference."""
@@ -96,6 +105,9 @@ PROFILE: Final = "shuntyard.io/profile"
 
 HANG_RESTARTS: Final = "shuntyard.io/hang-restarts"
 """Annotation on the owner: how often its job was restarted because it hung, and when. Ours."""
+
+PARKING: Final = "shuntyard.io/parking"
+"""Annotation on the owner: its job is parked, or was, and what its pods need to come back. Ours."""
 
 NODE: Final = "shuntyard.io/node"
 """Annotation on the pod: planned node. Ours; read-only for users."""
@@ -122,6 +134,7 @@ RESCALE_SIGNATURE: Final = "shuntyard.io/rescale-signature"
 SLOT_PLAN_SIGNATURE: Final = "shuntyard.io/slot-plan-signature"
 PROFILE_SIGNATURE: Final = "shuntyard.io/profile-signature"
 HANG_RESTARTS_SIGNATURE: Final = "shuntyard.io/hang-restarts-signature"
+PARKING_SIGNATURE: Final = "shuntyard.io/parking-signature"
 """Annotations on the owner: that the records beside them are ours."""
 
 RECORDS: Final = {
@@ -129,6 +142,7 @@ RECORDS: Final = {
     SLOT_PLAN: SLOT_PLAN_SIGNATURE,
     PROFILE: PROFILE_SIGNATURE,
     HANG_RESTARTS: HANG_RESTARTS_SIGNATURE,
+    PARKING: PARKING_SIGNATURE,
 }
 """Our records on owners, and the signature of each."""
 

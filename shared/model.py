@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from shared import claims, identity, owners, pod_cpu, pod_shape
+from shared import devices, identity, owners, pod_cpu, pod_shape
 from shared.claims import PersistentVolume, PersistentVolumeClaim
 
 NodeName = identity.NodeName
@@ -24,7 +24,11 @@ Taint = pod_shape.Taint
 HostPort = pod_shape.HostPort
 PodShape = pod_shape.PodShape
 ContainerCpu = pod_cpu.ContainerCpu
-DeviceClass = claims.DeviceClass
+DeviceClass = devices.DeviceClass
+ResourceSlice = devices.ResourceSlice
+ResourceClaim = devices.ResourceClaim
+ResourceClaimTemplate = devices.ResourceClaimTemplate
+PodClaim = devices.PodClaim
 
 OwnerReference = owners.OwnerReference
 JobState = owners.JobState
@@ -44,7 +48,8 @@ class Pod(Struct, frozen=True, kw_only=True, tag=True, omit_defaults=True):
 
     ``scheduled_at`` is the transition time of PodScheduled=True (0.0 while unbound),
     ``finished_at`` when its last container ended (0.0 before, and where that is not stated).
-    ``claims`` are the PersistentVolumeClaims that its volumes name, sorted.
+    ``claims`` are the PersistentVolumeClaims that its volumes name, sorted; ``device_claims`` the
+    ResourceClaims that are made for it from templates.
 
     ``shape`` has what the owner asked for, also while we have changed the CPU request in place;
     ``borrowed_milli`` is by how much more CPU the pod counts on its node now, or, below 0, less.
@@ -86,6 +91,7 @@ class Pod(Struct, frozen=True, kw_only=True, tag=True, omit_defaults=True):
     queued_reason: str = ""
     phase_reason: str = ""
     claims: tuple[str, ...] = ()
+    device_claims: tuple[PodClaim, ...] = ()
     qos: str = ""
     cpus: tuple[ContainerCpu, ...] = ()
     borrowed_milli: int = 0
@@ -307,6 +313,9 @@ Entity = (
     | ResourceQuota
     | PriorityClass
     | DeviceClass
+    | ResourceSlice
+    | ResourceClaimTemplate
+    | ResourceClaim
     | PersistentVolumeClaim
     | PersistentVolume
     | Migration

@@ -1,13 +1,15 @@
 """GPUs by NVIDIA's management library, if it and a driver are installed; else none, silently.
 
-Written against NVML's documented interface as ``nvidia-ml-py`` (module ``pynvml``) has it, and
-tested with a fake of that module: it has not been run on a GPU.
+Written against NVML's documented interface as ``nvidia-ml-py`` (module ``pynvml``) has it. Tested
+with a fake of that module, and beside ``nvidia-smi`` where there is a GPU
+(``tests/unit/agent/sampling/test_real_gpu.py``).
 
 NVML identifies processes by the host's PID namespace. So a pod's share is known only where the
 agent sees the host's processes (``hostPID: true``); elsewhere only the node's use is reported.
 
 Source:
-    NVML API Reference Guide: ``nvmlDeviceGetUtilizationRates``, ``nvmlDeviceGetMemoryInfo``,
+    NVML API Reference Guide: ``nvmlDeviceGetUtilizationRates``, ``nvmlDeviceGetMemoryInfo_v2``
+    (``used`` of the first version is the sum of allocated and reserved memory),
     ``nvmlDeviceGetComputeRunningProcesses``.
 """
 
@@ -33,7 +35,8 @@ class Gpu(Struct, frozen=True):
 
     Attributes:
         ratio: Utilisation, 0 to 1; None if the device does not report it (MIG).
-        memory_bytes: Memory in use.
+        memory_bytes: Memory that programs have allocated, as ``nvidia-smi`` shows it; with what the
+            driver reserves for itself only where the driver cannot tell the two apart.
         processes: Memory by process on the host; None if the device does not report it.
     """
 
@@ -81,7 +84,9 @@ class GpuReader:
     def _gpu(self, handle: Any) -> Gpu:
         nvml = self._nvml
         rates = self._query(nvml.nvmlDeviceGetUtilizationRates, handle)
-        memory = self._query(nvml.nvmlDeviceGetMemoryInfo, handle)
+        memory = self._query(nvml.nvmlDeviceGetMemoryInfo, handle, nvml.nvmlMemory_v2)
+        if memory is None:
+            memory = self._query(nvml.nvmlDeviceGetMemoryInfo, handle)
         processes = self._query(nvml.nvmlDeviceGetComputeRunningProcesses, handle) or ()
         return Gpu(
             ratio=None if rates is None else min(1.0, rates.gpu / 100),

@@ -88,7 +88,7 @@ def of_our_keys(policies: Iterable[Object], bindings: Iterable[Object], account:
         return warning(OUR_KEYS, message, _APPLY)
     if account not in json.dumps(policy["spec"]):
         message = f"the ValidatingAdmissionPolicy {name} lacks {account}: it blocks the extender"
-        return fault(OUR_KEYS, message, f"add it to the variable account: {_OUR_KEYS_PAGE}")
+        return fault(OUR_KEYS, message, f"name it in is-not-the-extender: {_OUR_KEYS_PAGE}")
     return ok(OUR_KEYS, f"the ValidatingAdmissionPolicy {name} is in force")
 
 

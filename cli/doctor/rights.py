@@ -46,6 +46,9 @@ _EVERYWHERE: Final = {
 _OPTIONAL: Final = {
     "pods/resize": "patch",
     "deviceclasses.resource.k8s.io": "list watch",
+    "resourceslices.resource.k8s.io": "list watch",
+    "resourceclaims.resource.k8s.io": "list watch",
+    "resourceclaimtemplates.resource.k8s.io": "list watch",
 }
 _UNCHANGED: Final = frozenset(kind.resource for kind in OPTIONAL if kind.kind == "PodGroup")
 """Optional kinds whose objects the extender never writes."""

@@ -7,6 +7,7 @@ from typing import Final, TextIO
 import msgspec
 
 from cli import api_server, release
+from cli.connection import AnyApiServer
 from cli.doctor import (
     agents,
     certificates,
@@ -21,6 +22,7 @@ from cli.doctor.findings import Finding, unknown
 from cli.doctor.reading import Reader
 from cli.doctor.site import Site
 from cli.errors import UnansweredError, UnreadableError
+from cli.service import Service
 from shared.system_clock import SystemClock
 
 Check = Callable[[Site], Iterator[Finding]]
@@ -52,15 +54,27 @@ def run(options: Namespace, out: TextIO) -> int:
     Raises:
         UnansweredError: The API server does not answer.
     """
-    server = api_server.of_options(options)
-    reader = Reader(server.ask, SystemClock())
-    _connect(reader)
-    results = list(check_all(Site(reader, options.service, release.name())))
+    results = examine(api_server.of_options(options), options.service)
     if options.output == "json":
         print(msgspec.json.format(findings.as_json(results), indent=2).decode(), file=out)
     else:
         print("\n".join(findings.report(results)), file=out)
     return findings.exit_code(results)
+
+
+def examine(server: AnyApiServer, service: Service) -> list[Finding]:
+    """Return the findings of all checks, read with the user's rights.
+
+    Args:
+        server: The API server.
+        service: Of the read API.
+
+    Raises:
+        UnansweredError: The API server does not answer.
+    """
+    reader = Reader(server.ask, SystemClock())
+    _connect(reader)
+    return list(check_all(Site(reader, service, release.name())))
 
 
 def check_all(site: Site) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ import asyncio
 import socket
 import webbrowser
 from argparse import Namespace
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TextIO
 from urllib.parse import urlencode
@@ -18,14 +19,17 @@ from aiohttp import hdrs, web
 from cli import client, sanitize
 from cli.client import Way
 from cli.errors import UnansweredError
+from cli.ui import questions
 from cli.ui.guard import HOST, OPEN, Guard
+from cli.ui.questions import Check
 from shared import api
 from shared.page import serving
+from shared.system_clock import SystemClock
 
 READS: Final = frozenset(
     {"queue", "nodes", "jobs", "migrations", "rescales", "namespaces", "prices", "explain"}
 )
-"""What is passed on: reads, and nothing that costs the extender a question."""
+"""The reads that are passed on."""
 _PARAMETERS: Final = frozenset(
     {"namespace", "kind", "job", "pod", "name", "limit", "continue", "slots"}
 )
@@ -45,16 +49,19 @@ def run(options: Namespace, out: TextIO) -> int:
     return 0
 
 
-def create_app(way: Way, guard: Guard) -> web.Application:
+def create_app(way: Way, guard: Guard, check: Check) -> web.Application:
     """Return the application.
 
     Args:
         way: To the read API, with the user's credentials. It is used by one thread.
         guard: Lets only the user's browser in.
+        check: Examines the installation.
     """
     app = web.Application(middlewares=[guard.middleware])
-    reads = _Reads(way)
+    reads = _Reads(way, check)
     app.router.add_get(OPEN, guard.open)
+    app.router.add_get("/v1/doctor", reads.doctor)
+    app.router.add_post("/v1/what-if", reads.what_if)
     app.router.add_get("/v1/{name}", reads.answer)
     serving.add_routes(app)
     app.on_cleanup.append(reads.close)
@@ -65,7 +72,7 @@ async def _serve(way: Way, options: Namespace, out: TextIO) -> None:
     listener = _listen(options.port)
     guard = Guard(listener.getsockname()[1], _fragment(options.namespace))
     runner = web.AppRunner(
-        create_app(way, guard),
+        create_app(way, guard, questions.checks(options.service)),
         handle_signals=False,
         access_log=None,
         shutdown_timeout=_DRAIN_SECONDS,
@@ -97,8 +104,8 @@ def _fragment(namespace: str | None) -> str:
 class _Reads:
     """Passes reads on, one after the other: a plugin must not ask for two logins at a time."""
 
-    def __init__(self, way: Way) -> None:
-        self._way = way
+    def __init__(self, way: Way, check: Check) -> None:
+        self._way, self._check = way, check
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reads")
 
     async def answer(self, request: web.Request) -> web.Response:
@@ -107,9 +114,25 @@ class _Reads:
         if name not in READS:
             raise web.HTTPNotFound(text=f"{name[:100]} is not one of {', '.join(sorted(READS))}")
         query = {key: text for key, text in request.query.items() if key in _PARAMETERS}
+        return await self._answered(lambda: self._fetch(name, query))
+
+    async def what_if(self, request: web.Request) -> web.Response:
+        """``POST /v1/what-if`` with a manifest: as the command answers it; nothing is written."""
+        body = await request.read()
+        namespace = request.query.get("namespace") or self._way.namespace or "default"
+        return await self._answered(lambda: questions.what_if(self._way, body, namespace))
+
+    async def doctor(self, _request: web.Request) -> web.Response:
+        """``GET /v1/doctor``: the findings, or 404 where no kubeconfig is used."""
+        server = self._way.api_server
+        if server is None:
+            raise web.HTTPNotFound(text="the checks need a kubeconfig: leave --url out")
+        return await self._answered(lambda: questions.report(server, self._check, SystemClock()))
+
+    async def _answered(self, ask: Callable[[], bytes]) -> web.Response:
         loop = asyncio.get_running_loop()
         try:
-            body = await loop.run_in_executor(self._thread, self._fetch, name, query)
+            body = await loop.run_in_executor(self._thread, ask)
         except UnansweredError as error:
             raise web.HTTPBadGateway(text=sanitize.lines(str(error))) from error
         headers = {hdrs.CACHE_CONTROL: "no-store"}

@@ -25,6 +25,9 @@ ORDER: Final = (
 )
 """Order of submission: the most valuable last, unlike the order in which they should run."""
 
+ELASTIC: Final = "elastic"
+"""Submitted once the others have finished, because it takes all room that there is."""
+
 _COLLECTIONS: Final[Mapping[str, str]] = {
     "ConfigMap": "/api/v1/configmaps",
     "Job": paths.JOBS,
@@ -48,6 +51,11 @@ class ExampleJob:
 def read_jobs(volume: Path) -> tuple[ExampleJob, ...]:
     """Return the jobs in the order in which they are submitted; their files go to ``volume``."""
     return tuple(_read_job(EXAMPLES / f"{name}.yaml", volume) for name in ORDER)
+
+
+def read_elastic(volume: Path) -> ExampleJob:
+    """Return the elastic job; its files go to ``volume``."""
+    return _read_job(EXAMPLES / f"{ELASTIC}.yaml", volume)
 
 
 def surroundings() -> tuple[Manifest, ...]:

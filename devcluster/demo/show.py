@@ -11,7 +11,7 @@ from rich.live import Live
 
 from devcluster import api
 from devcluster.cluster import Cluster
-from devcluster.demo.jobs import ExampleJob, create, read_jobs, surroundings
+from devcluster.demo.jobs import ExampleJob, create, read_elastic, read_jobs, surroundings
 from devcluster.demo.report import report
 from devcluster.demo.table import FINISHED, Row, lines, rows, table
 from devcluster.demo.watching import Observer, poll, watch
@@ -96,8 +96,8 @@ async def run(demo: Demo, *, finished: Callable[[dict[str, Any]], None] | None) 
 
     Args:
         demo: What was brought up.
-        finished: Called with the summary when all have finished, before it waits for an interrupt;
-            None: return then.
+        finished: Called with the summary when all have finished; then an elastic job is submitted
+            and runs until an interrupt. None: return instead.
 
     Raises:
         TimeoutError: The pods were not created in time.
@@ -118,6 +118,9 @@ async def run(demo: Demo, *, finished: Callable[[dict[str, Any]], None] | None) 
         await _show(demo)
         if finished is not None:
             finished(demo.summary())
+            elastic = read_elastic(demo.volume)
+            await create(client, elastic.manifests)
+            say(f"submitted {elastic.name}: it grows to four workers, as there is room")
             await asyncio.Event().wait()
         for task in tasks:
             task.cancel()

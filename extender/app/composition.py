@@ -19,9 +19,11 @@ from extender.controllers.hold import HoldPermit
 from extender.controllers.measure import MeasureLoop, ReportsLoop
 from extender.controllers.migration import MigrationController
 from extender.controllers.observe.observer import Observer
+from extender.controllers.preemption import PreemptionController
 from extender.controllers.pricing import PricingController
 from extender.controllers.queue import QueueController
 from extender.controllers.training_faults import TrainingFaultsController
+from extender.core.decisionlog.registry import PREEMPTION
 from extender.core.decisionlog.replay import parameters_hash
 from extender.core.parameters.combined import CoreParameters
 from extender.metrics.listeners import ListenerName
@@ -185,6 +187,7 @@ class Composition:
             context=self.decisions,
             heartbeat=self._context.beat("schedule"),
             executor=self.executor,
+            owners=self.owner_writer,
             changed=self._changed,
             settle_seconds=self._settings.queue.settle_seconds,
             interval_seconds=self._settings.queue.interval_seconds,
@@ -213,6 +216,19 @@ class Composition:
             writer=self.owner_writer,
             changed=self._changed.follower(),
             interval_seconds=self._settings.scaling.interval_seconds,
+        )
+
+    @cached_property
+    def preemption(self) -> PreemptionController:
+        """Parks jobs, and ends their suspension."""
+        return PreemptionController(
+            decision=PREEMPTION,
+            context=self.decisions,
+            heartbeat=self._context.beat("park"),
+            writer=self.owner_writer,
+            events=self.events,
+            changed=self._changed.follower(),
+            interval_seconds=self._settings.preemption.interval_seconds,
         )
 
     @cached_property
@@ -287,7 +303,7 @@ class Composition:
             barrier=self.barrier,
             events=self.events,
             heartbeat=self._context.beat("burst"),
-            executor=self.executor,
+            event_per_pod=self._settings.gang.burst_event_per_pod,
         )
 
     @cached_property
@@ -326,7 +342,7 @@ class Composition:
         shell = (self.observer, self.leadership, self.recorder, self.barrier)
         binding = (self.bursts, self.events)
         decisions = (self.queue, self.migration, self.cpu_shares, self.elastic, self.pricing)
-        notes = (self.training_faults, self.checkpoint_notes)
+        notes = (self.preemption, self.training_faults, self.checkpoint_notes)
         return (*shell, *binding, *decisions, *notes, measure)
 
     def _agents_loop(self) -> tuple[Loop, ...]:

@@ -1,7 +1,7 @@
 """Bursts: the answer to filter is held while other pods are bound (``core.scheduler.burst``).
 
 Bindings are posted for ``hold_seconds`` at most. The answer is given once our watch shows those
-that were written, and some milliseconds later: kube-scheduler has then observed them too, and does
+that were written, and as long again later: kube-scheduler has then observed them too, and does
 not ask about those pods. It is given in any case ``DRAIN_SECONDS`` after the hold; a pod that is
 asked about late gets its own node.
 
@@ -21,9 +21,11 @@ from typing import Final, Protocol
 from msgspec.structs import replace
 
 from extender.controllers.base import DecisionContext
-from extender.controllers.hold import DRAIN_SECONDS, Hold
+from extender.controllers.hold import DRAIN_SECONDS, Growth, Hold
 from extender.controllers.queue import QueueController
 from extender.core.cluster.commands import EmitEvent
+from extender.core.cluster.job_views import view
+from extender.core.cluster.jobs import Job
 from extender.core.kinds import registry
 from extender.core.scheduler.burst import (
     BURST,
@@ -36,7 +38,6 @@ from extender.core.scheduler.burst import (
 from extender.core.scheduler.direct_gangs import NEVER
 from extender.writers.bindings import Bindings
 from extender.writers.events import EventWriter
-from extender.writers.execute import Executor
 from shared.health import Heartbeat
 from shared.model import JobKey, NodeName, OwnerReference, Pod, PodKey, Uid
 
@@ -47,10 +48,11 @@ POLL_SECONDS: Final = 0.002
 """Between looks at whether our watch shows the Bindings."""
 
 SETTLE_SECONDS: Final = 0.005
-"""By so much kube-scheduler's watch may be behind ours."""
+"""By so much, at least, kube-scheduler's watch may be behind ours: by more on a busy machine, where
+our own shows the Bindings late too."""
 
 GROWTH_SECONDS: Final = 0.03
-"""The answer about a gang that is still being created is held while a member comes so often."""
+"""Between looks at whether a gang that is still being created has grown."""
 
 log = logging.getLogger(__name__)
 
@@ -77,11 +79,12 @@ class Bursts:
     Attributes:
         context: What all decisions share.
         queue: Knows whether gangs may be planned, and answers held; plans what no burst binds.
+            Its executor removes gates.
         bindings: Posts them.
         barrier: Where the asked pods and their gangs wait.
         events: Writes an Event for each pod, as kube-scheduler does.
+        event_per_pod: False: one for each gang and hold.
         heartbeat: Beats while ``run`` runs.
-        executor: Removes gates.
     """
 
     context: DecisionContext
@@ -90,7 +93,7 @@ class Bursts:
     barrier: Barrier
     events: EventWriter
     heartbeat: Heartbeat
-    executor: Executor
+    event_per_pod: bool = True
     _tasks: asyncio.TaskGroup | None = field(init=False, default=None)
     _running: asyncio.Task[None] | None = field(init=False, default=None)
     _returned: tuple[Uid, ...] = field(init=False, default=())
@@ -193,8 +196,9 @@ class Bursts:
 
     async def _run(self, trigger: BurstTrigger, outcome: BurstOutcome) -> None:
         """Bind what was decided, and decide again, until the time is over."""
-        clock = self.context.clock
-        hold = Hold(clock.monotonic() + self.queue.permit.hold_seconds)
+        clock, permit = self.context.clock, self.queue.permit
+        hold = Hold(clock.monotonic() + permit.hold_seconds)
+        permit.begin()
         try:
             async with asyncio.TaskGroup() as group:
                 while clock.monotonic() < hold.until and self.context.leads():
@@ -208,17 +212,20 @@ class Bursts:
             await self._observed(hold.bound)
         finally:
             self._running = None
+            permit.end()
             self._returned = hold.take_back()
             for job in sorted(hold.jobs):
                 self.barrier.check(job)
             self.context.metrics.bursts.pods.inc(len(hold.bound))
+            if not self.event_per_pod:
+                self._write_event_per_gang(hold)
 
     async def _release_next(self, trigger: BurstTrigger, hold: Hold) -> None:
         """Release pods that kube-scheduler asks about next, for the gangs that are left."""
         outcome = self._decide(replace(trigger, returned=hold.take_back()))
         hold.leave(outcome)
         for wanted in next_asked(self.context.recorder.store.snapshot(), outcome):
-            await self.executor.remove_gate(wanted.pod, wanted.uid)
+            await self.queue.executor.remove_gate(wanted.pod, wanted.uid)
 
     async def _carry_out(self, outcome: BurstOutcome, hold: Hold, group: asyncio.TaskGroup) -> bool:
         """Begin what was decided; return when more may be decided, False if there is no more."""
@@ -282,33 +289,41 @@ class Bursts:
             began = context.clock.monotonic()
             pod = pods[wanted.pod]
             gated = wanted.uid in hold.gated
-            if gated and not await self.executor.remove_gate(pod.key, pod.uid):
+            if gated and not await self.queue.executor.remove_gate(pod.key, pod.uid):
                 hold.end([wanted])
                 break
             bound = await self.bindings.post(pod, wanted.node, wanted.annotations) is None
-            if bound:
+            if bound and self.event_per_pod:
                 self.events.enqueue_unhurried(_scheduled(pod, wanted.node))
             count += bound
             hold.took(context.clock.monotonic() - began)
             hold.ended(pod.uid, bound=bound)
         return count
 
+    def _write_event_per_gang(self, hold: Hold) -> None:
+        snapshot, bound = self.context.recorder.store.snapshot(), set(hold.bound)
+        for job in sorted(hold.jobs & snapshot.jobs.keys()):
+            count = sum(pod.uid in bound for pod in snapshot.jobs[job])
+            if count:
+                self.events.enqueue_unhurried(_gang_scheduled(view(snapshot, job), count))
+
     async def _grows(self, job: JobKey, until: float) -> bool:
         """Return True once all members of a gang exist; False if none was created for a while.
 
         Nothing is decided meanwhile: to look at a large gang takes longer than to create a member.
         """
-        store, clock = self.context.recorder.store, self.context.clock
-        before = len(store.snapshot().jobs.get(job, ()))
-        while clock.monotonic() < until:
+        store, monotonic = self.context.recorder.store, self.context.clock.monotonic
+        growth = Growth(len(store.snapshot().jobs.get(job, ())), monotonic())
+        while monotonic() < until:
             await asyncio.sleep(GROWTH_SECONDS)
             snapshot = store.snapshot()
             count, kept = len(snapshot.jobs.get(job, ())), snapshot.placeholders.get(job)
-            if count == before or kept is None:
+            if kept is None:
                 return False
             if count >= kept.plan_size:
                 return True
-            before = count
+            if not growth.goes_on(count, monotonic()):
+                return False
         return False
 
     async def _observed(self, bound: Iterable[Uid]) -> None:
@@ -316,9 +331,11 @@ class Bursts:
         store, missing = self.context.recorder.store, list(bound)
         if not missing:
             return
+        monotonic = self.context.clock.monotonic
+        began = monotonic()
         while missing := [uid for uid in missing if store.awaits(uid)]:  # noqa: ASYNC110 - below
             await asyncio.sleep(POLL_SECONDS)  # to be woken by each pod's event would cost more
-        await asyncio.sleep(SETTLE_SECONDS)
+        await asyncio.sleep(max(SETTLE_SECONDS, monotonic() - began))
 
 
 def _scheduled(pod: Pod, node: NodeName) -> EmitEvent:
@@ -328,5 +345,16 @@ def _scheduled(pod: Pod, node: NodeName) -> EmitEvent:
         about=OwnerReference("v1", "Pod", pod.name, pod.uid),
         reason="Scheduled",
         message=f"Successfully assigned {pod.key} to {node}",
+        action=EVENT_ACTION,
+    )
+
+
+def _gang_scheduled(job: Job, count: int) -> EmitEvent:
+    """Return the Event about the members that one hold bound."""
+    return EmitEvent(
+        namespace=job.namespace,
+        about=job.about,
+        reason="Scheduled",
+        message=f"Successfully assigned {count} of {len(job.members)} pods",
         action=EVENT_ACTION,
     )

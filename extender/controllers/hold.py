@@ -1,6 +1,7 @@
 """A held answer to filter: when one may be held, for how long, and what came of its Bindings."""
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -13,6 +14,9 @@ APART_SECONDS: Final = 600.0
 
 DRAIN_SECONDS: Final = 1.0
 """Bindings that are on their way when the hold ends have so long before the answer is given."""
+
+LULL_SECONDS: Final = 0.15
+"""A gang that has grown during a hold may have no further member for so long."""
 
 
 @dataclass
@@ -32,6 +36,10 @@ class HoldPermit:
     hold_seconds: float
     gated: bool
     _apart_until: float = field(init=False, default=0.0)
+    _given: asyncio.Event = field(init=False, default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self._given.set()
 
     def keep_apart(self) -> None:
         """Hold nothing for a while: kube-scheduler serves another scheduler's pods too."""
@@ -40,6 +48,46 @@ class HoldPermit:
     def valid(self) -> bool:
         """Return True if an answer may be held now."""
         return self.hold_seconds > 0 and self.clock.monotonic() >= self._apart_until
+
+    def begin(self) -> None:
+        """An answer is held from now on."""
+        self._given.clear()
+
+    def end(self) -> None:
+        """No answer is held."""
+        self._given.set()
+
+    async def answered(self) -> None:
+        """Return when no answer is held, or none can be held any longer."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self.hold_seconds + DRAIN_SECONDS):
+                await self._given.wait()
+
+
+@dataclass
+class Growth:
+    """The members of a gang that is still being created, at the last look.
+
+    Attributes:
+        count: How many there were.
+        at: When there was one more; monotonic seconds.
+        patience_seconds: How long none may come.
+    """
+
+    count: int
+    at: float
+    patience_seconds: float = 0.0
+
+    def goes_on(self, count: int, now: float) -> bool:
+        """Take a look over; return True if it may be worth another one.
+
+        At the first look a member must have come. After that the API server may be busy for a
+        while, but a gang that nothing creates any more must not hold each of its members up.
+        """
+        if count > self.count:
+            self.count, self.at, self.patience_seconds = count, now, LULL_SECONDS
+            return True
+        return now - self.at < self.patience_seconds
 
 
 @dataclass

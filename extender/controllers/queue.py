@@ -22,6 +22,7 @@ from extender.core.queue.state import Priced, QueueState, QueueTrigger
 from extender.core.scheduler import direct_gangs
 from extender.core.scheduler.direct_gangs import QueueView
 from extender.writers.execute import Executor
+from extender.writers.owners import OwnerWriter
 from shared.model import JobKey, NodeName, Uid
 
 ASSUMPTION_SECONDS = 30.0
@@ -69,12 +70,14 @@ class QueueController(Controller[QueueState, QueueTrigger, QueueOutcome]):
             where a pass would take more than its share (``BUSY_PAUSES``).
         interval_seconds: A pass runs at least this often, unless it would take more than its share
             (``IDLE_PAUSES``).
+        owners: Keeps places for parked jobs.
         permit: Whether answers may be held, and gangs be released for that.
         last: The last pass, for the read API; None before the first.
     """
 
     decision: QueueDecision = QUEUE
     executor: Executor
+    owners: OwnerWriter
     changed: asyncio.Event
     settle_seconds: float
     interval_seconds: float
@@ -93,7 +96,10 @@ class QueueController(Controller[QueueState, QueueTrigger, QueueOutcome]):
         if not self.context.leads():
             self.stand_by()
             return
-        await self.executor.carry_out(await self.pass_())
+        commands = await self.pass_()
+        if self.last is not None:
+            await self.owners.carry_out(self.last.resumes)
+        await self.executor.carry_out(commands)
 
     @override
     def trigger(self, session: Session) -> QueueTrigger:
@@ -125,6 +131,7 @@ class QueueController(Controller[QueueState, QueueTrigger, QueueOutcome]):
 
     @override
     async def carry_out(self, outcome: QueueOutcome) -> None:
+        await self.owners.carry_out(outcome.resumes)
         await self.executor.carry_out(outcome.commands)
 
     async def _in_slices(self, session: Session, trigger: QueueTrigger) -> QueueOutcome:
@@ -222,3 +229,5 @@ class QueueController(Controller[QueueState, QueueTrigger, QueueOutcome]):
         patience = pause if ahead is None else min(pause, ahead)
         settle = settling_seconds(self.settle_seconds, self._pass_seconds)
         await changed(self.changed, within_seconds=patience, settle_seconds=settle)
+        if not self.permit.gated:  # kube-scheduler takes up no released pod while it waits
+            await self.permit.answered()

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from extender.core.cluster.snapshot import Snapshot
+from extender.core.nodes.device_columns import repeated
 from extender.core.nodes.node_table import BoolVector, FloatVector, NodeTable
 from extender.core.parameters.placement import NodePriceParameters
 from extender.core.placement import scoring
@@ -144,7 +145,7 @@ class ClusterMetrics:
         open_nodes = np.array([_state(node) is NodeState.READY for node in room.nodes], bool)
         relative = scoring.log_prices(room, params) / math.log(params.kappa)
         for resource in Measured:
-            columns = [i for i, name in enumerate(room.resources) if _measured(name) is resource]
+            columns = _columns(room, resource)
             capacity = room.allocatable[:, columns].sum(axis=1)
             taken = room.used[:, columns].sum(axis=1)
             total = int(capacity.sum())
@@ -164,7 +165,7 @@ class ClusterMetrics:
         basics = [i for i, name in enumerate(room.resources) if name in _BASICS]
         least = _LEAST_PART * allocatable[:, basics]
         out = ((free[:, basics] < least) & (allocatable[:, basics] > 0)).any(axis=1)
-        gpus = [i for i, name in enumerate(room.resources) if _measured(name) is Measured.GPU]
+        gpus = _columns(room, Measured.GPU)
         left, usable = free[:, gpus].sum(axis=1), open_nodes & ~out
         counts = {
             GpuState.USED: room.used[:, gpus].sum(),
@@ -215,6 +216,13 @@ def _state(node: Node) -> NodeState:
     if any(taint.key in _NOT_READY for taint in node.taints):
         return NodeState.NOT_READY
     return NodeState.CORDONED if node.unschedulable else NodeState.READY
+
+
+def _columns(room: NodeTable, resource: Measured) -> list[int]:
+    """Return the columns of a resource; devices with several names count once."""
+    again = repeated(room.counted_with)
+    names = enumerate(room.resources)
+    return [i for i, name in names if name not in again and _measured(name) is resource]
 
 
 def _measured(resource: str) -> Measured | None:

@@ -26,7 +26,12 @@ from extender.metrics.admission import AdmissionMetrics
 from extender.metrics.cluster import ClusterMetrics
 from extender.metrics.listeners import CertificateMetrics, ConnectionMetrics
 from extender.metrics.queue import BurstMetrics, QueueMetrics
-from extender.metrics.running_jobs import MigrationMetrics, ScalingMetrics, TrainingFaultMetrics
+from extender.metrics.running_jobs import (
+    MigrationMetrics,
+    ParkingMetrics,
+    ScalingMetrics,
+    TrainingFaultMetrics,
+)
 from extender.metrics.series import Series
 from extender.metrics.teams import TeamMetrics
 
@@ -219,6 +224,7 @@ class ExtenderMetrics:
         self.teams = TeamMetrics(self.series)
         self.moves = MigrationMetrics(self.series)
         self.scaling = ScalingMetrics(self.series)
+        self.parking = ParkingMetrics(self.series)
         self.training_faults = TrainingFaultMetrics(self.series)
         self.cluster = ClusterMetrics(self.series)
         self.admission = AdmissionMetrics(self.series)

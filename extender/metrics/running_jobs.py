@@ -11,6 +11,10 @@ from typing import Final
 
 from extender.core.elastic.state import Ended, Ending
 from extender.core.records.migration_entries import downtime_seconds, lost_steps
+from extender.core.records.parking import Cause as ParkingCause
+from extender.core.records.parking import End as ParkingEnd
+from extender.core.records.parking import Parking
+from extender.core.records.parking import Phase as ParkingPhase
 from extender.core.records.rescale import Cause
 from extender.core.training_faults.fault_detection import FaultKind
 from extender.metrics.series import Series
@@ -121,6 +125,42 @@ class ScalingMetrics:
         if ended.outcome is not Ending.ABORTED:
             moved = self._added if rescale.to > rescale.before else self._removed
             moved.labels(cause=rescale.cause.value).inc(abs(rescale.to - rescale.before))
+
+
+class ParkingMetrics:
+    """Metrics of parked jobs."""
+
+    def __init__(self, series: Series) -> None:
+        self._jobs = series.gauge(
+            "shuntyard_parking_jobs",
+            "Jobs whose parking is under way, by phase.",
+            phase=ParkingPhase,
+        )
+        self._ended = series.counter(
+            "shuntyard_parkings",
+            "Parkings that ended, by why they were begun and how they ended.",
+            cause=ParkingCause,
+            outcome=ParkingEnd,
+        )
+        self._seconds = series.counter(
+            "shuntyard_parked_seconds",
+            "How long jobs were parked, from the end of their pods to the end of the suspension.",
+            cause=ParkingCause,
+        )
+
+    def observe(self, ended: Iterable[Parking], present: Iterable[ParkingPhase]) -> None:
+        """Count the parkings that ended in a pass, and set how many are ``present``."""
+        for one in ended:
+            outcome = (
+                ParkingEnd.ABORTED if one.phase is ParkingPhase.ABORTED else ParkingEnd.RESUMED
+            )
+            self._ended.labels(cause=one.cause.value, outcome=outcome.value).inc()
+            if one.parked_at:
+                until = one.resumed_at or one.since
+                self._seconds.labels(cause=one.cause.value).inc(max(0.0, until - one.parked_at))
+        counts = Counter(present)
+        for phase in ParkingPhase:
+            self._jobs.labels(phase=phase.value).set(counts[phase])
 
 
 class TrainingFaultMetrics:

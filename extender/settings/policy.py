@@ -27,6 +27,7 @@ from extender.core.parameters.placement import (
     ScoringWeights,
     TopologyParameters,
 )
+from extender.core.parameters.preemption import PreemptionParameters
 from extender.core.parameters.pricing import (
     AdmissionParameters,
     BoundsParameters,
@@ -109,6 +110,12 @@ class GangSection(Section):
         "pin, and while kube-scheduler waits for the answer about it, the gates of the others are "
         "removed, each just before its Binding. `false`: every pod is released and pinned, and "
         "kube-scheduler asks about each. Without effect if `burst_hold_seconds` is 0.",
+    )
+    burst_event_per_pod: bool = Field(
+        default=True,
+        description="Write an Event `Scheduled` about each pod that is bound while kube-scheduler "
+        "waits, as kube-scheduler does about the others. `false`: one Event on the owner for all "
+        "pods of a gang that were bound in one such time, which costs less.",
     )
 
 
@@ -261,6 +268,19 @@ class ScalingSection(Section):
     )
 
 
+@takes(Part(PreemptionParameters))
+class PreemptionSection(Section):
+    """When running jobs are parked for others (docs/parking.md, docs/policies/preemption.md).
+
+    Only jobs with a checkpoint directory (`shuntyard.io/checkpoint`) are ever parked, unless their
+    owner says `shuntyard.io/preemptible: terminate`.
+    """
+
+    interval_seconds: float = Field(
+        default=5.0, ge=0.05, le=3600, description="Time between two searches for jobs to park."
+    )
+
+
 @takes(
     Part(SlotTimeParameters),
     Part(AdmissionParameters, keys={"colocation_bandwidth": "colocation_gbps"}),
@@ -327,6 +347,7 @@ class PolicySettings(Section):
     migration: MigrationSection = MigrationSection()
     cpu_weights: CpuWeightsSection = CpuWeightsSection()
     scaling: ScalingSection = ScalingSection()
+    preemption: PreemptionSection = PreemptionSection()
     admission: AdmissionSection = AdmissionSection()
     price_bounds: PriceBoundsSection = PriceBoundsSection()
     training_faults: TrainingFaultsSection = TrainingFaultsSection()

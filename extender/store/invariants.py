@@ -9,19 +9,25 @@ Nothing here uses the indices: rows, jobs and reservations are summed up anew fr
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, groupby
 from operator import attrgetter
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
 
 from extender.core.cluster import job_views
 from extender.core.cluster.snapshot import Cache, Snapshot, WaitingJob
+from extender.core.kinds import registry
 from extender.core.nodes.class_masks import MaskCache
 from extender.core.nodes.feasibility import accepts
+from extender.core.nodes.node_table import NodeTable
+from extender.core.records import parked_jobs
 from extender.store.assumed import PodState, pod_state
+from extender.store.devices import DeviceIndex
+from extender.store.returning_jobs import keeping
 from extender.store.source import Content
-from shared import claims
 from shared.claims import PersistentVolume, PersistentVolumeClaim
 from shared.errors import ShuntyardError
 from shared.model import (
@@ -37,7 +43,10 @@ from shared.model import (
     PodGroup,
     PodShape,
     PriorityClass,
+    ResourceClaim,
+    ResourceClaimTemplate,
     ResourceQuota,
+    ResourceSlice,
     Uid,
 )
 from shared.progress import NodeReport
@@ -93,7 +102,7 @@ def _kept(snapshot: Snapshot) -> dict[str, object]:
         "namespaces": dict(snapshot.namespaces),
         "quotas": dict(snapshot.quotas),
         "priority classes": dict(snapshot.priority_classes),
-        "devices": dict(snapshot.devices),
+        "devices": snapshot.devices,
         "claims": dict(snapshot.claims),
         "volumes": dict(snapshot.volumes),
         "reports": dict(snapshot.reports),
@@ -127,7 +136,6 @@ def _objects(content: Content) -> dict[str, object]:
         "namespaces": {e.name: e for e in entities if isinstance(e, Namespace)},
         "priority classes": {e.name: e for e in entities if isinstance(e, PriorityClass)},
         "quotas": {n: tuple(g) for n, g in groupby(quotas, attrgetter("namespace"))},
-        "devices": claims.served_resources(e for e in entities if isinstance(e, DeviceClass)),
         "claims": {e.key: e for e in entities if isinstance(e, PersistentVolumeClaim)},
         "volumes": {e.name: e for e in entities if isinstance(e, PersistentVolume)},
         "reports": _reports(content),
@@ -184,38 +192,86 @@ def _company(content: Content, states: list[PodState]) -> dict[str, object]:
     return {"most placed": {job: count for job, count in most.items() if count > now[job]}}
 
 
+def _devices(content: Content, states: list[PodState]) -> DeviceIndex:
+    """Return an index made at once; each of its rows is computed for the first time."""
+    index = DeviceIndex()
+    kinds: dict[type, Any] = {
+        DeviceClass: index.classes,
+        ResourceSlice: index.slices,
+        ResourceClaimTemplate: index.templates,
+        ResourceClaim: index.claims,
+    }
+    for entity in content.entities:
+        if isinstance(entity, Node):
+            index.put_node(entity)
+        elif (held := kinds.get(type(entity))) is not None:
+            held.put(entity)
+    for state in states:
+        index.count(None, state.pod)
+        if (node := state.takes) is not None:
+            pod = state.pod
+            index.hold(node, pod.uid, pod.shape, pod.device_claims, pod.namespace)
+    for kept in content.placeholders:
+        for placeholder in kept.placeholders:
+            uid = Uid(f"{kept.job}#{placeholder.number}")
+            index.hold(placeholder.node, uid, placeholder.shape, (), "")
+    return index
+
+
 def _room(content: Content, states: list[PodState]) -> dict[str, object]:
     nodes = sorted((e for e in content.entities if isinstance(e, Node)), key=attrgetter("name"))
+    ports: dict[NodeName, set[HostPort]] = {node.name: set() for node in nodes}
+    placeholders = [(p.node, p.shape) for kept in content.placeholders for p in kept.placeholders]
+    placed = [(s.takes, s.pod.shape) for s in states if s.takes is not None]
+    kept = chain(_kept_by_migrations(content, states), _kept_by_parkings(content, states))
+    kept_on_nodes = [(node, shape) for node, shape in kept if node in ports]
+    for target, shape in (*placed, *placeholders, *kept_on_nodes):
+        if target in ports:
+            ports[target].update(shape.host_ports)
+    devices = _devices(content, states)
+    table = devices.on_nodes(_own_amounts(tuple(nodes), states, (*placed, *placeholders)))
+    in_all = table.used.copy()
+    for target, shape in kept_on_nodes:
+        in_all[table.index[target]] += table.demand(shape)
+    return {
+        "devices": devices.view(),
+        "nodes": table.nodes,
+        "node index": dict(table.index),
+        "resources": table.resources,
+        "allocatable": table.allocatable.tolist(),
+        "used": in_all.tolist(),
+        "ports": tuple(frozenset(ports[node.name]) for node in nodes),
+    }
+
+
+def _own_amounts(
+    nodes: tuple[Node, ...], states: list[PodState], taking: Iterable[tuple[NodeName, PodShape]]
+) -> NodeTable:
+    """Return the table of what the nodes themselves offer."""
     offered = {name for node in nodes for name, amount in node.allocatable.items() if amount}
     resources = (*_ALWAYS, *sorted(offered.difference(_ALWAYS)))
     used: dict[NodeName, Counter[str]] = {node.name: Counter() for node in nodes}
-    ports: dict[NodeName, set[HostPort]] = {node.name: set() for node in nodes}
+    for target, shape in taking:
+        if target in used:
+            used[target].update(dict(shape.requests))
     borrowed: Counter[NodeName] = Counter()
     for state in states:
         if state.takes in used:
-            used[state.takes].update(dict(state.pod.shape.requests))
-            ports[state.takes].update(state.pod.shape.host_ports)
             borrowed[state.takes] += state.pod.borrowed_milli
     for name, milli in borrowed.items():
         used[name]["cpu"] += max(0, milli)
-    placeholders = (
-        (placeholder.node, placeholder.shape)
-        for kept in content.placeholders
-        for placeholder in kept.placeholders
+    amounts = [[node.allocatable.get(name, 0) for name in resources] for node in nodes]
+    taken = [[used[node.name][name] for name in resources] for node in nodes]
+    size = (len(nodes), len(resources))
+    return NodeTable(
+        nodes=nodes,
+        resources=resources,
+        allocatable=np.array(amounts, dtype=np.int64).reshape(size),
+        used=np.array(taken, dtype=np.int64).reshape(size),
+        ports=(),
+        classes=MaskCache(nodes),
+        index={node.name: i for i, node in enumerate(nodes)},
     )
-    for target, shape in chain(_kept_by_migrations(content, states), placeholders):
-        if target in used:
-            requests = {n: a for n, a in shape.requests if n in resources}
-            used[target].update(requests)
-            ports[target].update(shape.host_ports)
-    return {
-        "nodes": tuple(nodes),
-        "node index": {node.name: i for i, node in enumerate(nodes)},
-        "resources": resources,
-        "allocatable": [[node.allocatable.get(name, 0) for name in resources] for node in nodes],
-        "used": [[used[node.name][name] for name in resources] for node in nodes],
-        "ports": tuple(frozenset(ports[node.name]) for node in nodes),
-    }
 
 
 def _kept_by_migrations(
@@ -228,6 +284,20 @@ def _kept_by_migrations(
         if isinstance(entity, Migration) and entity.phase.value in keep:
             waiting = (m for m in entity.members if m.replacement_uid not in placed)
             yield from ((m.target, m.shape) for m in waiting)
+
+
+def _kept_by_parkings(
+    content: Content, states: list[PodState]
+) -> Iterator[tuple[NodeName, PodShape]]:
+    """Yield what is kept for pods of parked jobs that come back and have no place of their own."""
+    for entity in content.entities:
+        found = keeping(entity) if isinstance(entity, Owner) else None
+        if found is None:
+            continue
+        ours = (s for s in states if s.pod.scheduler_name == content.scheduler_name)
+        mine = [s for s in ours if registry.job_key(s.pod) == found.job]
+        placed = {s.pod.uid: s.takes for s in mine if s.takes is not None}
+        yield from parked_jobs.reservations(found, [s.pod for s in mine], placed)
 
 
 def _pointless(content: Content) -> list[str]:

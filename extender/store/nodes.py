@@ -18,8 +18,9 @@ from typing import Final, NewType
 import numpy as np
 
 from extender.core.nodes.class_masks import MaskCache
-from extender.core.nodes.node_table import IntMatrix, NodeTable
-from shared.model import CPU, PODS, HostPort, Node, NodeName, PodShape, Uid
+from extender.core.nodes.node_table import ALWAYS, IntMatrix, NodeTable
+from extender.store.devices import DeviceIndex
+from shared.model import CPU, HostPort, Node, NodeName, PodClaim, PodShape, Uid
 
 Positions = NewType("Positions", tuple[np.ndarray, ...])
 """Where rows and columns lie; good until one of those rows is dropped."""
@@ -96,9 +97,6 @@ class Amounts:
         self._array = grown
 
 
-ALWAYS: Final = (CPU, "memory", PODS)
-"""Columns every table has; the others follow in order of name, those that some node offers."""
-
 _CPU_COLUMN: Final = ALWAYS.index(CPU)
 
 
@@ -114,9 +112,14 @@ class _Layout:
 
 
 class NodeIndex:
-    """The nodes, and the pods that take room on them."""
+    """The nodes, and the pods that take room on them.
+
+    Attributes:
+        devices: Devices of drivers, which are columns of the table as well.
+    """
 
     def __init__(self) -> None:
+        self.devices = DeviceIndex()
         self._nodes: dict[str, Node] = {}
         self._occupants: dict[NodeName, dict[Uid, tuple[PodShape, int]]] = {}
         self._borrowed: Counter[NodeName] = Counter()
@@ -144,6 +147,7 @@ class NodeIndex:
             for shape, _ in self._occupants.get(node.name, {}).values():
                 self._used.add(node.name, shape.requests)
         self._nodes[node.name] = node
+        self.devices.put_node(node)
         self._allocatable.clear_row(node.name)
         self._allocatable.add(node.name, node.allocatable.items())
         self._layout = self._port_sets = self._table = None
@@ -151,13 +155,27 @@ class NodeIndex:
     def remove(self, node: Node) -> None:
         """Take a node away; its pods stay remembered."""
         del self._nodes[node.name]
+        self.devices.remove_node(node.name)
         self._allocatable.drop_row(node.name)
         self._used.drop_row(node.name)
         self._layout = self._port_sets = self._table = None
 
-    def occupy(self, node: NodeName, uid: Uid, shape: PodShape, borrowed_milli: int = 0) -> None:
-        """A pod that was not there takes room; of CPU it has ``borrowed_milli`` more now."""
+    def occupy(
+        self,
+        node: NodeName,
+        uid: Uid,
+        shape: PodShape,
+        *,
+        borrowed_milli: int = 0,
+        claims: tuple[PodClaim, ...] = (),
+        namespace: str = "",
+    ) -> None:
+        """A pod that was not there takes room; of CPU it has ``borrowed_milli`` more now.
+
+        ``claims`` are those for devices, from templates of its namespace.
+        """
         self._occupants.setdefault(node, {})[uid] = (shape, borrowed_milli)
+        self.devices.hold(node, uid, shape, claims, namespace)
         self._count(node, shape, 1)
         self._borrow(node, borrowed_milli)
 
@@ -165,6 +183,7 @@ class NodeIndex:
         """A pod leaves."""
         occupants = self._occupants[node]
         shape, borrowed_milli = occupants.pop(uid)
+        self.devices.release(node, uid)
         self._count(node, shape, -1)
         self._borrow(node, -borrowed_milli)
         if not occupants:
@@ -174,7 +193,7 @@ class NodeIndex:
         """Return the table as it is now, read-only; the same object until something changes."""
         if self._table is None:
             self._table = self._measured()
-        return self._table
+        return self.devices.on_nodes(self._table)
 
     def _measured(self) -> NodeTable:
         layout = self._layout = self._layout or self._lay_out()

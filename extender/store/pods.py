@@ -226,6 +226,9 @@ class PodBook:
         self._states[pod.uid] = new
 
     def _move(self, old: PodState | None, new: PodState | None) -> None:
+        self._nodes.devices.count(
+            None if old is None else old.pod, None if new is None else new.pod
+        )
         self._move_room(old, new)
         if old is not None and old.job is not None:
             self.jobs.remove(old.job, old)
@@ -243,7 +246,14 @@ class PodBook:
             self._nodes.vacate(old.takes, old.pod.uid)
         if new is not None and new.takes is not None:
             pod = new.pod
-            self._nodes.occupy(new.takes, pod.uid, pod.shape, pod.borrowed_milli)
+            self._nodes.occupy(
+                new.takes,
+                pod.uid,
+                pod.shape,
+                borrowed_milli=pod.borrowed_milli,
+                claims=pod.device_claims,
+                namespace=pod.namespace,
+            )
 
     def _move_rows(self, old: PodState | None, new: PodState | None) -> None:
         """Write the rows that differ; most events leave reservation and node as they are."""

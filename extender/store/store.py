@@ -21,8 +21,9 @@ from extender.store.assumed import Act, Assumption
 from extender.store.nodes import NodeIndex
 from extender.store.placeholders import PlaceholderBook
 from extender.store.pods import PodBook
+from extender.store.returning_jobs import ReturningJobs
 from extender.store.source import Content, ordered
-from extender.store.table import Collection, DeviceClasses, Quotas
+from extender.store.table import Collection, Quotas
 from extender.store.versions import Removed, older, only_later
 from shared.claims import PersistentVolume, PersistentVolumeClaim
 from shared.model import (
@@ -40,7 +41,10 @@ from shared.model import (
     PodGroup,
     PriorityClass,
     Replace,
+    ResourceClaim,
+    ResourceClaimTemplate,
     ResourceQuota,
+    ResourceSlice,
     Uid,
     Upsert,
 )
@@ -77,7 +81,6 @@ class ClusterStore:
         self._namespaces: Collection[str, Namespace] = Collection(attrgetter("name"))
         self._quotas = Quotas()
         self._classes: Collection[str, PriorityClass] = Collection(attrgetter("name"))
-        self._devices = DeviceClasses()
         self._claims: Collection[str, PersistentVolumeClaim] = Collection(attrgetter("key"))
         self._volumes: Collection[str, PersistentVolume] = Collection(attrgetter("name"))
         self._groups: Collection[str, PodGroup] = Collection(attrgetter("key"))
@@ -91,12 +94,16 @@ class ClusterStore:
             Namespace.__name__: self._namespaces,
             ResourceQuota.__name__: self._quotas,
             PriorityClass.__name__: self._classes,
-            DeviceClass.__name__: self._devices,
+            DeviceClass.__name__: self._nodes.devices.classes,
+            ResourceSlice.__name__: self._nodes.devices.slices,
+            ResourceClaimTemplate.__name__: self._nodes.devices.templates,
+            ResourceClaim.__name__: self._nodes.devices.claims,
             PersistentVolumeClaim.__name__: self._claims,
             PersistentVolume.__name__: self._volumes,
             Migration.__name__: self._migrations,
         }
         self._placeholders = PlaceholderBook(self._nodes)
+        self._returning = ReturningJobs()
         self._removed = Removed()
         self._cache = Cache()
         self._snapshot: Snapshot | None = None
@@ -217,7 +224,7 @@ class ClusterStore:
                 namespaces=self._namespaces.frozen(),
                 quotas=self._quotas.by_namespace(),
                 priority_classes=self._classes.frozen(),
-                devices=self._devices.served(),
+                devices=self._nodes.devices.view(),
                 claims=self._claims.frozen(),
                 volumes=self._volumes.frozen(),
                 migrations=self._migrations.frozen(),
@@ -233,9 +240,16 @@ class ClusterStore:
         return self._snapshot
 
     def _room(self) -> NodeTable:
-        """The nodes' room, less what open migrations keep: few, so counted anew each time."""
+        """The nodes' room, less what migrations and returning jobs keep: few, so counted anew."""
         arrived = (self._pods.reservations.frozen(), self._pods.bound.frozen())
         places = [p for m in self._migrations.all() for p in migrations.reservations(m, arrived)]
+        if returning := self._returning.jobs():
+            every = self._pods.jobs.ordered()
+            jobs = {key: every.get(key, ()) for key in returning}
+            pods = (pod for of_job in jobs.values() for pod in of_job)
+            taken = ((pod.uid, self._pods.takes(pod.uid)) for pod in pods)
+            placed = {uid: node for uid, node in taken if node is not None}
+            places += self._returning.places(jobs, placed)
         return migrations.with_reservations(self._nodes.node_table(), places)
 
     def export(self) -> Content:
@@ -307,6 +321,8 @@ class ClusterStore:
             self._take_away(held)
             self._removed.add(_uid(held))
         collection.put(entity)
+        if isinstance(entity, Owner):
+            self._returning.put(entity)
         return True
 
     def _take_away(self, held: Entity) -> None:
@@ -316,6 +332,7 @@ class ClusterStore:
             self._reports.remove(report)
         if isinstance(held, Owner):
             self._pods.company.orphan(held.uid)
+            self._returning.remove(held.uid)
 
     def _delete(self, delta: Delete) -> bool:
         self._removed.add(delta.uid)

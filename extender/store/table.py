@@ -17,8 +17,7 @@ from sys import getrefcount
 from types import MappingProxyType
 from typing import Final, Generic, Protocol, TypeVar
 
-from shared import claims
-from shared.model import DeviceClass, ResourceQuota
+from shared.model import ResourceQuota
 
 
 class Keyed(Protocol):
@@ -67,22 +66,6 @@ class Collection(Generic[K, E]):
     def frozen(self) -> Mapping[K, E]:
         """Return them read-only; what is held of the answer never changes."""
         return self._table.frozen()
-
-
-class DeviceClasses(Collection[str, DeviceClass]):
-    """Device classes, and the resources that they serve."""
-
-    def __init__(self) -> None:
-        super().__init__(attrgetter("name"))
-        self._served_from: Mapping[str, DeviceClass] | None = None
-        self._served: Mapping[str, str] = MappingProxyType({})
-
-    def served(self) -> Mapping[str, str]:
-        """The class behind each resource; the same object until something changes."""
-        if self.frozen() is not self._served_from:
-            self._served_from = self.frozen()
-            self._served = MappingProxyType(claims.served_resources(self.all()))
-        return self._served
 
 
 class Quotas(Collection[str, ResourceQuota]):

@@ -31,10 +31,21 @@ export interface Ahead {
   readonly v: number;
 }
 
+export interface Bill {
+  readonly idle: number;
+  readonly now: number | null;
+}
+
 export interface Change {
   readonly kind: "set-annotation" | "set-label" | "remove-gate" | "add-pods" | "wait" | "lower-min-available" | "lower-request" | "change-selector" | "drop-affinity" | "add-toleration" | "change-port" | "drop-topology" | "raise-quota" | "set-scheduler" | "uncordon" | "remove-taint" | "free" | "add-nodes";
   readonly says: string;
   readonly steps: readonly Step[];
+}
+
+export interface Checked {
+  readonly by_api_server: boolean;
+  readonly reason: string;
+  readonly pods_by_api_server: boolean;
 }
 
 export interface CheckpointEntry {
@@ -101,6 +112,13 @@ export interface FaultEntry {
   readonly message: string;
 }
 
+export interface Finding {
+  readonly check: string;
+  readonly level: "ok" | "warning" | "fault" | "not known";
+  readonly message: string;
+  readonly fix: string;
+}
+
 export interface JobEntry {
   readonly state: "waiting" | "blocked" | "starting" | "running" | "paused" | "ending" | "done" | "failed";
   readonly since: number | null;
@@ -120,6 +138,7 @@ export interface JobEntry {
   readonly problem: string;
   readonly warnings: readonly string[];
   readonly nodes: readonly string[];
+  readonly devices: Readonly<Record<string, Readonly<Record<string, number>>>>;
   readonly progress: ProgressEntry | null;
   readonly progress_problem: string;
   readonly checkpoint: CheckpointEntry | null;
@@ -223,6 +242,7 @@ export interface NodeEntry {
   readonly relative_price: number;
   readonly log_price: number;
   readonly agent: AgentEntry | null;
+  readonly domains: Readonly<Record<string, string>>;
 }
 
 export interface NodeGroup {
@@ -259,6 +279,12 @@ export interface NodesResponse {
 export interface Others {
   readonly jobs: number;
   readonly requests: Readonly<Record<string, number>>;
+}
+
+export interface Place {
+  readonly pod: string;
+  readonly role: string;
+  readonly node: string;
 }
 
 export interface PricePart {
@@ -343,6 +369,12 @@ export interface QueueResponse {
   readonly others: Others | null;
 }
 
+export interface Report {
+  readonly apiVersion: string;
+  readonly generated_at: number;
+  readonly entries: readonly Finding[];
+}
+
 export interface RescaleEntry {
   readonly namespace: string;
   readonly id: string;
@@ -376,6 +408,17 @@ export interface RescalesResponse {
 export interface Scale {
   readonly log_low: number;
   readonly log_high: number;
+}
+
+export interface Shift {
+  readonly job: string;
+  readonly position_without: number | null;
+  readonly position_with: number | null;
+  readonly start_without: number | null;
+  readonly start_with: number | null;
+  readonly later_seconds: number | null;
+  readonly estimate_without: string;
+  readonly estimate_with: string;
 }
 
 export interface SlotPrices {
@@ -462,6 +505,24 @@ export interface Weight {
   readonly size: number;
   readonly cpu_ratio: number;
   readonly memory_ratio: number;
+}
+
+export interface WhatIfResponse {
+  readonly apiVersion: string;
+  readonly generated_at: number;
+  readonly acting: boolean;
+  readonly job: string;
+  readonly pods: number;
+  readonly starts_now: boolean;
+  readonly entry: QueueEntry;
+  readonly waiting: number;
+  readonly places: readonly Place[];
+  readonly by_node: Readonly<Record<string, Readonly<Record<string, number>>>>;
+  readonly bill: Bill | null;
+  readonly shifts: readonly Shift[];
+  readonly obstacles: ExplainResponse | null;
+  readonly notes: readonly string[];
+  readonly checked: Checked | null;
 }
 
 export interface WorkersEntry {

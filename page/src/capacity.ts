@@ -57,16 +57,27 @@ export interface Gang {
   readonly perPod: number;
   readonly pods: number;
   readonly nodes: number;
+  /** As many of the pods as would fit in the one domain of the level with most room. */
+  readonly inOneDomain: number;
 }
 
 /** How many pods with 1, 2, 4, … GPUs each would find a place now, counting GPUs alone. */
-export function largestGangs(nodes: readonly NodeEntry[], resource: string): readonly Gang[] {
+export function largestGangs(nodes: readonly NodeEntry[], resource: string, level: string): readonly Gang[] {
   const able = nodes.filter((node) => !strandedBecause(node));
   const largest = Math.max(0, ...nodes.map((node) => node.allocatable[resource] ?? 0));
   const gangs: Gang[] = [];
   for (let perPod = 1; perPod <= largest; perPod *= 2) {
-    const each = able.map((node) => Math.floor(free(node, resource) / perPod)).filter((pods) => pods > 0);
-    gangs.push({ perPod, pods: each.reduce((sum, pods) => sum + pods, 0), nodes: each.length });
+    let [pods, used] = [0, 0];
+    const domains = new Map<string, number>();
+    for (const node of able) {
+      const here = Math.floor(free(node, resource) / perPod);
+      if (!here) continue;
+      pods += here;
+      used += 1;
+      const domain = node.domains[level];
+      if (domain !== undefined) domains.set(domain, (domains.get(domain) ?? 0) + here);
+    }
+    gangs.push({ perPod, pods, nodes: used, inOneDomain: Math.max(0, ...domains.values()) });
   }
   return gangs;
 }

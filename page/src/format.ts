@@ -88,7 +88,8 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${number(count)} ${count === 1 ? one : many}`;
 }
 
-/** A sentence with a capital at its beginning; a name such as nvidia.com/gpu stays as it is. */
-export function sentence(text: string): string {
-  return text && !/^\S*[/.=]\S/.test(text) ? text[0]!.toUpperCase() + text.slice(1) : text;
+/** A sentence with a capital at its beginning, and GPUs by that name; other names stay. */
+export function sentence(message: string): string {
+  const text = message.replace(/\b[a-z][a-z0-9.-]*\/gpu\b/g, "GPU");
+  return text && !/^(\S*[/.=]\S|[a-z]+[A-Z])/.test(text) ? text[0]!.toUpperCase() + text.slice(1) : text;
 }

@@ -1,21 +1,32 @@
 // The frame of the page: the strip, the views and the state of the connection.
 import { type JSX, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { Doctor } from "./doctor";
 import { JobPage } from "./job";
 import { Ledgers } from "./ledgers";
 import { Nodes } from "./nodes";
 import { Problem, Quiet } from "./parts";
 import { keyOf, Queue } from "./queue";
 import { type Live, useLive } from "./live";
-import { type Answers, type Feed, mayCarryToken, type Name, setToken, useFeed } from "./reading";
+import { type Answers, type Feed, type Name, UNAUTHORIZED, useFeed } from "./reading";
 import { address, type Route, useRoute } from "./route";
 import { Running } from "./running";
 import { Strip } from "./strip";
 import { Teams } from "./teams";
 import { Timeline } from "./timeline";
+import { TokenForm } from "./token";
+import { WhatIf } from "./what_if";
 
-const VIEWS = { "": "Queue", running: "Running", timeline: "Timeline", nodes: "Nodes", changes: "Changes", teams: "Teams" };
-const UNAUTHORIZED = 401;
+const VIEWS = {
+  "": "Queue",
+  running: "Running",
+  timeline: "Timeline",
+  nodes: "Nodes",
+  changes: "Changes",
+  teams: "Teams",
+  "what-if": "What if",
+  doctor: "Doctor",
+};
 
 function App(): JSX.Element {
   const route = useRoute();
@@ -110,6 +121,12 @@ function View(props: Feeds & { route: Route; now: number }): JSX.Element {
       return <Changes namespace={namespace} now={now} />;
     case "teams":
       return namespaces.data ? <Teams answer={namespaces.data} /> : <Reading feed={namespaces} />;
+    case "what-if": {
+      const teams = namespaces.data?.entries.map((entry) => entry.namespace) ?? [];
+      return <WhatIf jobs={entries} nodes={machines} namespace={namespace} teams={teams} now={now} />;
+    }
+    case "doctor":
+      return <Doctor />;
     case "job":
       return <OneJob {...props} key={parts.join("/")} />;
     default:
@@ -175,27 +192,6 @@ function Connection(props: { feeds: readonly Feed<unknown>[] }): JSX.Element {
       {failed && <p class="problem">{failed.data ? `Not current: ${failed.problem}` : failed.problem}</p>}
       {failed?.status === UNAUTHORIZED && <TokenForm />}
     </div>
-  );
-}
-
-function TokenForm(): JSX.Element {
-  const [text, setText] = useState("");
-  if (!mayCarryToken()) {
-    return <p>A token is sent over https only: use `shuntyard ui`, or give this listener a certificate.</p>;
-  }
-  const submit = (event: Event): void => {
-    event.preventDefault();
-    setToken(text);
-    setText("");
-  };
-  return (
-    <form onSubmit={submit}>
-      <label>
-        Token, for example of <code>kubectl create token</code>; it is kept until this tab is closed or reloaded{" "}
-        <input type="password" autocomplete="off" value={text} onInput={(event) => setText(event.currentTarget.value)} />
-      </label>
-      <button type="submit">Use</button>
-    </form>
   );
 }
 

@@ -40,7 +40,8 @@ export interface Feed<Body> {
 const SECONDS = 3;
 const MOST_PAGES = 1000;
 const VERSION = "shuntyard.io/read/v1";
-const UNAUTHORIZED = 401;
+/** HTTP status where a token is needed. */
+export const UNAUTHORIZED = 401;
 const EMPTY: Feed<never> = { data: null, problem: "", status: 0, ahead: 0 };
 
 export class ReadError extends Error {
@@ -88,9 +89,7 @@ export function useFeed<N extends Name>(
         setFeed({ data, problem: "", status: 200, ahead: data.generated_at - Date.now() / 1000 });
       } catch (error) {
         if (signal.aborted) return;
-        const status = error instanceof ReadError ? error.status : 0;
-        const problem = error instanceof ReadError ? error.message : "the server does not answer";
-        setFeed((last) => ({ ...last, problem, status }));
+        setFeed((last) => ({ ...last, ...failure(error) }));
       }
     });
   }, [key]);
@@ -150,17 +149,21 @@ function joined<Body>(whole: Body, page: Body): Body {
   return { ...whole, entries: [...entries.values()] };
 }
 
-/** The response of a read, which was not refused. */
+/** The response of a read, which was not refused. With a question it is a POST of it. */
 export async function opened(
   name: string,
   query: Readonly<Record<string, string>>,
   signal: AbortSignal,
+  question: string | null = null,
 ): Promise<Response> {
   const parameters = new URLSearchParams(query).toString();
   const headers: Record<string, string> = token ? { Authorization: `Bearer ${token}` } : {};
+  if (question !== null) headers["Content-Type"] = "application/json";
   const response = await fetch(`../v1/${name}${parameters && `?${parameters}`}`, {
     headers,
     signal,
+    method: question === null ? "GET" : "POST",
+    body: question,
     cache: "no-store",
     redirect: "error",
   });
@@ -168,12 +171,13 @@ export async function opened(
   return response;
 }
 
-async function ask<Body>(
+export async function ask<Body>(
   name: string,
   query: Readonly<Record<string, string>>,
   signal: AbortSignal,
+  question: string | null = null,
 ): Promise<Body> {
-  const response = await opened(name, query, signal);
+  const response = await opened(name, query, signal, question);
   const body = (await response.json()) as Body & { apiVersion?: string };
   if (body.apiVersion !== VERSION) {
     throw new ReadError(0, `the server answers as ${body.apiVersion ?? "another program"}, this page reads ${VERSION}`);
@@ -181,8 +185,14 @@ async function ask<Body>(
   return body;
 }
 
+/** A failure in words, and its HTTP status; 0 without an answer. */
+export function failure(error: unknown): { readonly problem: string; readonly status: number } {
+  if (error instanceof ReadError) return { problem: error.message, status: error.status };
+  return { problem: "the server does not answer", status: 0 };
+}
+
 async function reason(response: Response): Promise<string> {
-  const text = (await response.text()).trim().slice(0, 500);
+  const text = (await response.text()).trim().slice(0, 2000);
   if (response.status === UNAUTHORIZED) return text || "this needs a token";
   return text && !text.startsWith("<") ? text : `the server answered with status ${response.status}`;
 }

@@ -1,26 +1,10 @@
-// When jobs end and start, as expected now: a line for each job, time from left to right.
-import type { JSX, RefObject } from "preact";
+// When jobs end and start, as expected now.
+import type { JSX } from "preact";
 import type { JobEntry, QueueEntry } from "./api";
-import { clock, coming, plural, span } from "./format";
-import { JobLink, Quiet, Section } from "./parts";
+import { coming, plural, span } from "./format";
+import { Gantt, type Line } from "./gantt";
+import { Quiet, Section } from "./parts";
 import { keyOf } from "./queue";
-import { useSight } from "./window";
-
-const MOST_HOURS = 24;
-const LEAST_SECONDS = 600;
-const TICKS = 4;
-const LINE_HEIGHT = 40;
-
-interface Line {
-  readonly key: string;
-  readonly kind: "runs" | "starts";
-  /** Seconds from now. */
-  readonly from: number;
-  readonly to: number | null;
-  /** The band of the end, seconds from now; null without one. */
-  readonly band: readonly [number, number] | null;
-  readonly says: string;
-}
 
 export function Timeline(props: {
   jobs: readonly JobEntry[];
@@ -34,87 +18,29 @@ export function Timeline(props: {
   const waiting = able.filter((entry) => entry.estimated_start !== null);
   const unknown = able.length - waiting.length;
   const lines = [...running, ...waiting.map((entry) => starts(entry, now))];
-  const until = horizon(lines);
-  const sight = useSight(lines.map(lineKey), LINE_HEIGHT);
   if (!lines.length) return <Quiet>No job runs, and no start is known.</Quiet>;
   return (
     <Section
       title="Expected ends and starts"
       note={unknown ? `Of ${plural(unknown, "waiting job")} no start is known.` : ""}
     >
-      <ol class="timeline" ref={sight.ref as RefObject<HTMLOListElement | null>}>
-        <li class="axis" aria-hidden="true">
-          <span />
-          <Axis until={until} now={now} />
-        </li>
-        {sight.above > 0 && <li class="room" aria-hidden="true" style={{ height: `${sight.above}px` }} />}
-        {lines.slice(sight.first, sight.end).map((line) => (
-          <li key={lineKey(line)} data-key={lineKey(line)}>
-            <span class="of">
-              <JobLink job={line.key} namespace={props.namespace} />
-            </span>
-            <Drawn line={line} until={until} />
-            <span class="says">{line.says}</span>
-          </li>
-        ))}
-        {sight.below > 0 && <li class="room" aria-hidden="true" style={{ height: `${sight.below}px` }} />}
-      </ol>
+      <Gantt lines={lines} namespace={props.namespace} now={now} />
     </Section>
   );
 }
 
-function lineKey(line: Line): string {
-  return `${line.kind}-${line.key}`;
-}
-
-function runs(job: JobEntry, now: number): Line {
+export function runs(job: JobEntry, now: number): Line {
   const end = job.end?.at ?? null;
   const remaining = job.progress?.remaining;
   const band = remaining ? ([remaining.low, remaining.high] as const) : null;
   const to = end === null ? (remaining?.value ?? null) : Math.max(0, end - now);
   const likely = band ? `, likely in ${span(...band)}` : "";
   const says = to === null ? "Runs; its end is unknown." : `Runs; ends ${coming(now + to, now)}${likely}.`;
-  return { key: keyOf(job), kind: "runs", from: 0, to, band, says };
+  return { key: keyOf(job), kind: "runs", from: 0, to, band, before: null, says };
 }
 
 function starts(entry: QueueEntry, now: number): Line {
   const from = Math.max(0, (entry.estimated_start ?? now) - now);
   const says = `Starts ${coming(now + from, now)}${entry.estimate ? `: ${entry.estimate}` : ""}.`;
-  return { key: keyOf(entry), kind: "starts", from, to: null, band: null, says };
-}
-
-/** How many seconds are drawn: to the last known moment and a little more, at most a day. */
-function horizon(lines: readonly Line[]): number {
-  const last = Math.max(LEAST_SECONDS, ...lines.map((line) => Math.max(line.from, line.to ?? 0, line.band?.[1] ?? 0)));
-  return Math.min(1.1 * last, MOST_HOURS * 3600);
-}
-
-function Axis(props: { until: number; now: number }): JSX.Element {
-  const ticks = Array.from({ length: TICKS + 1 }, (_, i) => i / TICKS);
-  return (
-    <span class="ticks">
-      {ticks.slice(0, -1).map((part) => (
-        <span>{part === 0 ? "now" : clock(props.now + part * props.until, props.now)}</span>
-      ))}
-    </span>
-  );
-}
-
-function Drawn(props: { line: Line; until: number }): JSX.Element {
-  const { line, until } = props;
-  const at = (seconds: number): number => Math.min(100, (100 * seconds) / until);
-  const from = at(line.from);
-  const to = line.to === null ? 100 : Math.max(at(line.to), from + 0.5);
-  return (
-    <svg class="gantt" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
-      {Array.from({ length: TICKS }, (_, i) => (
-        <line class="tick" x1={(100 * i) / TICKS} x2={(100 * i) / TICKS} y1={0} y2={10} />
-      ))}
-      <rect class={line.to === null ? `${line.kind} open` : line.kind} x={from} y={2} width={to - from} height={6} />
-      {line.band && (
-        <rect class="band" x={at(line.band[0])} y={3.5} width={Math.max(0.5, at(line.band[1]) - at(line.band[0]))} height={3} />
-      )}
-      {line.kind === "starts" && <rect class="start" x={from} y={1} width={0.6} height={8} />}
-    </svg>
-  );
+  return { key: keyOf(entry), kind: "starts", from, to: null, band: null, before: null, says };
 }

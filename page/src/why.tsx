@@ -10,23 +10,37 @@ const MOST_NODES = 12;
 
 export function Why(props: { answer: ExplainResponse; nodes: readonly NodeEntry[] }): JSX.Element {
   const { answer } = props;
-  const known = new Map(props.nodes.map((node) => [node.name, node]));
   return (
     <>
       <Section title="Why it waits">
         <p class="lead">{sentence(answer.message || answer.reason)}</p>
         <p>{summary(answer)}</p>
       </Section>
-      {answer.changes.length > 0 && (
-        <Section title="What would make it run" note="Each alone is enough; tried on the cluster as it is.">
-          <ol class="changes">
-            {answer.changes.map((change) => (
-              <Fix change={change} />
-            ))}
-          </ol>
-        </Section>
-      )}
-      {answer.tried.map((tried) => (
+      <Changes changes={answer.changes} />
+      <Matrices tried={answer.tried} nodes={props.nodes} />
+    </>
+  );
+}
+
+/** Changes with their commands; without those on `absent`, a job that does not exist. */
+export function Changes(props: { changes: readonly Change[]; absent?: string }): JSX.Element | null {
+  if (!props.changes.length) return null;
+  return (
+    <Section title="What would make it run" note="Each alone is enough; tried on the cluster as it is.">
+      <ol class="changes">
+        {props.changes.map((change) => (
+          <Fix change={change} absent={props.absent ?? ""} />
+        ))}
+      </ol>
+    </Section>
+  );
+}
+
+export function Matrices(props: { tried: readonly Tried[]; nodes: readonly NodeEntry[] }): JSX.Element {
+  const known = new Map(props.nodes.map((node) => [node.name, node]));
+  return (
+    <>
+      {props.tried.map((tried) => (
         <Matrix tried={tried} known={known} />
       ))}
     </>
@@ -42,9 +56,9 @@ function summary(answer: ExplainResponse): string {
   return parts.join(" ");
 }
 
-function Fix(props: { change: Change }): JSX.Element {
+function Fix(props: { change: Change; absent: string }): JSX.Element {
   const { change } = props;
-  const lines = commands(change);
+  const lines = change.steps.some((step) => step.subject === props.absent) ? [] : commands(change);
   return (
     <li>
       {sentence(change.says)}.

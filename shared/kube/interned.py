@@ -12,6 +12,7 @@ from typing import Final
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from shared import model
+from shared.devices import PodClaim
 
 MOST_LENGTH: Final = 253
 """Characters of a text that is held, and of all values of a map: a name of Kubernetes."""
@@ -49,6 +50,12 @@ def shape(value: model.PodShape) -> model.PodShape:
     if known is None:
         known, _SHAPES[value] = value, ref(value)
     return known
+
+
+@lru_cache(maxsize=MOST_MAPS)
+def pod_claims(value: tuple[PodClaim, ...]) -> tuple[PodClaim, ...]:
+    """Return equal claims; the same ones for all pods of a template."""
+    return value
 
 
 @lru_cache(maxsize=MOST_MAPS)

@@ -33,7 +33,7 @@ each; ours are shorter, except ``LONG``."""
 MOST_LONG_BYTES: Final = 128 * 2**10
 """Bytes of one annotation in ``LONG``: half of the API server's limit for an object."""
 
-LONG: Final = frozenset({labels.SLOT_PLAN, labels.RESCALE, labels.HANG_RESTARTS})
+LONG: Final = frozenset({labels.SLOT_PLAN, labels.RESCALE, labels.HANG_RESTARTS, labels.PARKING})
 """Annotations that we write on owners, and that grow with the number of nodes and workers."""
 
 _CUT: Final = 64

@@ -27,6 +27,7 @@ from shared.kube import (
 )
 from shared.kube.changes import Changes, suspendable, with_changes
 from shared.kube.errors import OddObjectError
+from shared.kube.pod_claims import from_templates
 from shared.kube.shapes import claims, prefers, repels, shape, terms
 from shared.label_selectors import NOTHING, LabelSelector
 
@@ -95,9 +96,7 @@ def decode_pod(data: Data) -> model.Pod:
     """
     raw = _POD.decode(data)
     meta, status = raw.metadata, raw.status or _NO_STATUS
-    spec = pod_defaults.with_requests(raw.spec or _NO_SPEC)
-    if spec_excess := excess.excess(spec):
-        spec = excess.without_requirements(spec)
+    spec, spec_excess = _readable(raw.spec or _NO_SPEC)
     scheduled_at, queued_reason, resize_pending = _conditions(status)
     kept = kept_keys.keep(meta)
     requests, borrowed_milli = cpus.requests_as_given(spec, status, kept.annotations)
@@ -123,6 +122,7 @@ def decode_pod(data: Data) -> model.Pod:
         queued_reason=queued_reason,
         phase_reason=status.reason or "",
         claims=claims(spec),
+        device_claims=interned.pod_claims(from_templates(spec.resource_claims)),
         qos=interned.text(status.qos_class or ""),
         cpus=cpus.containers(spec),
         borrowed_milli=borrowed_milli,
@@ -132,6 +132,13 @@ def decode_pod(data: Data) -> model.Pod:
         excess=spec_excess or kept.excess,
         repels=repels(spec, meta.namespace or ""),
     )
+
+
+def _readable(raw: wire.PodSpec) -> tuple[wire.PodSpec, str]:
+    """Return the spec with defaults, and what of it is more than we read, which is left out."""
+    spec = pod_defaults.with_requests(raw)
+    too_much = excess.excess(spec)
+    return (excess.without_requirements(spec) if too_much else spec), too_much
 
 
 @names_the_object

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from shared import labels, model
-from shared.kube import device_classes, kinds, migrations, parse, paths, pod_groups
+from shared.kube import devices, kinds, migrations, parse, paths, pod_groups
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,24 @@ VOLUMES: Final = ResourceKind(
     "PersistentVolume", "PersistentVolume", paths.VOLUMES, parse.decode_volume, _name
 )
 DEVICE_CLASSES: Final = ResourceKind(
-    "DeviceClass", "DeviceClass", paths.DEVICE_CLASSES, device_classes.decode, _name
+    "DeviceClass", "DeviceClass", paths.DEVICE_CLASSES, devices.decode_class, _name
 )
 """In Kubernetes 1.34 and later; earlier versions know no extended resource of a class."""
+RESOURCE_SLICES: Final = ResourceKind(
+    "ResourceSlice", "ResourceSlice", paths.RESOURCE_SLICES, devices.decode_slice, _name
+)
+RESOURCE_CLAIM_TEMPLATES: Final = ResourceKind(
+    "ResourceClaimTemplate",
+    "ResourceClaimTemplate",
+    paths.RESOURCE_CLAIM_TEMPLATES,
+    devices.decode_template,
+    _namespaced,
+)
+RESOURCE_CLAIMS: Final = ResourceKind(
+    "ResourceClaim", "ResourceClaim", paths.RESOURCE_CLAIMS, devices.decode_claim, _namespaced
+)
+DEVICES: Final = (DEVICE_CLASSES, RESOURCE_SLICES, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS)
+"""What dynamic resource allocation needs."""
 MIGRATIONS: Final = ResourceKind(
     "Migration", "Migration", paths.MIGRATIONS, migrations.decode, _namespaced
 )

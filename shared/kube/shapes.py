@@ -110,5 +110,5 @@ def _unmodelled(spec: wire.PodSpec) -> Iterator[str]:
         yield "topologySpread"
     if any(v.ephemeral for v in spec.volumes or ()):
         yield "volumes"
-    if spec.resource_claims:
+    if any(not claim.resource_claim_template_name for claim in spec.resource_claims or ()):
         yield "resourceClaims"

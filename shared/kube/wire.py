@@ -10,6 +10,7 @@ from msgspec import Meta as MsgspecMeta
 from msgspec import Raw, Struct, field
 
 from shared.kube.job_state import JobSpec, JobStatus
+from shared.kube.pod_claims import PodResourceClaim
 from shared.kube.pod_templates import Template
 from shared.label_selectors import LabelSelector
 
@@ -199,7 +200,7 @@ class PodSpec(Struct, rename="camel"):
     tolerations: list[Toleration] | None = None
     topology_spread_constraints: list[Spread] | None = None
     volumes: list[Volume] | None = None
-    resource_claims: list[Raw] | None = None
+    resource_claims: list[PodResourceClaim] | None = None
     priority: int | None = None
     priority_class_name: str | None = None
     scheduling_group: SchedulingGroup | None = None

@@ -99,7 +99,7 @@ _STEPS_AHEAD: Final = (
     r"max_?(?:num_|train_)?(?:iters?|steps?|iterations|updates?)|train_iters"
     r"|num_(?:train|training)_steps"
     r"|total[_ ](?:(?:num|train|training|optimization|update|gradient)[_ ])*"
-    r"(?:steps|iters|iterations)|(?:(?<=; )|(?<=for ))(?:steps|iters|iterations)"
+    r"(?:steps|iters|iterations)|(?:(?<=; )|(?<=for )|(?<=\.\.\., ))(?:steps|iters|iterations)"
 )
 _EPOCHS_AHEAD: Final = (
     r"(?:trainer\.)?(?:(?:num|max|total|n)[_ ])(?:train_)?epochs?|(?:train_)?epochs"
@@ -114,6 +114,13 @@ _ANNOUNCED: Final = re.compile(
     r"['\"]?(?:\s{0,20}[:=│|]\s{0,20}|[ .]{1,60})['\"]?"
     r"(?P<total>[0-9][0-9,_]{0,14})(?![\w/]|\.[0-9])",
     re.IGNORECASE,
+)
+
+
+_LEADING: Final = re.compile(
+    r"(?:^|\] )\s*\[([0-9]{1,12})\]\s|^\s*([0-9]{1,12}):\s|^\[ *([0-9]{1,9}), *([0-9]{1,12})\] "
+    r"|^\[([0-9]{1,9})/([0-9]{1,9})\] ?\[ *([0-9]{1,9})/([0-9]{1,9})\]"
+    r"|^\[ *([0-9]{1,12})/([0-9]{1,12})\] "
 )
 
 
@@ -272,6 +279,25 @@ def counts_of(numbers: Mapping[str, float]) -> Counts:
         epoch=_first(lower, EPOCH_KEYS),
         total_epochs=total(_first(lower, TOTAL_EPOCH_KEYS)),
     )
+
+
+def leading_counts(line: str, *, has_values: bool) -> Counts | None:
+    """Return the number that a line begins with, as LightGBM, XGBoost and CLU count; else None.
+
+    ``[2,  4000] loss: 1.8`` has an epoch and a step, ``[2/25][50/1583]`` both with their ends.
+    ``[20/300]`` alone counts before a value only: builds and downloads are counted so, too.
+    """
+    index = _LEADING.search(line)
+    if index is None:
+        return None
+    if index[9]:
+        return Counts(step=float(index[9]), total_steps=int(index[10])) if has_values else None
+    if index[5]:
+        epoch, epochs, done, length = (int(index[i]) for i in range(5, 9))
+        return Counts(epoch=epoch, total_epochs=epochs, done=done / max(1, length))
+    if index[3]:
+        return Counts(epoch=float(index[3]), step=float(index[4]))
+    return Counts(step=float(index[1] or index[2]))
 
 
 def total(value: float | None) -> int | None:

@@ -40,9 +40,9 @@ _GLOBAL_STEP: Final = re.compile(
 )
 _STEP: Final = re.compile(
     r"(?:.* )?(?:step|iteration|iter|it|update|timestep|round|(?:mini)?batch|tick|episode"
-    r"|generation)e?s?|batch_idx"
+    r"|generation)e?s?|batch_idx|up\."
 )
-_EPOCH: Final = re.compile(r"(?:.* )?(?:train |training |train_)?(?:epoch|ep)")
+_EPOCH: Final = re.compile(r"(?:.* )?(?:train |training |train_)?(?:epoch|ep\.?)")
 _OTHER_COUNTER: Final = re.compile(r".*(?:ppo|per|last|best|next|warmup|num|total|inner).*")
 _PHASE: Final = re.compile(r"(?:.*[\s_/])?(?:train|training)")
 _RANK: Final = re.compile(r"(?:.*[ _])?rank")
@@ -71,6 +71,8 @@ _VALUE_BEFORE: Final = re.compile(
 _SCALED: Final = re.compile(
     r"([0-9]+(?:\.[0-9]+)?)([kMG]?)(?:it|step|ex)/([0-9]+(?:\.[0-9]+)?)([kMG]?)(?:it|step|ex)\b"
 )
+_ASCII_BAR: Final = re.compile(r"%\|#{0,400}[0-9] {0,400}\|")
+_BAR_ENDS: Final = re.compile(r"(?:it/s|s/it)[^\]]{0,400}\](?=[A-Z{])")
 _SCALES: Final = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 
 
@@ -147,7 +149,7 @@ def _name(gap: str) -> Name:
 
 
 def _words(gap: str) -> str:
-    text = _BRACKETED.sub("", gap).rstrip(_TRAILING)
+    text = _BRACKETED.sub("", gap).rstrip(_TRAILING).removesuffix(" is")
     words = _WORDS.search(_SEPARATORS.split(text)[-1].rpartition(":")[2].strip())
     if words is None:
         return ""
@@ -165,9 +167,24 @@ def value_at(line: str) -> dict[str, float]:
     return {value[2]: float(value[1])} if (value := _VALUE_BEFORE.search(line)) else {}
 
 
+def text_behind_bar(line: str) -> int:
+    """Return where another line begins behind a bar that did not end its own; 0 if none does.
+
+    ``0/34 [00:00<?, ?it/s]Epoch 1 elapsed: 84.2s``: one is written to stderr, one to stdout.
+    """
+    if "it/s" not in line and "s/it" not in line:
+        return 0
+    bar = _BAR_ENDS.search(line)
+    return bar.end() if bar else 0
+
+
 def unscaled(line: str) -> str:
-    """Return a line with counters such as ``10.0it/50.0kit`` written out."""
-    return _SCALED.sub(_counter, line) if "it/" in line else line
+    """Return a line with counters such as ``10.0it/50.0kit`` written out.
+
+    The digit with which a bar in ASCII ends (``44%|####8     |``) is a part of the bar.
+    """
+    line = _SCALED.sub(_counter, line) if "it/" in line else line
+    return _ASCII_BAR.sub("%|#|", line) if "%|" in line else line
 
 
 def _counter(match: re.Match[str]) -> str:

@@ -29,7 +29,9 @@ _BOOKKEEPING: Final = re.compile(
 _SEPARATORS: Final = re.compile(r"[\s_/.\-]+")
 _VALIDATION: Final = r"(?:eval(?:uation)?|val(?:id|idation)?|dev|cv)(?:_\d+'s)?"
 _TRAINING: Final = r"(?:train(?:ing)?)"
-_MEAN: Final = r"(?:(?:avg|avr|average|mean|epoch|total|lm|main|running|reduced)_)*"
+_MEAN: Final = r"(?:(?:avg|avr|average|mean|epoch|total|running|reduced)_)*"
+_MODEL: Final = r"(?:(?:lm|main)_)?"
+"""Of the model alone, where a run also prints its loss with all that is added to it."""
 _LOSS_OF: Final = rf"(?:{_TRAINING}(?:_total)?|total)"
 _EPISODE: Final = r"(?:(?:ep|episode|episodic|mean|average)_?)*"
 _QUALITY: Final = (
@@ -54,16 +56,20 @@ class _Tier(NamedTuple):
 _TIERS: Final = tuple(
     _Tier(re.compile(pattern), alike)
     for pattern, alike in (
-        (rf"eval_{_MEAN}(?:log)?loss", True),
-        (rf"{_VALIDATION}_{_MEAN}(?:log)?loss(?:_epoch)?|loss_(?:{_VALIDATION})", True),
+        (rf"eval_{_MEAN}{_MODEL}(?:log)?loss", True),
         (
-            rf"(?:rollout_|env_|test_)?{_EPISODE}(?:rew(?:ard)?|return|epret)(?:_mean)?",
+            rf"{_VALIDATION}_{_MEAN}{_MODEL}(?:log)?loss(?:_epoch)?|loss_(?:{_VALIDATION})",
+            True,
+        ),
+        (
+            rf"(?:rollout_|env_|test_|critic_)?{_EPISODE}(?:rew(?:ards?)?|return|epret)(?:_mean)?",
             False,
         ),
         (
             rf"{_MEAN}(?:{_TRAINING}_)?{_MEAN}loss(?:_epoch)?|loss_{_LOSS_OF}(?:_loss)?",
             True,
         ),
+        (rf"{_MEAN}{_MODEL}(?:{_TRAINING}_)?{_MEAN}{_MODEL}{_MEAN}loss", True),
         (rf"(?:{_TRAINING}_)?(?:batch_loss|loss_step|step_loss)", True),
         (r"test_loss|loss_test", True),
         (r".*map(?:50|_50|@0?_?5)[-_:]0?_?95.*|.*bbox_map", False),
@@ -75,12 +81,13 @@ _TIERS: Final = tuple(
         (r"(?:test_)?(?:ppl|perplexity|xent|nll|cross_?entropy|bp[bc])", True),
         (rf"(?:test_.*)?{_QUALITY}", False),
         (r".*objective_function.*", False),
+        (rf"(?:{_TRAINING}_)?cost", True),
         (r"value", True),
     )
 )
 """The first is the best."""
 _MIN: Final = re.compile(
-    r"loss|ppl|perplexity|err|mae|mse|wer\b|cer\b|nll|xent|bp[bc]\b|\bfid(?:[0-9]|\b)",
+    r"loss|cost|ppl|perplexity|err|mae|mse|wer\b|cer\b|nll|xent|bp[bc]\b|\bfid(?:[0-9]|\b)",
     re.IGNORECASE,
 )
 _MAX: Final = re.compile(

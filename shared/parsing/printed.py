@@ -20,8 +20,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from shared.parsing.base import NOTHING, Point
-from shared.parsing.counters import Announced, Counts, Places
-from shared.parsing.items import Item, items_of, unscaled, value_at
+from shared.parsing.counters import Announced, Counts, Places, leading_counts
+from shared.parsing.items import Item, items_of, text_behind_bar, unscaled, value_at
 from shared.parsing.proposals import Hint
 from shared.parsing.stated_end import StatedEnd, stated_left
 
@@ -41,7 +41,7 @@ _LOST: Final = "… "
 _VALUES: Final = (
     *("loss", "acc", "ppl", "perplexity", "err", "mae", "mse", "auc", "f1", "bleu", "wer", "cer"),
     *("map", "iou", "dice", "rew", "return", "elbo", "nll", "xent", "bpb", "bpc", "psnr", "ssim"),
-    *("top", "l_", "fid", "score", "pearson", "spearman", "objective"),
+    *("top", "l_", "fid", "score", "pearson", "spearman", "objective", "cost"),
 )
 """A line without any of these has no value; faster than a pattern."""
 _COUNTERS: Final = (
@@ -58,13 +58,10 @@ MOST_MISSES: Final = 1000
 """Lines that are read without finding a value before only one of ``MISS_RATIO`` is read."""
 MISS_RATIO: Final = 4
 _BAR: Final = re.compile(r"\|[^|A-Za-z]*\|")
-_INDEX: Final = re.compile(
-    r"(?:^|\] )\s*\[([0-9]{1,12})\]\s|^\s*([0-9]{1,12}):\s|^\[ *([0-9]{1,9}), *([0-9]{1,12})\] "
-    r"|^\[([0-9]{1,9})/([0-9]{1,9})\] ?\[ *([0-9]{1,9})/([0-9]{1,9})\]"
-)
 _VALIDATES: Final = re.compile(
-    r"[|(] ?(?:val|valid|validation|eval|test) ?[|)]|(?:^|INFO[\s:\]-]{1,4}|DEBUG )\s*"
-    r"(?:val|valid|validation|validating|eval|evaluation|test|testing|CV)(?::|ing\b|\s+\[| Epoch)",
+    r"[|([] ?(?:val|valid|validation|eval|test) ?[])|]|(?:^|INFO[\s:\]-]{1,4}|DEBUG |[0-9] )\s*"
+    r"(?:val|valid|validation|validating|dev|eval|evaluation|test|testing|CV)"
+    r"(?:\s{0,4}:|ing\b|\s+\[| Epoch)",
     re.IGNORECASE,
 )
 _HAS_PHASE: Final = re.compile(r".*(?:val|eval|test|train|dev|cv)", re.IGNORECASE)
@@ -111,6 +108,8 @@ class Printed:
         if self._open or (line.startswith("{") and "}" not in line):
             line = self._joined(line)
         line = line[:LONGEST_LINE]
+        if begins := text_behind_bar(line):
+            return [*self.feed(line[:begins]), *self.feed(line[begins:])]
         lower = line.lower()
         if lower.endswith(_PHASES):
             self._validates = not lower.endswith(_TRAINS)
@@ -155,7 +154,9 @@ class Printed:
             self._hint.take_name(next(iter(values)))
         if self._validates or _VALIDATES.search(line):
             return self._validation(line, found, values)
-        counts = self._counts(found, has_values=bool(values)) or _index(line)
+        counts = self._counts(found, has_values=bool(values)) or leading_counts(
+            line, has_values=bool(values)
+        )
         if counts is not None and self._places.take(counts, has_values=bool(values)):
             self._placed_at = self._line
         if counts is None and found.bar is not None and self._places.header is not None:
@@ -178,7 +179,7 @@ class Printed:
             self._validates = False
         if found.is_partial:
             return NOTHING
-        counts = found.counts() or _index(line)
+        counts = found.counts() or leading_counts(line, has_values=bool(values))
         if counts is not None and counts.done is None and found.bar is None:
             self._places.take(counts, has_values=bool(values))
             self._placed_at = self._line
@@ -373,19 +374,3 @@ def _has(text: str, words: tuple[str, ...]) -> bool:
 
 def _is_value(item: Item) -> bool:
     return item.total is None and item.suffix in _VALUE_UNITS and item.name.is_metric
-
-
-def _index(line: str) -> Counts | None:
-    """Return the number that a line begins with, as LightGBM, XGBoost and CLU count; else None.
-
-    ``[2,  4000] loss: 1.8`` has an epoch and a step, ``[2/25][50/1583]`` both with their ends.
-    """
-    index = _INDEX.search(line)
-    if index is None:
-        return None
-    if index[5]:
-        epoch, epochs, done, length = (int(index[i]) for i in range(5, 9))
-        return Counts(epoch=epoch, total_epochs=epochs, done=done / max(1, length))
-    if index[3]:
-        return Counts(epoch=float(index[3]), step=float(index[4]))
-    return Counts(step=float(index[1] or index[2]))

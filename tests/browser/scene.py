@@ -16,6 +16,10 @@ from tests.fakes.kube import FakeKube
 
 GPU = "nvidia.com/gpu"
 HOUR = 3600.0
+RACK = "cloud.provider.com/topology-rack"
+RACKS = ("r1", "r2")
+URGENT = "urgent"
+"""A PriorityClass, of no job that is there."""
 RUNNING = {
     "bert": ("vision", {"gpu-1": 4, "gpu-2": 4}, "2h"),
     "gpt-small": ("language", {"gpu-3": 8, "gpu-4": 8}, "5h"),
@@ -25,7 +29,10 @@ RUNNING = {
 }
 """By name: namespace, pods of one GPU by node, expected duration."""
 WAITING = {
-    "resnet": ("vision", 8, {"cpu": "2", "memory": "8Gi", GPU: "1"}, {}),
+    "resnet": (
+        *("vision", 8, {"cpu": "2", "memory": "8Gi", GPU: "1"}),
+        {labels.EXPECTED_DURATION: "1h"},
+    ),
     "gpt-large": ("language", 4, {"cpu": "8", "memory": "64Gi", GPU: "8"}, {}),
     "tts": ("speech", 4, {"cpu": "2", GPU: "2"}, {}),
     "huge": ("vision", 1, {"cpu": "2", GPU: "16"}, {}),
@@ -34,8 +41,9 @@ WAITING = {
 """By name: namespace, pods, requests of each, annotations."""
 
 
-def _node(name: str, gpus: int = 8, **spec: Any) -> dict[str, Any]:
+def _node(name: str, gpus: int = 8, rack: str = "", **spec: Any) -> dict[str, Any]:
     made = node(name, cpu="64")
+    made["metadata"].setdefault("labels", {}).update({RACK: rack} if rack else {})
     made["spec"] = spec
     made["status"]["allocatable"] |= {"memory": "512Gi", GPU: str(gpus)}
     return made
@@ -123,10 +131,12 @@ def put_waiting(
 
 def _put(fake: FakeKube) -> None:
     for number in range(1, 7):
-        fake.put(paths.NODES, _node(f"gpu-{number}", unschedulable=number == 6))
+        rack = RACKS[number // 4]
+        fake.put(paths.NODES, _node(f"gpu-{number}", rack=rack, unschedulable=number == 6))
     taint = {"key": "dedicated", "value": "ml", "effect": "NoSchedule"}
-    fake.put(paths.NODES, _node("gpu-7", gpus=4, taints=[taint]))
+    fake.put(paths.NODES, _node("gpu-7", gpus=4, rack=RACKS[1], taints=[taint]))
     fake.put(paths.NODES, _node("gpu-8", gpus=4))
+    fake.put(paths.PRIORITY_CLASSES, {"metadata": {"name": URGENT}, "value": 1_000_000})
     for namespace in ("language", "speech", "vision"):
         fake.put(paths.NAMESPACES, {"metadata": {"name": namespace}})
     for name in RUNNING:

@@ -2,19 +2,16 @@
 
 import contextlib
 import re
-import shutil
-from collections.abc import AsyncIterator, Collection
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import AsyncIterator
 
 import msgspec
 import pytest
-from playwright.async_api import Browser, Page, async_playwright, expect
+from playwright.async_api import Browser, expect
 
 from shared.kube import paths
-from shared.page import serving
 from shared.system_clock import SystemClock
-from tests.browser.scene import GPU, RUNNING, WAITING, put_waiting, scene
+from tests.browser.scene import GPU, RACKS, RUNNING, WAITING, put_waiting, scene
+from tests.browser.tab import NARROW, VIEWS, WIDE, opened
 from tests.component.agents import Trust
 from tests.component.shell import Extender, extender, lease
 from tests.fakes.answers import JOBS, NAMESPACES, NODES, QUEUE
@@ -25,70 +22,9 @@ from tests.root import ROOT
 PAGE = ROOT / "page"
 AXE = PAGE / "node_modules" / "axe-core" / "axe.min.js"
 PICTURES = ROOT / "docs" / "figures"
-PICTURED = ("queue", "job", "nodes")
-WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 400, "height": 900}
+PICTURED = ("queue", "job", "nodes", "timeline", "teams", "trained")
 USERS = [("ann", "resnet", "whisper"), ("bob", "whisper", "resnet")]
 """Each user with the job of their own namespace, and that of the other."""
-VIEWS = {
-    "queue": "#/",
-    "job": "#/job/vision/job/resnet",
-    "running": "#/running",
-    "trained": "#/job/vision/job/bert",
-    "timeline": "#/timeline",
-    "nodes": "#/nodes",
-    "changes": "#/changes",
-    "teams": "#/teams",
-}
-
-
-@dataclass
-class Tab:
-    """A tab of the browser at the extender's own page, and what went wrong in it."""
-
-    page: Page
-    url: str
-    problems: list[str] = field(default_factory=list)
-
-    async def show(self, view: str) -> None:
-        await self.page.goto(f"{self.url}{VIEWS[view]}")
-        await expect(self.page.locator("main h2").first).to_be_visible()
-
-
-@pytest.fixture(scope="session")
-def chromium() -> str:
-    found = shutil.which("chromium")
-    if found is None:
-        pytest.skip("chromium is not installed (Debian's package chromium)")
-    return found
-
-
-@pytest.fixture
-async def browser(chromium: str) -> AsyncIterator[Browser]:
-    async with async_playwright() as driver:
-        # Chromium has no sandbox for root, which tests often are.
-        browser = await driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield browser
-        await browser.close()
-
-
-@pytest.fixture(scope="module")
-def trust(tmp_path_factory: pytest.TempPathFactory) -> Trust:
-    return Trust.create(tmp_path_factory.mktemp("pki"))
-
-
-@contextlib.asynccontextmanager
-async def opened(
-    browser: Browser, running: Extender, *, expects: Collection[str] = (), **context: Any
-) -> AsyncIterator[Tab]:
-    """Open a tab; it fails at its end if the console had an error that was not expected."""
-    host, port = running.others[0]
-    page = await browser.new_page(**{"viewport": WIDE, "locale": "en-GB", **context})
-    tab = Tab(page, f"http://{host}:{port}{serving.PATH}")
-    page.on("console", lambda one: tab.problems.append(one.text) if one.type == "error" else None)
-    page.on("pageerror", lambda error: tab.problems.append(str(error)))
-    yield tab
-    await page.close()
-    assert [one for one in tab.problems if not any(text in one for text in expects)] == []
 
 
 async def test_a_reader_finds_why_a_job_waits_and_what_helps(
@@ -143,6 +79,31 @@ async def test_the_page_is_current_without_a_reload(browser: Browser, trust: Tru
         await expect(tab.page.get_by_role("link", name="typo", exact=True)).to_have_count(0)
 
 
+async def test_the_map_has_racks_and_a_square_in_the_colour_of_its_job(
+    browser: Browser, trust: Trust
+) -> None:
+    async with scene(trust) as cluster, opened(browser, cluster.running) as tab:
+        await tab.show("nodes")
+        nodes = tab.page.get_by_role("list", name="8 nodes")
+        for rack in RACKS:
+            await expect(nodes.get_by_text(f"rack {rack}:")).to_be_visible()
+        await expect(nodes.get_by_text("without a rack: 0 of 4 GPU free")).to_be_visible()
+        tile = nodes.get_by_role("listitem").filter(has_text="gpu-1").first
+        colours = {
+            job: await tile.locator(".job", has_text=job).locator("rect").get_attribute("class")
+            for job in ("bert", "eval")
+        }
+        assert colours["bert"] != colours["eval"]
+        for job, count in (("bert", 4), ("eval", 1)):
+            squares = tile.locator(f".squares rect.{colours[job]}")
+            await expect(squares).to_have_count(count)
+        await expect(tile.locator(".squares rect.free")).to_have_count(3)
+        await tile.get_by_role("link", name="bert").hover()
+        await expect(nodes.locator(".tile.lit")).to_have_count(2)
+        await tab.page.get_by_label("Group by").select_option("name")
+        await expect(nodes.get_by_text(f"rack {RACKS[0]}:")).to_have_count(0)
+
+
 @pytest.mark.parametrize(("user", "sees", "hidden"), USERS)
 async def test_where_a_token_is_needed_the_page_shows_what_its_bearer_may_see(
     browser: Browser, user: str, sees: str, hidden: str
@@ -183,7 +144,11 @@ async def test_no_view_has_a_serious_fault_of_accessibility(
     if not AXE.exists():
         pytest.skip("axe is not installed: npm ci in page/")
     look = {"color_scheme": scheme, "viewport": size, "bypass_csp": True}
-    async with scene(trust) as cluster, opened(browser, cluster.running, **look) as tab:
+    expects = ["404"]  # the extender has no doctor
+    async with (
+        scene(trust) as cluster,
+        opened(browser, cluster.running, expects=expects, **look) as tab,
+    ):
         await tab.page.add_init_script(path=AXE)
         for view in VIEWS:
             await tab.show(view)

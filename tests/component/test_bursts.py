@@ -77,6 +77,15 @@ async def test_kube_scheduler_asks_about_one_member_of_a_gang(fake):
     assert "patch" not in fake.verbs("pods")
 
 
+async def test_a_gang_may_have_one_event_in_place_of_one_per_pod(fake):
+    gang = {"burst_event_per_pod": False}
+    async with scheduled(fake, lambda: put_gang(fake), gang=gang) as (_, scheduler):
+        await eventually(lambda: len(bound(fake)) == 4)
+        (event,) = await eventually(lambda: [*fake.objects(paths.EVENTS)])
+    assert (event["reason"], event["note"]) == ("Scheduled", "Successfully assigned 3 of 4 pods")
+    assert len(scheduler.asked) == 1
+
+
 PATIENT = {"bind_wait_seconds": 60.0, "bind_burst_seconds": 60.0}
 """A gang that is bound in part is not given up meanwhile."""
 

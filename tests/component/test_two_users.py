@@ -125,7 +125,7 @@ async def seen(way: Way, path: str) -> Any:
     """Return what the page reads through ``shuntyard ui`` on a way."""
     listener = socket.create_server(("127.0.0.1", 0))
     guard = Guard(listener.getsockname()[1])
-    runner = web.AppRunner(ui.create_app(way, guard))
+    runner = web.AppRunner(ui.create_app(way, guard, lambda _: []))
     await runner.setup()
     await web.SockSite(runner, listener).start()
     jar = aiohttp.CookieJar(unsafe=True)

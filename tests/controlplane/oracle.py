@@ -23,10 +23,11 @@ from msgspec import Raw, Struct
 from devcluster import assets
 from devcluster.cluster import Cluster
 from devcluster.versions import DEFAULT_KUBERNETES
+from extender.core.cluster import pod_shape
 from extender.store.store import ClusterStore
-from shared.kube import auth, parse, paths
+from shared.kube import auth, parse, paths, resources
 from shared.kube.client import KubeClient
-from shared.model import Node, Pod, Replace
+from shared.model import Delete, Node, Pod, Replace, ResourceSlice, Upsert
 from tests.fakes.eventually import eventually
 
 SCHEDULER_NAME: Final = "oracle"
@@ -47,12 +48,29 @@ class _Arguments(Struct, rename="pascal"):
     node_names: list[str] | None
 
 
+@dataclass(frozen=True)
+class Published:
+    """An object of dynamic resource allocation: where it is made, and its status."""
+
+    path: str
+    manifest: Manifest
+    status: Manifest = field(default_factory=dict)
+
+    @property
+    def own_path(self) -> str:
+        return f"{self.path}/{self.manifest['metadata']['name']}"
+
+
 @dataclass
 class Oracle:
-    """Queries kube-scheduler about pods; ``offered`` is what it offered last, by pod uid."""
+    """Queries kube-scheduler about pods; ``offered`` is what it offered last, by pod uid.
+
+    ``left_alone`` counts the probes of which we do not model everything.
+    """
 
     client: KubeClient
     offered: dict[str, frozenset[str]] = field(default_factory=dict)
+    left_alone: int = 0
 
     async def filter(self, request: web.Request) -> web.Response:
         """Answer the filter verb: refuse every node."""
@@ -63,7 +81,11 @@ class Oracle:
         return web.json_response({"NodeNames": [], "FailedNodes": refused})
 
     async def compare(
-        self, nodes: Sequence[Manifest], placed: Sequence[Manifest], probes: Sequence[Manifest]
+        self,
+        nodes: Sequence[Manifest],
+        placed: Sequence[Manifest],
+        probes: Sequence[Manifest],
+        published: Sequence[Published] = (),
     ) -> None:
         """Build the cluster, query both about every probe, and raise where they disagree.
 
@@ -73,12 +95,19 @@ class Oracle:
         try:
             await _all(self._create_node(node) for node in nodes)
             await _all(self._place(pod) for pod in placed)
+            await _all(self._publish(one) for one in published)
             store = await self._observed()
             await _all(self._agree(probe, store) for probe in probes)
         finally:
             pods, everything = paths.pods(NAMESPACE), paths.NODES
             await self.client.delete(pods, grace_seconds=0)
             await self.client.delete(everything)
+            await _all(self.client.delete(one.own_path) for one in published)
+
+    async def _publish(self, one: Published) -> None:
+        await self.client.post(one.path, one.manifest)
+        if one.status:
+            await self.client.patch(f"{one.own_path}/status", {"status": one.status})
 
     async def _create_node(self, node: Manifest) -> None:
         """Admission adds the not-ready taint to every new node: write the wanted taints again."""
@@ -103,6 +132,9 @@ class Oracle:
         pods: list[Pod] = [parse.decode_pod(raw) for raw in await self._items(paths.PODS)]
         store.apply(Replace("Node", "Node", tuple(nodes)))
         store.apply(Replace("Pod", "Pod", tuple(pods)))
+        for kind in resources.DEVICES:
+            found = tuple(kind.decode(raw) for raw in await self._items(kind.path))
+            store.apply(Replace(kind.kind, kind.source, found))
         store.check_invariants()
         return store
 
@@ -110,13 +142,12 @@ class Oracle:
         return msgspec.json.decode(await self.client.get(path), type=_List).items
 
     async def _agree(self, probe: Manifest, store: ClusterStore) -> None:
-        room = store.snapshot().node_table
-
         async def agree() -> bool:
             pod = await self._ask(probe)
-            mask = room.feasible(pod.shape)
-            ours = {node.name for node, feasible in zip(room.nodes, mask, strict=True) if feasible}
-            assert pod.shape.unmodelled == ()
+            ours = _accepted(store, pod)
+            if ours is None:
+                self.left_alone += 1
+                return True
             assert ours == self.offered.get(pod.uid, frozenset()), _story(probe, store)
             return True
 
@@ -140,12 +171,26 @@ class Oracle:
         return pod
 
 
+def _accepted(store: ClusterStore, pod: Pod) -> frozenset[str] | None:
+    """Return the nodes that our masks accept; None if we do not model all of the pod."""
+    store.apply(Upsert(pod))
+    snapshot = store.snapshot()
+    room, shape = snapshot.node_table, pod_shape.shape(snapshot, pod)
+    store.apply(Delete("Pod", pod.key, pod.uid))
+    if shape.unmodelled:
+        return None
+    mask = room.feasible(shape)
+    return frozenset(n.name for n, feasible in zip(room.nodes, mask, strict=True) if feasible)
+
+
 def _story(probe: Manifest, store: ClusterStore) -> str:
     nodes = [
         (n.name, dict(n.allocatable), dict(n.labels), n.taints, n.unschedulable)
         for n in store.snapshot().node_table.nodes
     ]
-    return f"{probe['spec']}\non {nodes}\nwith {store.snapshot().node_table.used.tolist()} used"
+    slices = [(s.node, s.devices) for s in store.export().entities if isinstance(s, ResourceSlice)]
+    used = store.snapshot().node_table.used.tolist()
+    return f"{probe['spec']}\non {nodes}\nwith {used} used, devices {slices}"
 
 
 async def _all(calls: Iterable[Any]) -> None:

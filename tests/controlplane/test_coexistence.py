@@ -153,7 +153,7 @@ async def test_a_released_gang_that_cannot_spread_asks_for_nodes_and_stays_whole
     assert unpinned(yard, "it")
 
 
-async def test_pods_with_resource_claims_are_left_to_kube_scheduler_and_start_whole(
+async def test_claims_that_are_not_modelled_are_left_to_kube_scheduler_and_start_whole(
     yard: Yard,
 ) -> None:
     names = await yard.nodes(KwokNodes(2))
@@ -161,7 +161,8 @@ async def test_pods_with_resource_claims_are_left_to_kube_scheduler_and_start_wh
         await yard.client.delete(f"{DRA}/{collection}")
     await create(yard, f"{DRA}/deviceclasses", {"metadata": {"name": "accelerators"}, "spec": {}})
     await create(yard, f"{DRA}/resourceslices", device_slice(names[0], 2))
-    requests = [{"name": "one", "exactly": {"deviceClassName": "accelerators"}}]
+    choices = [{"name": "only", "deviceClassName": "accelerators"}]
+    requests = [{"name": "one", "firstAvailable": choices}]
     template = {"metadata": {"name": "one"}, "spec": {"spec": {"devices": {"requests": requests}}}}
     await create(yard, paths.namespaced(f"{DRA}/resourceclaimtemplates", yard.team), template)
     claims = [{"name": "device", "resourceClaimTemplateName": "one"}]

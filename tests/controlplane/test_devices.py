@@ -1,12 +1,12 @@
-"""Devices behind an extended resource on a real control plane (defect B8).
+"""Devices of drivers (DRA) on a real control plane: kube-scheduler allocates what we planned.
 
-kube-scheduler allocates them. The driver is made up: ResourceSlices list the devices of the nodes,
-and no driver prepares them. The nodes themselves offer nothing of the resource.
+The driver is made up: ResourceSlices list the devices of the nodes, and no driver prepares them.
+The nodes themselves offer nothing of the resource.
 """
 
 import json
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Final
 
 import pytest
@@ -14,34 +14,45 @@ import pytest
 from devcluster.options import KwokNodes
 from shared import labels
 from shared.kube import paths
-from shared.kube.errors import NotFoundError
+from shared.kube.errors import InvalidError, NotFoundError
 from tests.controlplane import yard as yards
 from tests.controlplane.jobs import Pods, job, pod
 from tests.controlplane.watching import annotation, node_of
 from tests.controlplane.yard import Yard
 from tests.fakes.eventually import eventually
+from tests.unit.core.expressions.selectors import ATTRIBUTES, CAPACITY, DRIVER, SELECTORS
 
 pytestmark = pytest.mark.controlplane
 
 RESOURCE: Final = "example.com/gpu"
-DRIVER: Final = "gpu.example.com"
-SLICES: Final = "/apis/resource.k8s.io/v1/resourceslices"
 DEVICES: Final = 4
 ASKS: Final = Pods(more={RESOURCE: "1"})
 
 
-def device_class(name: str) -> dict[str, Any]:
+def device_class(name: str, resource: str = RESOURCE) -> dict[str, Any]:
     selector = {"cel": {"expression": f'device.driver == "{DRIVER}"'}}
-    spec = {"selectors": [selector], "extendedResourceName": RESOURCE}
+    spec = {"selectors": [selector], **({"extendedResourceName": resource} if resource else {})}
     return {"metadata": {"name": name}, "spec": spec}
 
 
-def resource_slice(node: str) -> dict[str, Any]:
+def resource_slice(node: str, count: int = DEVICES, **of_each: Any) -> dict[str, Any]:
     """Return the ResourceSlice that a driver writes for a node."""
     pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
-    devices = [{"name": f"gpu-{i}"} for i in range(DEVICES)]
+    devices = [{"name": f"gpu-{i}", **of_each} for i in range(count)]
     spec = {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": devices}
     return {"metadata": {"name": f"of-{node}"}, "spec": spec}
+
+
+def template(name: str, *requests: dict[str, Any]) -> dict[str, Any]:
+    """Return a ResourceClaimTemplate of such requests."""
+    named = [{"name": f"r{i}", "exactly": request} for i, request in enumerate(requests)]
+    return {"metadata": {"name": name}, "spec": {"spec": {"devices": {"requests": named}}}}
+
+
+def claiming(name: str, **pods: Any) -> Pods:
+    """Return pods that get a claim of a template each."""
+    claim = {"name": "devices", "resourceClaimTemplateName": name}
+    return Pods(spec={"resourceClaims": [claim]}, **pods)
 
 
 @asynccontextmanager
@@ -58,30 +69,125 @@ async def created(yard: Yard, path: str, objects: Iterable[dict[str, Any]]) -> A
                 continue
 
 
-async def test_pods_with_devices_that_no_node_offers_run(yard: Yard) -> None:
-    """A gang behind the gate, and a pod without it, which stayed Pending before."""
+@asynccontextmanager
+async def driver(
+    yard: Yard, slices: Iterable[dict[str, Any]], resource: str = RESOURCE
+) -> AsyncIterator[str]:
+    """Publish devices, with a class of them; yield its name."""
+    name = f"of-{yard.team}"
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(created(yard, paths.RESOURCE_SLICES, slices))
+        classes = [device_class(name, resource)]
+        await stack.enter_async_context(created(yard, paths.DEVICE_CLASSES, classes))
+        yield name
+
+
+async def make_templates(yard: Yard, *templates: dict[str, Any]) -> None:
+    path = paths.namespaced(paths.RESOURCE_CLAIM_TEMPLATES, yard.team)
+    for one in templates:
+        await yard.client.post(path, one)
+
+
+def planned(yard: Yard, name: str) -> bool:
+    """Return True if each pod of a job is where we planned it."""
+    pods = yard.of(name)
+    return bool(pods) and all(annotation(one, labels.NODE) == node_of(one) for one in pods)
+
+
+async def test_gangs_get_devices_that_no_node_offers_where_we_planned_them(yard: Yard) -> None:
+    """Two gangs of which only one finds devices: the other waits whole, and starts afterwards."""
     nodes = await yard.nodes(KwokNodes(2))
-    async with (
-        created(yard, SLICES, map(resource_slice, nodes)),
-        created(yard, paths.DEVICE_CLASSES, [device_class(f"of-{yard.team}")]),
-    ):
-        ungated = Pods(more={RESOURCE: "1"}, gated=False)
-        await yard.submit(job("gang", 3, ASKS), pod("alone", ungated))
-        await yard.until_bound("gang")
+    async with driver(yard, map(resource_slice, nodes)):
+        await yard.submit(job("first", 6, ASKS))
+        await yard.until_bound("first")
+        assert planned(yard, "first")
+        await yard.submit(
+            job("second", 6, ASKS), pod("alone", Pods(more={RESOURCE: "1"}, gated=False))
+        )
+        await yard.until_waiting("second", "GangDoesNotFit")
         await eventually(lambda: yard.bound("alone") == 1, yards.PATIENCE_SECONDS, "alone is bound")
-        gang = yard.of("gang")
-        assert {annotation(one, labels.NODE) for one in gang} == {""}
-        unmodelled = {json.loads(annotation(one, labels.DECISION))["unmodelled"][0] for one in gang}
-        assert unmodelled == {f"DeviceClass of-{yard.team} serves {RESOURCE}"}
-        assert {node_of(one) for one in (*gang, *yard.of("alone"))} <= set(nodes)
+        assert yard.bound("second") == 0
+        await yard.client.delete(
+            f"{paths.namespaced(paths.JOBS, yard.team)}/first", propagation="Background"
+        )
+        await yard.client.delete(f"{paths.pods(yard.team)}/alone")
+        await yard.until_bound("second")
+        assert planned(yard, "second")
 
 
 async def test_pods_without_a_device_class_wait_with_the_reason(yard: Yard) -> None:
     """Only the class is missing: with it, the same job starts."""
     nodes = await yard.nodes(KwokNodes(2))
-    async with created(yard, SLICES, map(resource_slice, nodes)):
+    async with created(yard, paths.RESOURCE_SLICES, map(resource_slice, nodes)):
         await yard.submit(job("gang", 2, ASKS))
         entry = await yard.until_waiting("gang", "NoSuchNode")
         assert RESOURCE in entry.message
         async with created(yard, paths.DEVICE_CLASSES, [device_class(f"of-{yard.team}")]):
             await yard.until_bound("gang")
+
+
+async def test_gangs_with_claims_start_whole_where_we_planned_them(yard: Yard) -> None:
+    """The selector holds on one node only; what the claims hold is not given to other requests."""
+    one, other = await yard.nodes(KwokNodes(2))
+    models = [
+        resource_slice(one, attributes={"model": {"string": "A100"}}),
+        resource_slice(other, attributes={"model": {"string": "H100"}}),
+    ]
+    async with driver(yard, models) as name:
+        expression = f'device.attributes["{DRIVER}"].model == "H100"'
+        wanted = {
+            "deviceClassName": name,
+            "count": 2,
+            "selectors": [{"cel": {"expression": expression}}],
+        }
+        await make_templates(yard, template("pair", wanted))
+        await yard.submit(job("claims", 2, claiming("pair")))
+        await yard.until_bound("claims")
+        assert {node_of(found) for found in yard.of("claims")} == {other}
+        assert planned(yard, "claims")
+        await yard.submit(job("too-much", 5, ASKS), job("rest", 4, ASKS))
+        await yard.until_bound("rest")
+        assert {node_of(found) for found in yard.of("rest")} == {one}
+        await yard.until_waiting("too-much", "GangDoesNotFit")
+
+
+async def test_selectors_mean_what_they_mean_to_kube_scheduler(yard: Yard) -> None:
+    """Each in a claim of its own, as the one choice of firstAvailable, which we leave alone.
+
+    ``tests/unit/core/expressions`` holds ours to the same table.
+    """
+    (node,) = await yard.nodes(KwokNodes(1, cpu="200"))
+    alike = resource_slice(node, len(SELECTORS), attributes=ATTRIBUTES, capacity=CAPACITY)
+    ours, invalid = dict[str, bool](), dict[str, str]()
+    async with driver(yard, [alike], resource="") as name:
+        for number, expression in enumerate(SELECTORS):
+            selectors = [{"cel": {"expression": expression}}]
+            choice = {"name": "one", "deviceClassName": name, "selectors": selectors}
+            request = {"name": "r", "firstAvailable": [choice]}
+            spec = {"spec": {"devices": {"requests": [request]}}}
+            made = {"metadata": {"name": f"t{number}"}, "spec": spec}
+            try:
+                await make_templates(yard, made)
+            except InvalidError as error:
+                invalid[expression] = str(error)
+                continue
+            await yard.submit(pod(f"p{number}", claiming(f"t{number}", gated=False)))
+            ours[f"p{number}"] = SELECTORS[expression] is True
+
+        def decided() -> bool:
+            states = {p: bool(node_of(o)) or refused(o) for p in ours for o in yard.of(p)}
+            assert len(states) == len(ours), states
+            assert all(states.values()), states
+            return True
+
+        await eventually(decided, yards.PATIENCE_SECONDS, "all pods are bound or refused")
+        theirs = {p: any(node_of(o) for o in yard.of(p)) for p in ours}
+        assert invalid == {}
+        assert theirs == ours, {
+            e: theirs[f"p{i}"] for i, e in enumerate(SELECTORS) if theirs[f"p{i}"] != ours[f"p{i}"]
+        }
+
+
+def refused(found: dict[str, Any]) -> bool:
+    conditions = found.get("status", {}).get("conditions", ())
+    return any(c.get("reason") in {"Unschedulable", "SchedulerError"} for c in conditions)

@@ -216,3 +216,4 @@ def asked(control_plane, tmp_path_factory):
 def test_our_masks_are_what_kube_scheduler_accepts(asked, cluster) -> None:
     runner, answers = asked
     runner.run(answers.compare(*cluster))
+    assert answers.left_alone == 0

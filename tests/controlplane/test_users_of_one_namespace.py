@@ -4,7 +4,9 @@ They have the rights of docs/cli.md, Users of one namespace.
 """
 
 import asyncio
+import base64
 import json
+import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +15,14 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from cli.api_server import ApiServer
+from cli.by_service import ByService
+from cli.service import DEFAULT_SERVICE, parse
 from devcluster import read_api_service
 from devcluster.cluster import Cluster
 from shared.answer import VIEWERS_ACCOUNT
-from shared.kube import paths
+from shared.kube import auth, paths
+from tests.component.test_two_users import seen
 from tests.controlplane import yard as yards
 from tests.controlplane.jobs import job
 from tests.controlplane.test_cli_through_the_api_server import shuntyard
@@ -30,6 +36,9 @@ GROUP: Final = "rbac.authorization.k8s.io"
 ROLES: Final = f"/apis/{GROUP}/v1/roles"
 BINDINGS: Final = f"/apis/{GROUP}/v1/rolebindings"
 USERS: Final = ("ann", "bob")
+VERSION: Final = "client.authentication.k8s.io/v1"
+PARTS: Final = {"clientCertificate": "client-certificate", "clientKey": "client-key"}
+"""Of an ExecCredential, and of a kubeconfig."""
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +106,48 @@ async def _bind(
         "subjects": [subject],
     }
     await yard.client.post(paths.namespaced(BINDINGS, namespace), body)
+
+
+def by_plugin(user: User) -> Path:
+    """Return a kubeconfig whose credential plugin gives the certificate of the user's own one."""
+    document = yaml.safe_load(user.kubeconfig.read_text())
+    section = document["users"][0]["user"]
+    status = {f"{key}Data": _pem(section, word) for key, word in PARTS.items()}
+    credential = {"apiVersion": VERSION, "kind": "ExecCredential", "status": status}
+    script = user.kubeconfig.with_name(f"plugin-of-{user.name}")
+    script.write_text(f"#!{sys.executable}\nprint({json.dumps(json.dumps(credential))})\n")
+    script.chmod(0o700)
+    run = {"apiVersion": VERSION, "command": str(script), "interactiveMode": "Never"}
+    document["users"][0]["user"] = {"exec": run}
+    file = user.kubeconfig.with_name(f"by-plugin-of-{user.name}")
+    file.write_text(yaml.safe_dump(document))
+    return file
+
+
+def _pem(section: Mapping[str, str], word: str) -> str:
+    if word in section:
+        return Path(section[word]).read_text()
+    return base64.b64decode(section[f"{word}-data"]).decode()
+
+
+@pytest.mark.parametrize("kind", ["a client certificate", "a plugin that gives one"])
+async def test_the_page_shows_each_the_own_jobs_with(
+    yard: Yard, users: list[User], kind: str
+) -> None:
+    assert yard
+
+    async def shown(kubeconfig: Path) -> Any:
+        credentials = await asyncio.to_thread(auth.load, kubeconfig)
+        queue = await seen(ByService(ApiServer(credentials), parse(DEFAULT_SERVICE)), "/v1/queue")
+        return queue if queue["entries"] and (queue["others"] or {}).get("jobs") else None
+
+    for user, other in zip(users, reversed(users), strict=True):
+        plugin = kind.startswith("a plugin")
+        file = await asyncio.to_thread(by_plugin, user) if plugin else user.kubeconfig
+        queue = await eventually(lambda file=file: shown(file), 60, "both jobs wait")
+        assert {entry["namespace"] for entry in queue["entries"]} == {user.namespace}
+        assert other.namespace not in json.dumps(queue)
+        assert queue["others"]["jobs"] == 1
 
 
 async def test_each_sees_the_own_jobs_and_those_of_the_other_as_numbers(

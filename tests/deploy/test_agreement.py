@@ -303,11 +303,13 @@ def test_the_policy_reserves_every_key_of_ours_for_the_extenders_account() -> No
         "policyName": policy["metadata"]["name"],
         "validationActions": ["Deny"],
     }
-    expressions = {one["name"]: one["expression"] for one in policy["spec"]["variables"]}
-    assert set(re.findall(r'"([^"]+)"', expressions["keys"])) == labels.RESERVED
+    variables = {one["name"]: one["expression"] for one in policy["spec"]["variables"]}
+    assert set(re.findall(r'"([^"]+)"', variables["keys"])) == labels.RESERVED
+    others, changing = policy["spec"]["matchConditions"]
     account = f"{extender_process.NAMESPACE}:{extender_process.ACCOUNT}"
-    assert expressions["account"] == f'"system:serviceaccount:{account}"'
-    assert policy["spec"]["variables"][0]["name"] == "account", "docs/our-keys.md patches it"
+    assert others["name"] == "is-not-the-extender", "docs/our-keys.md patches it"
+    assert others["expression"].endswith(f' != "system:serviceaccount:{account}"')
+    assert set(re.findall(r'"(shuntyard.io/[^"]+)"', changing["expression"])) == labels.RESERVED
     secret = named(base, "Secret", signing_secret.NAME)
     assert "data" not in secret, "applying it again must leave the keys alone"
 

@@ -53,6 +53,13 @@ def test_the_demo_runs_every_example_job_of_a_fixed_size() -> None:
     assert with_jobs == set(demo_jobs.ORDER)
 
 
+def test_the_elastic_job_of_the_demo_states_its_workers(tmp_path: Path) -> None:
+    elastic = demo_jobs.read_elastic(tmp_path)
+    (job,) = (one for one in elastic.manifests if one["kind"] == "Job")
+    assert job["metadata"]["annotations"][labels.WORKERS] == "1..4"
+    assert elastic.name == "vision/elastic"
+
+
 def _is_fixed_job(obj: dict[str, Any]) -> bool:
     """An elastic one needs minutes and room to spare to show anything: `bench elastic` runs it."""
     return obj["kind"] == "Job" and labels.WORKERS not in obj["metadata"].get("annotations", {})

@@ -12,6 +12,7 @@ from extender.core.nodes.class_masks import MaskCache
 from extender.core.nodes.node_table import NodeTable
 from shared import labels as names
 from shared.claims import PersistentVolume, PersistentVolumeClaim
+from shared.devices import Device, DeviceId, DeviceRequest, Version
 from shared.label_selectors import LabelSelector
 from shared.model import (
     DeviceClass,
@@ -23,10 +24,14 @@ from shared.model import (
     Owner,
     OwnerReference,
     Pod,
+    PodClaim,
     PodShape,
     PriorityClass,
     Requirement,
+    ResourceClaim,
+    ResourceClaimTemplate,
     ResourceQuota,
+    ResourceSlice,
     Taint,
     Toleration,
     Uid,
@@ -99,6 +104,7 @@ def make_pod(
     queued_reason: str = "",
     phase_reason: str = "",
     claims: Iterable[str] = (),
+    device_claims: Iterable[str] = (),
 ) -> Pod:
     """A pod of ours, unbound and not gated.
 
@@ -130,6 +136,7 @@ def make_pod(
         queued_reason=queued_reason,
         phase_reason=phase_reason,
         claims=tuple(sorted(claims)),
+        device_claims=tuple(PodClaim(f"from-{template}", template) for template in device_claims),
     )
 
 
@@ -302,11 +309,104 @@ def make_priority_class(name: str = "normal", *, value: int = 0) -> PriorityClas
 
 
 def make_device_class(
-    name: str = "gpu", *, resource: str = "example.com/gpu", created_at: float = 0.0, uid: str = ""
+    name: str = "gpu",
+    *,
+    resource: str = "example.com/gpu",
+    created_at: float = 0.0,
+    uid: str = "",
+    selectors: Sequence[str] = (),
 ) -> DeviceClass:
     """A DeviceClass that serves an extended resource; none for an empty ``resource``."""
     return DeviceClass(
-        name=name, uid=Uid(uid or f"of-{name}"), created_at=created_at, extended_resource=resource
+        name=name,
+        uid=Uid(uid or f"of-{name}"),
+        created_at=created_at,
+        extended_resource=resource,
+        selectors=tuple(selectors),
+    )
+
+
+def make_device(
+    name: str = "gpu-0",
+    *,
+    attributes: Mapping[str, bool | int | str | Version] | None = None,
+    capacity: Mapping[str, str] | None = None,
+    taints: Iterable[Taint] = (),
+    special: str = "",
+) -> Device:
+    """A device; the domain of a name without one is the driver."""
+    return Device(
+        name=name,
+        attributes=tuple(sorted((attributes or {}).items())),
+        capacity=tuple(sorted((capacity or {}).items())),
+        taints=tuple(taints),
+        special=special,
+    )
+
+
+def make_slice(
+    node: str,
+    devices: int | Sequence[Device] = 4,
+    *,
+    name: str = "",
+    driver: str = "gpu.example.com",
+    pool: str = "",
+    generation: int = 1,
+    pool_slices: int = 1,
+    special: str = "",
+) -> ResourceSlice:
+    """A ResourceSlice with the devices of a node; a number makes as many that are alike."""
+    if isinstance(devices, int):
+        devices = [make_device(f"gpu-{i}") for i in range(devices)]
+    name = name or f"{driver}-{node}"
+    return ResourceSlice(
+        name=name,
+        uid=Uid(f"slice-{name}"),
+        driver=driver,
+        node=NodeName("" if special else node),
+        pool=pool or node,
+        generation=generation,
+        pool_slices=pool_slices,
+        devices=tuple(devices),
+        special=special,
+    )
+
+
+def make_claim_template(
+    name: str = "gpus",
+    *requests: DeviceRequest,
+    namespace: str = "default",
+    special: str = "",
+) -> ResourceClaimTemplate:
+    """A ResourceClaimTemplate; by default of one device of class ``gpu``."""
+    return ResourceClaimTemplate(
+        namespace=namespace,
+        name=name,
+        uid=Uid(f"template-{namespace}-{name}"),
+        requests=requests or (DeviceRequest(device_class="gpu"),),
+        special=special,
+    )
+
+
+def make_device_claim(
+    name: str,
+    *devices: tuple[str, str],
+    pod: str = "",
+    pod_claim: str = "",
+    namespace: str = "default",
+    driver: str = "gpu.example.com",
+    allocated: bool = True,
+) -> ResourceClaim:
+    """A ResourceClaim; ``devices`` are pairs of pool and name."""
+    ids = sorted(DeviceId(driver, pool, device) for pool, device in devices)
+    return ResourceClaim(
+        namespace=namespace,
+        name=name,
+        uid=Uid(f"claim-{namespace}-{name}"),
+        pod=Uid(pod),
+        pod_claim=pod_claim,
+        allocated=allocated,
+        devices=tuple(ids),
     )
 
 

@@ -32,6 +32,9 @@ KINDS = {
     "leaderworkersets": "LeaderWorkerSet",
     "podgroups": "PodGroup",
     "deviceclasses": "DeviceClass",
+    "resourceslices": "ResourceSlice",
+    "resourceclaims": "ResourceClaim",
+    "resourceclaimtemplates": "ResourceClaimTemplate",
 }
 
 BUILT_IN = (

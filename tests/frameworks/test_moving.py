@@ -27,6 +27,7 @@ class Case:
     differs: str = ""
 
 
+GPU = {"TRAIN_DEVICE": "cuda"}
 SHUFFLED = "fit draws the order of the data anew in each life"
 CASES = {
     "a plain PyTorch loop": Case("torch_plain", ("torch",)),
@@ -49,8 +50,16 @@ CASES = {
         "huggingface_train", ("transformers", "accelerate"), 1, {"SAVE_STRATEGY": "steps"}
     ),
     "two ranks of Hugging Face Trainer": Case("huggingface_train", ("transformers",), 2),
+    "a plain PyTorch loop on a GPU": Case("torch_plain", ("torch",), variables=GPU),
+    "Lightning on a GPU": Case("lightning_fit", ("lightning",), variables=GPU),
+    "Hugging Face Trainer on a GPU": Case(
+        "huggingface_train", ("transformers", "accelerate"), variables=GPU
+    ),
 }
-EACH = [pytest.param(case, marks=needs(*case.packages), id=name) for name, case in CASES.items()]
+EACH = [
+    pytest.param(case, marks=needs(*case.packages, gpu=case.variables is GPU), id=name)
+    for name, case in CASES.items()
+]
 
 
 @pytest.fixture(autouse=True)

@@ -27,11 +27,18 @@ def skip_without_any() -> None:
         pytest.skip(why, allow_module_level=True)
 
 
-def needs(*packages: str) -> pytest.MarkDecorator:
-    """Skip where a framework is not installed, and say what to do."""
+def needs(*packages: str, gpu: bool = False) -> pytest.MarkDecorator:
+    """Skip where a framework or a GPU is missing, and say what to do."""
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
-    why = f"{', '.join(missing)} not installed here: `make test-frameworks` runs it"
-    return pytest.mark.skipif(bool(missing), reason=why)
+    if missing or not gpu:
+        why = f"{', '.join(missing)} not installed here: `make test-frameworks` runs it"
+        return pytest.mark.skipif(bool(missing), reason=why)
+    return pytest.mark.skipif(not _has_gpu(), reason="no GPU that PyTorch can use")
+
+
+def _has_gpu() -> bool:
+    torch = importlib.import_module("torch")
+    return bool(torch.cuda.is_available())
 
 
 class Training:

@@ -32,10 +32,11 @@ READERS: Final[Mapping[str, str]] = {
     ".ci/*": NOTHING,
     "tests/frameworks/*": NOTHING,  # make test-frameworks
     "tests/frameworks/*.py": NOTHING,
-    "tests/gate/*.toml": r"\bbudgets\b",
+    "tests/gate/*.toml": r"\bbudgets\b|\bconcerns\b",
     "tests/golden/*": r"\bgolden\b",
     "tests/fixtures/*": r"\bfixtures\b",
     "tests/corpus/*": r"\bCORPUS\b",
+    "tests/corpus/curves/*": r"\bcorpus\b",
     "tests/golden/*.py": r"\btests\.golden\b",
     "tests/*/programs/*.py": r"\bprograms\b",
     "docs/generate.py": r"\bgenerate\.py\b",

@@ -2,9 +2,10 @@
 
 import re
 import subprocess
+import tomllib
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,32 @@ from tests.gate.graph import Graph
 OWN_MARK: Final = "mark.devcluster"
 OWN_FILES: Final = ("devcluster/", "tests/")
 """Tests with that mark test the devcluster: only a change of these files reaches them."""
+CONCERNS: Final = Path(__file__).with_name("concerns.toml")
+Folders = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Concerns:
+    """The tests whose claims are about a few folders.
+
+    Attributes:
+        by_test: The folders of a test module; a module that is not named concerns all.
+    """
+
+    by_test: Mapping[str, Folders] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, file: Path = CONCERNS) -> "Concerns":
+        """Read the table."""
+        tables = tomllib.loads(file.read_text()).values()
+        return cls({test: tuple(one["folders"]) for one in tables for test in one["tests"]})
+
+    def folders(self, path: str, text: str) -> Folders:
+        """Return where a change must be to run the test module; empty: anywhere."""
+        if OWN_MARK in text:
+            return OWN_FILES
+        named = self.by_test.get(path)
+        return (*named, *OWN_FILES) if named is not None else ()
 
 
 @dataclass(frozen=True)
@@ -44,23 +71,25 @@ class Selection:
         return [head, *lines]
 
 
-def select(changed: Sequence[str], found: Graph) -> Selection:
+def select(changed: Sequence[str], found: Graph, concerns: Concerns | None = None) -> Selection:
     """Return what runs for these changed files; a path that is not there any more was deleted."""
+    concerns = concerns or Concerns()
     tests = tuple(sorted(path for path in found.texts if is_test(path)))
-    starts: set[str] = set()
-    own: set[str] = set()
+    firsts: dict[str, set[str]] = {}
     for path in changed:
         used = _first_reached(path, found)
         if used is None:
             return Selection(tests, why_all=f"every test may use {path}")
-        starts |= used
-        own |= used if path.startswith(OWN_FILES) else set()
-    reached, own_reached = found.reached(starts), found.reached(own)
-    chosen = {
-        path
-        for path in tests
-        if path in (own_reached if OWN_MARK in found.texts[path] else reached)
-    }
+        firsts[path] = used
+    reached: dict[Folders, frozenset[str]] = {}
+    chosen = set()
+    for test in tests:
+        folders = concerns.folders(test, found.texts[test])
+        if folders not in reached:
+            starts = (used for path, used in firsts.items() if path.startswith(folders or ""))
+            reached[folders] = found.reached(set().union(*starts))
+        if test in reached[folders]:
+            chosen.add(test)
     return Selection(tuple(sorted(chosen)), tuple(sorted(set(tests) - chosen)))
 
 
@@ -71,7 +100,7 @@ def every(root: Path) -> Selection:
 
 def since(revision: str, root: Path) -> Selection:
     """Return what runs for the difference of the working tree to where it left the revision."""
-    return select(changed_since(revision, root), graph.build(root))
+    return select(changed_since(revision, root), graph.build(root), Concerns.read())
 
 
 def changed_since(revision: str, root: Path) -> list[str]:

@@ -1,8 +1,8 @@
 """Reflectors feed the store: one for each kind that decisions read.
 
 Some kinds may be missing, not installed or not ours to read: then there are none of them, and
-everything else goes on. Without migrations (deploy/base/crd.yaml) nothing is moved; without device
-classes (before Kubernetes 1.34) every resource is one that nodes offer; without the owners and
+everything else goes on. Without migrations (deploy/base/crd.yaml) nothing is moved; without devices
+of drivers (before Kubernetes 1.34) every resource is one that nodes offer; without the owners and
 groups of other projects a gang size must be stated on the pods.
 """
 
@@ -77,10 +77,10 @@ class Observer:
         self.catalog = Catalog(self.client)
         moving = self._optional(resources.MIGRATIONS, "nothing is moved", None)
         by_nodes = "what pods request is what nodes offer"
-        devices = self._optional(resources.DEVICE_CLASSES, by_nodes, PATIENCE_SECONDS)
+        devices = (self._optional(kind, by_nodes, PATIENCE_SECONDS) for kind in resources.DEVICES)
         without = "gang sizes of its pods must be stated"
         jobs = (self._optional(kind, without, PATIENCE_SECONDS) for kind in self.kinds)
-        self._migrations, self.optional = moving, (moving, devices, *jobs)
+        self._migrations, self.optional = moving, (moving, *devices, *jobs)
 
     @property
     def synced(self) -> bool:

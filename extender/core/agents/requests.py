@@ -1,11 +1,12 @@
 """Requests to trainers: which pods save a checkpoint, and the commands for a node's agent.
 
-Derived at every heartbeat from the Migration objects and the owners' records of changes of workers,
-so that nothing is lost with an answer or a restart: a repeated request has the same id, and no
-further effect. A pod of an open migration gets the migration's requests only.
+Derived at every heartbeat from the Migration objects and the owners' records of changes of workers
+and of parkings, so that nothing is lost with an answer or a restart: a repeated request has the
+same id, and no further effect. A pod of an open migration gets the migration's requests only.
 
 The request of a change of workers is kept until the last leaving worker is on its way out, so that
-no trainer goes on with a worker that is about to vanish; then the trainers that stay go on.
+no trainer goes on with a worker that is about to vanish; then the trainers that stay go on. That of
+a parking is kept until its pods are gone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,10 +18,20 @@ from extender.core.cluster import job_spec, job_views
 from extender.core.cluster.jobs import Job, Member
 from extender.core.cluster.owners import above
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.records import elastic_workers, rescale
+from extender.core.records import elastic_workers, parking, rescale
 from extender.core.records.rescale import OwnedRescale, Phase, Rescale
 from shared import places
-from shared.model import Migration, MigrationMember, MigrationPhase, NodeName, Pod, PodKey, Uid
+from shared.model import (
+    JobKey,
+    Migration,
+    MigrationMember,
+    MigrationPhase,
+    NodeName,
+    Owner,
+    Pod,
+    PodKey,
+    Uid,
+)
 from shared.progress import CheckpointPhase
 
 ASKING: Final = frozenset(
@@ -74,11 +85,11 @@ def commands(snapshot: Snapshot, node: NodeName) -> tuple[Ask | Cancel, ...]:
                 if _may_hold(snapshot, node, migration.request, member.uid)
             )
     moving = {member.uid for m in snapshot.migrations.values() if m.open for member in m.members}
-    for change, uid, open_ in orders(snapshot, node):
-        if open_ and uid not in moving:
-            asks.append(_ask_for(change, uid))
-        elif _may_hold(snapshot, node, change.id, uid):
-            cancels.append(Cancel(change.id, uid))
+    for ask, open_ in (*orders(snapshot, node), *parking_orders(snapshot, node)):
+        if open_ and ask.uid not in moving:
+            asks.append(ask)
+        elif _may_hold(snapshot, node, ask.id, ask.uid):
+            cancels.append(Cancel(ask.id, ask.uid))
     asked = {ask.uid for ask in asks}
     return (*asks, *(cancel for cancel in cancels if cancel.uid not in asked))
 
@@ -122,28 +133,48 @@ def _may_hold(snapshot: Snapshot, node: NodeName, request: str, uid: Uid) -> boo
     return pod.checkpoint.phase not in {CheckpointPhase.RELEASED, CheckpointPhase.REFUSED}
 
 
-Order = tuple[Rescale, Uid, bool]
-"""A change, a pod that it asks, and True if the request is sent, False if it is withdrawn."""
+Order = tuple[Ask, bool]
+"""A request, and True if it is sent, False if it is withdrawn."""
 
 
 def orders(snapshot: Snapshot, node: NodeName) -> Iterator[Order]:
     """Yield the requests of changes to the pods of a node, in the order of the owners."""
     for noted in rescale.rescale_records(snapshot).by_owner.values():
-        here = [uid for uid in noted.rescale.asked if snapshot.bound.get(uid) == node]
-        pods = _alive(snapshot, noted, here) if here else []
+        change = noted.rescale
+        pods = _asked_pods(snapshot, node, change.asked, change.job, noted.owner)
         if not pods:
             continue
         surplus = _surplus(snapshot, noted)
         for pod in pods:
-            yield noted.rescale, pod.uid, _is_open(noted.rescale, pod, surplus=surplus)
+            yield _ask_for(change, pod.uid), _is_open(change, pod, surplus=surplus)
 
 
-def _alive(snapshot: Snapshot, noted: OwnedRescale, uids: list[Uid]) -> list[Pod]:
-    """Return the pods that are asked; none if the owner has no pods in the job that it names."""
-    job = noted.rescale.job
-    if not rescale.has_pods(snapshot, noted):
+def parking_orders(snapshot: Snapshot, node: NodeName) -> Iterator[Order]:
+    """Yield the requests of parkings to the pods of a node, in the order of the owners."""
+    for owned in parking.parking_records(snapshot).by_owner.values():
+        one = owned.parking
+        for pod in _asked_pods(snapshot, node, one.asked, one.job, owned.owner):
+            ask = Ask(
+                id=one.id,
+                uid=pod.uid,
+                deadline=one.ask_until,
+                hold_deadline=one.hold_until,
+                reason=f"the job is parked ({one.cause.value})",
+            )
+            yield ask, one.phase in _PARKING
+
+
+_PARKING: Final = frozenset({parking.Phase.ASKED, parking.Phase.SUSPENDING})
+
+
+def _asked_pods(
+    snapshot: Snapshot, node: NodeName, asked: Sequence[Uid], job: JobKey, owner: Owner
+) -> list[Pod]:
+    """Return the pods on a node that are asked; none if the owner has no pods in that job."""
+    here = [uid for uid in asked if snapshot.bound.get(uid) == node]
+    if not here or not rescale.has_pods(snapshot, job, owner):
         return []
-    return [p for p in snapshot.jobs.get(job, ()) if p.uid in uids and not p.finished]
+    return [p for p in snapshot.jobs.get(job, ()) if p.uid in here and not p.finished]
 
 
 def _surplus(snapshot: Snapshot, noted: OwnedRescale) -> bool:

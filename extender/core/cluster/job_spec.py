@@ -71,6 +71,16 @@ class OnHang(StrEnum):
     """The gang is restarted, from the start if it has none."""
 
 
+class Preemptible(StrEnum):
+    """How a running job may be parked."""
+
+    CHECKPOINT = "checkpoint"
+    """After its trainers have saved."""
+    TERMINATE = "terminate"
+    """By SIGTERM alone: what is not saved is lost."""
+    NEVER = "never"
+
+
 @dataclass(frozen=True)
 class WorkerRange:
     """Bounds of the number of workers of a job, both included."""
@@ -121,6 +131,8 @@ class JobSpec:
         workers: Bounds of the number of workers; None if it may not change.
         shrink: How workers leave.
         on_hang: What is done when the training hangs.
+        preemptible: How the running job may be parked.
+        park: A person wants it parked.
         has_checkpoint: An owner that decides names a checkpoint directory: the job may be stopped
             and resumed.
         utility: What the completion of the job is worth; None if not stated.
@@ -137,6 +149,8 @@ class JobSpec:
     workers: WorkerRange | None = None
     shrink: Shrink = Shrink.CHECKPOINT
     on_hang: OnHang = OnHang.NOTHING
+    preemptible: Preemptible = Preemptible.CHECKPOINT
+    park: bool = False
     has_checkpoint: bool = False
     utility: Stated[UtilityCurve] | None = None
     training: Stated[Training] | None = None
@@ -166,6 +180,8 @@ def read(pod: Pod, above: Owners, deciding_owners: Sequence[Owner] = ()) -> JobS
             workers=_workers(of_owner(labels.WORKERS)),
             shrink=_shrink(of_owner(labels.SHRINK)),
             on_hang=_on_hang(of_owner(labels.ON_HANG)),
+            preemptible=_preemptible(of_owner(labels.PREEMPTIBLE)),
+            park=_park(deciding_owners),
             has_checkpoint=has_checkpoint,
             utility=_stated(of_owner(labels.UTILITY), utility.utility_of),
             training=_stated(of_owner(labels.TRAINING), training_spec.training_of),
@@ -287,6 +303,26 @@ def _on_hang(text: str | None) -> OnHang:
         expected = "restart or restart-without-checkpoint"
         raise InputError(f"annotation {labels.ON_HANG}", text, expected)
     return found or OnHang.NOTHING
+
+
+def _preemptible(text: str | None) -> Preemptible:
+    if text is None:
+        return Preemptible.CHECKPOINT
+    try:
+        return Preemptible(text)
+    except ValueError:
+        expected = "checkpoint, terminate or never"
+        raise InputError(f"annotation {labels.PREEMPTIBLE}", text, expected) from None
+
+
+def _park(owners: Sequence[Owner]) -> bool:
+    """Return True if an owner's own annotation asks for it: a template's could not be removed."""
+    texts = [o.annotations[labels.PARK] for o in owners if labels.PARK in o.annotations]
+    wrong = next((text for text in texts if text != "true"), None)
+    if wrong is not None:
+        expected = "true, or no such annotation"
+        raise InputError(f"annotation {labels.PARK}", wrong, expected)
+    return bool(texts)
 
 
 def _seconds(pod: Pod, above: Owners, key: str) -> float | None:

@@ -90,9 +90,17 @@ def _source(
         tuple({id(owners): owners for owners in over}.values()),
         places,
         (snapshot.claims, snapshot.volumes) if claims else None,
-        snapshot.devices,
+        _devices(snapshot, pods),
         snapshot.placeholders.get(key),
     )
+
+
+def _devices(snapshot: Snapshot, pods: tuple[Pod, ...]) -> tuple[object, ...]:
+    """Return what devices mean for the pods; those of a job differ in little."""
+    if not snapshot.devices.served and not snapshot.devices.demands:
+        return ()
+    different = {(id(pod.shape), pod.device_claims): pod for pod in pods}
+    return tuple(pod_shape.device_demands(snapshot, pod) for pod in different.values())
 
 
 def _place(snapshot: Snapshot, pod: Pod) -> Place:
@@ -191,7 +199,7 @@ def _pod_view(
     snapshot: Snapshot, pod: Pod, over: Owners, place: Place, before: _PodView | None
 ) -> _PodView:
     volumes = (snapshot.claims, snapshot.volumes) if pod.claims else None
-    source = (pod, over, place, volumes, snapshot.devices)
+    source = (pod, over, place, volumes, pod_shape.device_demands(snapshot, pod))
     if before is not None and before.source == source:
         return before
     membership = registry.membership(pod, over)

@@ -12,8 +12,9 @@ for one node or one pod (ReadWriteOnce, …OncePod)          not modelled
 its volume has a label of a zone, or affinity by fields    not modelled
 =========================================================  =========================================
 
-A resource that a DeviceClass serves is not modelled either: no node's allocatable amounts show
-which devices are free. What nodes do offer of it is left to kube-scheduler, too.
+Devices that drivers publish are amounts like others (``nodes.device_columns``): those of a resource
+that a DeviceClass serves, and those that a ResourceClaimTemplate requests. What is more than a
+number of devices is not modelled, and says why.
 
 A pod with something that is not modelled is released without a pin: kube-scheduler knows better.
 How many volumes a node can attach is not modelled either; a node that kube-scheduler refuses for it
@@ -24,17 +25,20 @@ Source:
     volumezone and volumerestrictions.
 """
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from math import prod
 from typing import Final
 
 from msgspec.structs import replace
 
-from extender.core.cluster.snapshot import Snapshot
+from extender.core.cluster.snapshot import Kept, Slot, Snapshot
+from extender.core.nodes.device_columns import Demand
+from extender.core.nodes.device_kinds import MOST_DEVICES, template_name
 from shared import labels, pod_cpu
 from shared.claims import PersistentVolume
-from shared.model import CPU, NodeSelectorTerm, Pod, PodShape, Requirement
+from shared.model import CPU, NodeSelectorTerm, Pod, PodClaim, PodShape, Requirement
 
 VOLUMES: Final = "volumes"
 """Name of claimed volumes among what is not modelled."""
@@ -56,10 +60,10 @@ def unmodelled(snapshot: Snapshot, pod: Pod) -> tuple[str, ...]:
 def shape(snapshot: Snapshot, pod: Pod) -> PodShape:
     """Return the pod's shape as node filters have to see it.
 
-    It is the pod's own one, the very object, unless a claim adds something or a DeviceClass serves
-    a resource: pods that claim different volumes of the same kind stay in one equivalence class.
+    It is the pod's own one, the very object, unless a claim adds something or devices are not
+    modelled: pods that claim different volumes of the same kind stay in one equivalence class.
     """
-    shape_of_pod = without_devices(snapshot, pod.shape)
+    shape_of_pod = with_devices(snapshot, pod)
     if not pod.claims:
         return shape_of_pod
     volumes = list(_volumes(snapshot, pod))
@@ -72,24 +76,69 @@ def shape(snapshot: Snapshot, pod: Pod) -> PodShape:
     return replace(shape_of_pod, affinity=_all_of(pod.shape.affinity, demands))
 
 
-def without_devices(snapshot: Snapshot, own: PodShape) -> PodShape:
-    """Return the shape without the resources that device classes serve.
+def with_devices(snapshot: Snapshot, pod: Pod) -> PodShape:
+    """Return the pod's own shape with the devices of its claims, without what volumes demand.
 
-    Which they are is among what is not modelled of it; it is the very object if there are none.
+    What is not modelled is left out, and named instead; the very object if that changes nothing.
     """
-    served = _served(snapshot, own)
-    if not served:
-        return own
-    modelled = tuple((name, amount) for name, amount in own.requests if name not in served)
-    return _with_unmodelled(replace(own, requests=modelled), served.values())
+    named = device_demands(snapshot, pod)
+    if not named:
+        return pod.shape
+    source = (pod.shape, named)
+    kept = snapshot.cache.of(_SHAPES)
+    key = (pod.shape, pod.namespace, pod.device_claims)
+    shape_of_pod = kept.get(key, source)
+    if shape_of_pod is None:
+        shape_of_pod = _requesting(pod.shape, named)
+        kept.trim(())
+        kept.put(key, source, shape_of_pod)
+    return shape_of_pod
 
 
-def _served(snapshot: Snapshot, own: PodShape) -> dict[str, str]:
-    classes = snapshot.devices
-    if not classes:
-        return {}  # nearly always: called for every pod
-    served = (name for name, _ in own.requests if name in classes)
-    return {name: f"DeviceClass {classes[name]} serves {name}" for name in served}
+def device_demands(snapshot: Snapshot, pod: Pod) -> tuple[tuple[str, int, Demand], ...]:
+    """Return what classes serve and what templates request of what the pod names, and how often."""
+    devices = snapshot.devices
+    if not devices.served and not pod.device_claims:
+        return ()  # nearly always: called for every pod
+    demands = devices.demands
+    found = [
+        (name, amount, _of_claim(demands.get(name, _UNKNOWN), name, amount, devices.served[name]))
+        for name, amount in pod.shape.requests
+        if name in devices.served
+    ]
+    for claim in pod.device_claims:
+        name = template_name(pod.namespace, claim.template)
+        found.append((name, 1, demands.get(name, _UNKNOWN)))
+    return tuple(found)
+
+
+def _of_claim(demand: Demand, name: str, amount: int, device_class: str) -> Demand:
+    """Return the demand of one unit of a resource; kube-scheduler makes one claim of all units."""
+    reason = demand.reason
+    if amount > MOST_DEVICES:
+        reason = f"more than {MOST_DEVICES} devices"
+    if reason:
+        return Demand(reason=f"DeviceClass {device_class} serves {name}: {reason}")
+    return demand
+
+
+def _requesting(own: PodShape, named: Sequence[tuple[str, int, Demand]]) -> PodShape:
+    left_out = {name for name, _, demand in named if demand.reason}
+    amounts = Counter({name: a for name, a in own.requests if name not in left_out})
+    for name, amount, demand in named:
+        if not demand.reason and name not in amounts:
+            amounts.update({column: count * amount for column, count in demand.columns})
+    requests = tuple(sorted(amounts.items()))
+    changed = own if requests == own.requests else replace(own, requests=requests)
+    reasons = [demand.reason for _, _, demand in named if demand.reason]
+    return _with_unmodelled(changed, reasons) if reasons else changed
+
+
+_UNKNOWN: Final = Demand(reason="not observed yet")
+"""Of what a pod names that the store has not seen: kube-scheduler may be ahead of our watch."""
+
+_SHAPES: Final[Slot[Kept[tuple[PodShape, str, tuple[PodClaim, ...]], PodShape]]] = Slot(Kept, Kept)
+"""Shapes with devices: one object for all pods that are alike."""
 
 
 def _with_unmodelled(own: PodShape, names: Iterable[str]) -> PodShape:
@@ -146,12 +195,12 @@ def _both(term: NodeSelectorTerm, other: NodeSelectorTerm) -> NodeSelectorTerm:
     return NodeSelectorTerm(term.expressions + other.expressions, term.fields + other.fields)
 
 
-def has_plain_cycle(pod: Pod, shape_of_pod: PodShape) -> bool:
+def has_plain_cycle(snapshot: Snapshot, pod: Pod, shape_of_pod: PodShape) -> bool:
     """Return True if kube-scheduler does nothing for the pod but find a node that our masks pass.
 
     It weighs preferences, binds volumes and devices, and keeps in-tree groups whole.
     """
-    if pod.prefers or pod.scheduling_group or pod.excess:
+    if pod.prefers or pod.scheduling_group or pod.excess or device_demands(snapshot, pod):
         return False
     return not (shape_of_pod.unmodelled or shape_of_pod.host_ports)
 

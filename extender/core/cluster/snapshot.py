@@ -16,6 +16,7 @@ from typing import Any, Final, Generic, TypeVar, cast
 from msgspec import Struct
 
 from extender.core.cluster.owner_index import OwnerIndex
+from extender.core.nodes.device_columns import Devices
 from extender.core.nodes.node_table import NodeTable
 from shared.claims import PersistentVolume, PersistentVolumeClaim
 from shared.model import (
@@ -210,7 +211,7 @@ class Snapshot:
         namespaces: By name.
         quotas: By namespace, in order of name.
         priority_classes: By name.
-        devices: Resources that a DeviceClass serves, and the name of the class.
+        devices: What devices of drivers mean for pods.
         claims: For volumes, by ``namespace/name``.
         volumes: By name.
         migrations: Open ones and those that ended, by ``namespace/name``.
@@ -233,7 +234,7 @@ class Snapshot:
     namespaces: Mapping[str, Namespace]
     quotas: Mapping[str, tuple[ResourceQuota, ...]]
     priority_classes: Mapping[str, PriorityClass]
-    devices: Mapping[str, str] = field(default_factory=dict)
+    devices: Devices = field(default_factory=Devices)
     claims: Mapping[str, PersistentVolumeClaim] = field(default_factory=dict)
     volumes: Mapping[str, PersistentVolume] = field(default_factory=dict)
     migrations: Mapping[str, Migration] = field(default_factory=dict)

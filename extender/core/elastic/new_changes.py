@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final
 
+from extender.core.agents.trainers import TrainerProblem, trainers_to_ask
 from extender.core.cluster import job_views
 from extender.core.cluster.commands import ChangeOwner, MarkPod
 from extender.core.cluster.job_spec import Shrink, WorkerRange
@@ -27,6 +28,7 @@ from extender.core.elastic.open_changes import recent
 from extender.core.kinds import registry
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.elastic import RescaleParameters
+from extender.core.records import parking
 from extender.core.records.elastic_workers import (
     OwnerWorkers,
     elastic_owner,
@@ -121,6 +123,8 @@ def requested_change(
     key = proposal.job
     if any(m.open and m.job == key for m in snapshot.migrations.values()):
         return R.MIGRATING
+    if key in parking.open_jobs(snapshot):
+        return R.PARKING
     if why := hindrance(change.last, proposal, session.now, session.parameters.rescaling):
         return why
     if change.to > change.before:
@@ -250,9 +254,9 @@ def _with_trainers(session: Session, change: RequestedChange) -> RequestedChange
         return change
     if not job.spec.has_checkpoint:
         return R.NOT_OPTED_IN
-    asked = open_changes.trainers_to_ask(session, job)
-    if isinstance(asked, R):
-        return asked
+    asked = trainers_to_ask(session, job)
+    if isinstance(asked, TrainerProblem):
+        return R.of_checkpoint(asked)
     return replace(change, asked=asked)
 
 

@@ -20,31 +20,25 @@ Growing    The owner makes workers. All have a node: Done. The deadline: those w
 If the number is changed by anything else, the change is Aborted in any phase and that number stays.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from msgspec.structs import replace
 
-from extender.core.agents.requests import pods_to_ask
+from extender.core.agents import trainers
 from extender.core.cluster.commands import ChangeOwner, EmitEvent, namespace_of
-from extender.core.cluster.jobs import Job, Member, State
+from extender.core.cluster.jobs import Job, Member
 from extender.core.cluster.session import Session
 from extender.core.cluster.worker_gang import worker_count
 from extender.core.parameters.elastic import RescaleParameters
 from extender.core.records import rescale as records_rescale
-from extender.core.records.elastic_workers import ENDED, NO_WORKERS, OwnerWorkers
+from extender.core.records.elastic_workers import NO_WORKERS, OwnerWorkers
 from extender.core.records.rescale import Cause, Phase, Rescale
 from extender.core.records.rescale_reasons import ScalingReason
 from extender.core.records.rescale_reasons import ScalingReason as R
 from shared import labels
-from shared.errors import InputError
-from shared.model import JobKey, Owner, OwnerReference, Uid, WorkerCount
-from shared.progress import Checkpoint, CheckpointPhase
-
-HOLD_MARGIN_RATIO: Final = 0.1
-"""The last part of a trainer's hold, in which no number is written: clocks of nodes differ."""
-
+from shared.model import JobKey, Owner, OwnerReference, WorkerCount
 
 ACTION: Final = "Rescale"
 """Of the Events."""
@@ -98,11 +92,6 @@ def worker_number(owner: Owner) -> int | None:
     if count is None:
         return None
     return 0 if owner.suspended else count.count
-
-
-def hold_limit(rescale: Rescale, params: RescaleParameters) -> float:
-    """Return until when a smaller number may be written."""
-    return rescale.hold_until - HOLD_MARGIN_RATIO * params.hold_seconds
 
 
 def enter(
@@ -210,72 +199,6 @@ def _event(owner: Owner, reason: str, text: str) -> EmitEvent:
     return EmitEvent(owner.namespace, about, reason, text, action=ACTION)
 
 
-def trainers_to_ask(session: Session, job: Job) -> tuple[Uid, ...] | R:
-    """Return the pods whose trainers must save before workers leave, or why none can be asked.
-
-    A pod that saves for others must run; a pod without a node trains nothing and need not save.
-    """
-    alive = [m for m in job.members if m.state not in ENDED and m.state is not State.LEAVING]
-    try:
-        speakers = pods_to_ask(session.snapshot, job, alive)
-        running = pods_to_ask(session.snapshot, job, _bound(alive))
-    except InputError:
-        return R.MISCONFIGURED
-    if not speakers:
-        return R.NOT_OPTED_IN
-    if not running or running - speakers:
-        return R.JOB_NOT_RUNNING
-    asked = tuple(sorted(running))
-    return _hindrance(session, asked) or asked
-
-
-def _hindrance(session: Session, asked: Iterable[Uid]) -> R | None:
-    for uid in asked:
-        checkpoint = reported_checkpoint(session, uid)
-        if checkpoint is None:
-            node = session.snapshot.bound.get(uid)
-            silent = node is None or session.report(node) is None
-            return R.AGENT_STALE if silent else R.TRAINER_SILENT
-        if checkpoint.done:
-            return R.TRAINING_DONE
-        if checkpoint.problem:
-            return R.of_checkpoint(checkpoint.problem)
-    return None
-
-
-def reported_checkpoint(session: Session, uid: Uid) -> Checkpoint | None:
-    """Return the state of a pod's checkpoint directory; None without a recent report."""
-    report = session.pod_report(uid)
-    return None if report is None else report.checkpoint
-
-
-def refusal(checkpoints: Iterable[Checkpoint | None], request: str) -> R | None:
-    """Return why a trainer will not hold for this request; None if it has not refused."""
-    for checkpoint in checkpoints:
-        if checkpoint is None:
-            continue
-        if checkpoint.done:
-            return R.TRAINING_DONE
-        if checkpoint.request == request and checkpoint.phase is CheckpointPhase.REFUSED:
-            return R.CHECKPOINT_FAILED
-        if checkpoint.request == request and checkpoint.phase is CheckpointPhase.RELEASED:
-            return R.HOLD_ENDED
-    return None
-
-
-def all_hold(session: Session, rescale: Rescale) -> bool:
-    """Return True if every trainer that was asked has saved, and takes no step."""
-    checkpoints = (reported_checkpoint(session, uid) for uid in rescale.asked)
-    return all(
-        c is not None and c.request == rescale.id and c.phase is CheckpointPhase.ACKED
-        for c in checkpoints
-    )
-
-
-def _bound(members: Sequence[Member]) -> list[Member]:
-    return [member for member in members if member.state is State.BOUND]
-
-
 def step(inputs: StepInputs) -> ChangeOwner | None:
     """Return the next write; None while the change waits."""
     phase_step = _STEPS.get(inputs.rescale.phase)
@@ -284,17 +207,15 @@ def step(inputs: StepInputs) -> ChangeOwner | None:
 
 def asked(inputs: StepInputs) -> ChangeOwner | None:
     """Write the smaller number when every trainer holds, those of changes beside it too."""
-    rescale, now = inputs.rescale, inputs.now
-    checkpoints = [reported_checkpoint(inputs.session, uid) for uid in rescale.asked]
-    why = refusal(checkpoints, rescale.id) or _interruption(inputs)
+    session, rescale, now = inputs.session, inputs.rescale, inputs.now
+    problem = trainers.refusal(session, rescale)
+    why = _interruption(inputs) if problem is None else R.of_checkpoint(problem)
     if why is not None:
         return abort(inputs, why)
-    if not all_hold(inputs.session, rescale):
-        if now < rescale.ask_until:
-            return None
-        return abort(inputs, R.AGENT_STALE if None in checkpoints else R.CHECKPOINT_TIMEOUT)
-    if rescale.asked and now >= hold_limit(rescale, inputs.params):
-        return abort(inputs, R.HOLD_ENDED)
+    if problem := trainers.overdue(session, rescale, inputs.params.hold_seconds):
+        return abort(inputs, R.of_checkpoint(problem))
+    if not trainers.all_hold(session, rescale):
+        return None
     if not _all_agree(inputs):
         unmarked = rescale.job in inputs.unmarked
         why = R.NOT_NOMINATED if unmarked else R.OTHERS_STAY
@@ -339,28 +260,18 @@ def _interruption(inputs: StepInputs) -> R | None:
         return R.OWNER_CHANGED
     if inputs.migrating:
         return R.MIGRATING
-    alive = (
-        {m.pod.uid for m in inputs.job.members if m.pod.uid in snapshot.bound} if inputs.job else ()
-    )
-    if any(uid not in alive for uid in rescale.asked) or _some_left(inputs):
+    if trainers.is_deserted(inputs.session, inputs.job, rescale.asked):
         return R.POD_GONE
     if any(other.phase is Phase.ABORTED for other in inputs.beside):
         return R.OTHERS_STAY
     return R.STARTER_GONE if rescale.starts and rescale.starts not in snapshot.waiting else None
 
 
-def _some_left(inputs: StepInputs) -> bool:
-    """Return True if a pod that was asked is on its way out, or out."""
-    members = inputs.job.members if inputs.job else ()
-    asked = [m for m in members if m.pod.uid in inputs.rescale.asked]
-    return any(m.pod.deleting or m.pod.finished for m in asked)
-
-
 def _all_agree(inputs: StepInputs) -> bool:
     """Return True if all jobs that make room for the same start can shrink, or have done so."""
     waiting = (change for change in inputs.beside if change.phase is Phase.ASKED)
     complete = len(inputs.beside) >= inputs.rescale.group and not inputs.unmarked
-    return complete and all(all_hold(inputs.session, change) for change in waiting)
+    return complete and all(trainers.all_hold(inputs.session, change) for change in waiting)
 
 
 def _withdrawn(inputs: StepInputs) -> ChangeOwner:

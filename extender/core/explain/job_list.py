@@ -31,6 +31,8 @@ from shared.answer import EndEntry, JobState
 from shared.ledgers import WorkersEntry
 from shared.model import JobKey
 
+_DOMAIN: Final = "/"
+"""Is in the names of resources that are not Kubernetes' own, such as ``nvidia.com/gpu``."""
 _ENDED: Final = frozenset({State.SUCCEEDED, State.FAILED})
 
 
@@ -161,6 +163,7 @@ def _job(context: _Context, job: Job) -> api.JobEntry:
         problem=job.problem.message if job.problem else "",
         warnings=job.warnings,
         nodes=tuple(sorted({m.node for m in job.members if m.node is not None})),
+        devices=_devices(job),
         progress=reports.progress(snapshot, job, reports.freshness(session)),
         progress_problem=reports.progress_problem(snapshot, job),
         checkpoint=reports.checkpoint(snapshot, job, now=session.now),
@@ -169,6 +172,16 @@ def _job(context: _Context, job: Job) -> api.JobEntry:
         end=_end(session, job, context.state),
         faults=fault_entries(session, job.key),
     )
+
+
+def _devices(job: Job) -> dict[str, dict[str, int]]:
+    """Return by node what the members there request of resources that are not Kubernetes' own."""
+    found: dict[str, Counter[str]] = {}
+    for member in job.members:
+        asked = {name: amount for name, amount in member.shape.requests if _DOMAIN in name}
+        if member.node is not None and asked:
+            found.setdefault(member.node, Counter()).update(asked)
+    return {node: dict(found[node]) for node in sorted(found)}
 
 
 def _end(session: Session, job: Job, state: QueueState) -> EndEntry | None:

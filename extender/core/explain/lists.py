@@ -22,8 +22,10 @@ from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.explain.job_details import JobDetails, job_details, requested
+from extender.core.nodes.device_columns import repeated
 from extender.core.nodes.node_table import FloatVector, IntVector, NodeTable
 from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.placement import TopologyParameters
 from extender.core.placement import scoring
 from extender.core.pricing.outcome import JobStatus
 from extender.core.queue import fair_share, namespace_shares
@@ -32,7 +34,7 @@ from extender.core.queue.decision import QueueOutcome
 from extender.core.queue.forecast import UNKNOWN, Estimate
 from extender.core.queue.notices import QueueEntry
 from extender.core.queue.weighting import Weight
-from shared import api
+from shared import api, labels
 from shared.model import JobKey, Node, PodShape
 from shared.standing import StandingEntry
 from shared.tenancy import NamespaceEntry, NamespacesResponse
@@ -149,12 +151,13 @@ def nodes(session: Session, page: Page = WHOLE) -> api.NodesResponse:
             name=node.name,
             ready=_is_ready(node),
             unschedulable=node.unschedulable,
-            allocatable=_amounts(table.resources, table.allocatable[i]),
-            used=_amounts(table.resources, table.used[i]),
+            allocatable=_amounts(table, table.allocatable[i]),
+            used=_amounts(table, table.used[i]),
             seats=reserved[node.name],
             relative_price=round(float(logs[i]) / math.log(params.pricing.kappa), 6),
             log_price=round(float(logs[i]), 6),
             agent=reports.agent(snapshot, node.name, freshness),
+            domains=_domains(node, params.topology),
         )
         for i, node in shown
     )
@@ -267,7 +270,7 @@ def _namespace(
         namespace=name,
         waiting=waiting,
         running=running,
-        held={r: int(n) for r, n in zip(table.resources, total, strict=True) if n},
+        held=_held(table, total),
         share=round(fair_share.dominant_share(total, table.allocatable.sum(axis=0)), 6),
         weight=entitled.weight,
         guaranteed_share=entitled.guaranteed,
@@ -276,9 +279,28 @@ def _namespace(
     )
 
 
+def _domains(node: Node, topology: TopologyParameters) -> dict[str, str]:
+    """Return the domains of a node by level; without the level of the nodes themselves."""
+    return {
+        level.name: node.labels[level.label]
+        for level in topology.levels
+        if level.label in node.labels and level.label != labels.HOSTNAME_LABEL
+    }
+
+
 def _is_ready(node: Node) -> bool:
     return not any(taint.key in _NOT_READY for taint in node.taints)
 
 
-def _amounts(resources: tuple[str, ...], row: IntVector) -> dict[str, int]:
-    return {name: int(amount) for name, amount in zip(resources, row, strict=True) if amount}
+def _amounts(table: NodeTable, row: IntVector) -> dict[str, int]:
+    """Return amounts by resource, each device once."""
+    again = repeated(table.counted_with)
+    amounts = zip(table.resources, row.tolist(), strict=True)
+    return {name: amount for name, amount in amounts if amount and name not in again}
+
+
+def _held(table: NodeTable, row: IntVector) -> dict[str, int]:
+    """Return what is held by resource, by whatever name it was requested."""
+    amounts = zip(table.resources, row.tolist(), strict=True)
+    joint = {column for columns in table.counted_with.values() for column in columns}
+    return {name: amount for name, amount in amounts if amount and name not in joint}

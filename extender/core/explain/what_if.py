@@ -5,6 +5,7 @@ one state and one clock reading. The difference is the effect of the job.
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from extender.core.cluster import job_views
+from extender.core.cluster import job_views, pod_shape
 from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.snapshot import Snapshot
@@ -108,6 +109,7 @@ def what_if(
         entry=lists.queue_entry(position, entry, now, estimate),
         waiting=sum(i is not None for other, (i, _) in with_it.queue.items() if other != key),
         places=places,
+        by_node=_by_node(key, with_it, places),
         bill=_bill(key, with_it, places),
         shifts=_shifts(key, without, with_it),
         obstacles=None if starts_now else _obstacles(key, with_it),
@@ -144,11 +146,21 @@ def _places(key: JobKey, course: _Course) -> tuple[Place, ...]:
     )
 
 
+def _by_node(key: JobKey, course: _Course, places: tuple[Place, ...]) -> dict[str, dict[str, int]]:
+    """Return what the pods take of each node, by resource."""
+    pods = {pod.name: pod.shape for pod in course.session.snapshot.jobs[key]}
+    taken: dict[str, Counter[str]] = {}
+    for place in places:
+        if place.node:
+            taken.setdefault(place.node, Counter()).update(dict(pods[place.pod].requests))
+    return {node: dict(amounts) for node, amounts in taken.items()}
+
+
 def _bill(key: JobKey, course: _Course, places: tuple[Place, ...]) -> Bill | None:
     """Return the price of the placement, and the lowest one on an idle cluster."""
     snapshot, params = course.session.snapshot, course.session.parameters.pricing
     table = snapshot.node_table
-    pods = {pod.name: pod.shape for pod in snapshot.jobs[key]}
+    pods = {pod.name: pod_shape.with_devices(snapshot, pod) for pod in snapshot.jobs[key]}
     nodes = {place.pod: NodeName(place.node) for place in places if place.node}
     empty = _Bills(table.replaced(used=np.zeros_like(table.used), ports=table.ports), params)
     idle = sum(empty.least(pods[name]) for name in nodes or pods)

@@ -3,13 +3,11 @@
 The table is in ``state_machine``.
 """
 
-import numpy as np
 from msgspec.structs import replace
 
 from extender.core.kinds import registry
 from extender.core.migration.commands import EvictPod, Inspect, Result, SuspendJob
 from extender.core.migration.transitions import Advance, PhaseInputs, abort, enter, hold_limit, stay
-from extender.core.nodes import feasibility
 from extender.core.records import migrations
 from extender.core.records.migration_reasons import MigrationReason as R
 from shared import labels
@@ -131,14 +129,7 @@ def _target_lost(inputs: PhaseInputs) -> bool:
         table = migrations.with_reservations(
             table, [(m.target, m.shape) for m in migration.members]
         )
-    for member in migration.members:
-        index = table.index.get(member.target)
-        if index is None or not feasibility.accepts(member.shape, table.nodes[index]):
-            return True
-        request = table.request(member.shape)
-        if request is None or bool(np.any((request > 0) & (table.free[index] < 0))):
-            return True
-    return False
+    return migrations.is_lost(table, [(m.target, m.shape) for m in migration.members])
 
 
 def _asked_members(inputs: PhaseInputs) -> tuple[MigrationMember, ...]:

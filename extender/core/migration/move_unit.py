@@ -30,7 +30,7 @@ from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.kinds import registry
 from extender.core.kinds.base import Leaving, Obstacle, Unmovable
-from extender.core.records import rescale
+from extender.core.records import parking, rescale
 from extender.core.records.migration_reasons import MigrationReason as R
 from shared import labels
 from shared.errors import InputError
@@ -150,8 +150,8 @@ class MoveUnit:
 def find_unit(session: Session, job: Job, pod: Pod) -> MoveUnit | MoveRefusal:
     """Return the unit of a pod, or why it cannot be moved."""
     snapshot = session.snapshot
-    if rescale.is_changing(snapshot, pod):
-        return MoveRefusal(R.RESCALING)
+    if operation := _other_operation(snapshot, pod):
+        return MoveRefusal(operation)
     members = _members_of_move(job, pod)
     if not members or any(m.state is not State.BOUND for m in members):
         return MoveRefusal(R.JOB_NOT_RUNNING)
@@ -173,6 +173,13 @@ def find_unit(session: Session, job: Job, pod: Pod) -> MoveUnit | MoveRefusal:
         shapes=departure.shapes,
         reports=reports,
     )
+
+
+def _other_operation(snapshot: Snapshot, pod: Pod) -> R | None:
+    """Return what else is under way with the job of a pod; None if nothing is."""
+    if rescale.is_changing(snapshot, pod):
+        return R.RESCALING
+    return R.PARKING if parking.is_open(snapshot, pod) else None
 
 
 @dataclass(frozen=True)

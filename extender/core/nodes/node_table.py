@@ -6,12 +6,12 @@ are integers in base units (``shared.model``).
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shared.model import HostPort, Node, NodeName, PodShape
+from shared.model import CPU, PODS, HostPort, Node, NodeName, PodShape
 
 FloatVector = NDArray[np.float64]
 FloatMatrix = NDArray[np.float64]
@@ -19,6 +19,10 @@ IntMatrix = NDArray[np.int64]
 IntVector = NDArray[np.int64]
 BoolVector = NDArray[np.bool_]
 BoolMatrix = NDArray[np.bool_]
+
+
+ALWAYS: Final = (CPU, "memory", PODS)
+"""Columns every table has; the others follow in order of name, those that some node offers."""
 
 
 class ClassMasks(Protocol):
@@ -43,6 +47,8 @@ class NodeTable:
         used: Nodes x resources; may exceed ``allocatable`` (pods of other schedulers).
         ports: Host ports taken on each node.
         classes: Static masks by pod shape.
+        counted_with: Columns in which a request of a column counts as well: devices that several
+            of them accept (``device_columns``).
     """
 
     nodes: tuple[Node, ...]
@@ -52,6 +58,7 @@ class NodeTable:
     ports: tuple[frozenset[HostPort], ...]
     classes: ClassMasks
     index: Mapping[NodeName, int] = field(default_factory=dict)
+    counted_with: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def free(self) -> IntMatrix:
@@ -64,7 +71,9 @@ class NodeTable:
         column = {name: i for i, name in enumerate(self.resources)}
         for name, amount in shape.requests:
             if name in column:
-                vector[column[name]] = amount
+                vector[column[name]] += amount
+            for further in self.counted_with.get(name, ()):
+                vector[column[further]] += amount
         return vector
 
     def request(self, shape: PodShape) -> IntVector | None:

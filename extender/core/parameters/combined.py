@@ -16,6 +16,7 @@ from extender.core.parameters.placement import (
     ScoringWeights,
     TopologyParameters,
 )
+from extender.core.parameters.preemption import PreemptionParameters
 from extender.core.parameters.pricing import (
     AdmissionParameters,
     BoundsParameters,
@@ -118,6 +119,7 @@ class CoreParameters:
     cpu_weights: CpuShareParameters = field(default_factory=CpuShareParameters)
     scaling: ScalingParameters = field(default_factory=ScalingParameters)
     rescaling: RescaleParameters = field(default_factory=RescaleParameters)
+    preemption: PreemptionParameters = field(default_factory=PreemptionParameters)
     speed: SpeedParameters = field(default_factory=SpeedParameters)
     admission: AdmissionParameters = field(default_factory=AdmissionParameters)
     price_bounds: BoundsParameters = field(default_factory=BoundsParameters)

@@ -79,17 +79,21 @@ def for_burst(job: Job, release: ReleaseGang, snapshot: Snapshot) -> ReleaseGang
         return None
     released = [members[one.uid] for one in release.pods if one.uid in members]
     alike = {m.pod.claims for m in released}
-    if len(released) < len(release.pods) or len(alike) > 1 or not all(map(_may_burst, released)):
+    if (
+        len(released) < len(release.pods)
+        or len(alike) > 1
+        or not all(_may_burst(snapshot, m) for m in released)
+    ):
         return None
     bare = (replace(one, resource_version="", terms=None) for one in release.pods)
     return replace(release, pods=tuple(bare), in_burst=True)
 
 
-def _may_burst(member: Member) -> bool:
+def _may_burst(snapshot: Snapshot, member: Member) -> bool:
     pod = member.pod
     if pod.reservation_refused or not labels.RESERVATION.isdisjoint(pod.annotations):
         return False  # a record that is not of this release
-    plain = pod_shape.has_plain_cycle(pod, member.shape)
+    plain = pod_shape.has_plain_cycle(snapshot, pod, member.shape)
     return plain and not pod_shape.has_pin(pod.shape)  # else its own terms look like our pin
 
 

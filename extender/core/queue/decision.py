@@ -22,7 +22,7 @@ from typing_extensions import override
 
 from extender.core.cluster import job_views, replacements
 from extender.core.cluster import session as protocol
-from extender.core.cluster.commands import Command, ReleaseGang
+from extender.core.cluster.commands import ChangeOwner, Command, ReleaseGang
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Decision, Outcome, Session, Steps, in_full, strike
@@ -45,10 +45,11 @@ from extender.core.queue.backfill import HeadReservation
 from extender.core.queue.namespace_shares import Shares
 from extender.core.queue.notices import QueueEntry
 from extender.core.queue.order import Ranked
+from extender.core.queue.parked import ParkedJobs
 from extender.core.queue.scheduling_pass import SchedulingPass
 from extender.core.queue.slot_gate import Gate
 from extender.core.queue.state import Notice, QueueState, QueueTrigger, price, refuse, turn_away
-from extender.core.records import elastic_workers, migrations
+from extender.core.records import elastic_workers, migrations, parked_jobs, parking
 from extender.core.records.migrations import Replacements
 from shared.model import JobKey, Uid
 
@@ -62,11 +63,13 @@ class QueueOutcome(Outcome[QueueState, Command]):
         wake_after_seconds: When one of our deadlines passes; None if none is open.
         backfill_head: The one job that holds a reservation, and what is kept for it; None if no
             job does.
+        resumes: The writes that keep places for parked jobs.
     """
 
     entries: tuple[QueueEntry, ...]
     wake_after_seconds: float | None
     backfill_head: HeadReservation | None = None
+    resumes: tuple[ChangeOwner, ...] = ()
 
 
 class _QueuePass:
@@ -78,13 +81,17 @@ class _QueuePass:
         whole: Jobs whose gang is whole, or was and has members left.
         inferred: Those of them for which only their pods show it (``repair.was_whole``).
         dissolved: Jobs that this pass dissolves.
+        parked: Jobs that are parked; the session has the pods that they will have.
     """
 
     def __init__(self, session: Session, state: QueueState, *, bursts: bool) -> None:
-        self.session, self.state, self.bursts = session, state, bursts
+        self.parked = ParkedJobs.of(session)
+        self.session, self.state, self.bursts = self.parked.session, state, bursts
+        session = self.session
         self.snapshot, self.params = session.snapshot, session.parameters
         self.table = self.snapshot.node_table
         self.commands: list[Command] = []
+        self.resumes: list[ChangeOwner] = []
         self.backoff = {k: b for k, b in state.backoff.items() if k in self.snapshot.jobs}
         self.lost_since: dict[Uid, float] = {}
         self.partial_since: dict[JobKey, float] = {}
@@ -99,7 +106,7 @@ class _QueuePass:
         """Do the seven steps of the module, with a pause after each job."""
         jobs = yield from self._view()
         self._find_whole_gangs(jobs)
-        moved = migrations.replacements_by_job(self.snapshot)
+        moved = {**migrations.replacements_by_job(self.snapshot), **self._returning(jobs)}
         self.commands += replacements.unfinished(self.snapshot)
 
         self._repair(jobs)
@@ -124,10 +131,11 @@ class _QueuePass:
         written, explanations = notices.notify(entries, self.state.notices, self.session.now)
         return QueueOutcome(
             entries=tuple(entries),
-            commands=(*self.commands, *explanations),
+            commands=tuple(self.parked.possible((*self.commands, *explanations))),
             state=self._next_state(jobs, released, written),
             wake_after_seconds=self._next_deadline(scheduling.next_deadline),
             backfill_head=scheduling.backfill_head,
+            resumes=tuple(self.resumes),
         )
 
     # Step 1: the jobs to view.
@@ -179,6 +187,11 @@ class _QueuePass:
 
     # Steps 3 and 4: order and placement.
 
+    def _returning(self, jobs: Sequence[Job]) -> dict[JobKey, Replacements]:
+        """Return where the pods of jobs go that come back after they were parked."""
+        found = {job.key: parked_jobs.returning(self.snapshot, job) for job in jobs}
+        return {key: places for key, places in found.items() if places is not None}
+
     def _is_queued(self, job: Job) -> bool:
         gated = job.having(State.GATED, State.HELD)
         return bool(gated) or scheduling_pass.waits_in_queue(job, self.state, self.session.now)
@@ -199,8 +212,13 @@ class _QueuePass:
             ),
             owed={key for key, replacing in moved.items() if replacing.targets},
             shares=self.shares,
-            awaited=elastic_workers.starters(self.snapshot, self.session.now),
+            awaited=self._awaited(),
         )
+
+    def _awaited(self) -> tuple[JobKey, ...]:
+        """Return the jobs for which others give up workers or are parked, or that were in vain."""
+        starters = elastic_workers.starters(self.snapshot, self.session.now)
+        return (*starters, *parking.first_jobs(self.snapshot, self.session.now))
 
     def _entry(
         self, ranked: Ranked, result: Plan | Refusal, moved: Mapping[JobKey, Replacements]
@@ -210,10 +228,7 @@ class _QueuePass:
             reason, message = result.reason, result.message
         else:
             reason, message = Reason.RELEASING, Reason.RELEASING.message
-            bare = None
-            if self.bursts and ranked.job.key not in moved:
-                bare = release.for_burst(ranked.job, result.release, self.snapshot)
-            self.commands.append(bare or result.release)
+            self._start(ranked.job, result, in_burst=self.bursts and ranked.job.key not in moved)
         note = "; ".join(text for text in (*ranked.job.warnings, ranked.note) if text)
         return QueueEntry(
             ranked.job,
@@ -224,6 +239,14 @@ class _QueuePass:
             weight=ranked.weight,
             standing=ranked.standing,
         )
+
+    def _start(self, job: Job, plan: Plan, *, in_burst: bool) -> None:
+        """Order the release of a job that was placed; of a parked one, that its places are kept."""
+        if job.key in self.parked.by_job:
+            self.resumes.append(self.parked.resumed(job.key, plan))
+            return
+        bare = release.for_burst(job, plan.release, self.snapshot) if in_burst else None
+        self.commands.append(bare or plan.release)
 
     # Step 5: gangs that stay partial.
 
@@ -340,7 +363,11 @@ class QueueDecision(Decision[QueueState, QueueTrigger, QueueOutcome]):
     ) -> dict[str, object]:
         """Return the commands, and a digest of queue and reasons."""
         queue = [(e.job.key, e.value.v, e.reason, e.message) for e in outcome.entries]
-        return {"commands": outcome.commands, "queue": protocol.digest(queue)}
+        summary: dict[str, object] = {
+            "commands": outcome.commands,
+            "queue": protocol.digest(queue),
+        }
+        return {**summary, "resumes": outcome.resumes} if outcome.resumes else summary
 
 
 QUEUE: Final = QueueDecision()

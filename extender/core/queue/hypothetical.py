@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from msgspec.structs import replace as changed
 
+from extender.core.cluster import pod_shape
 from extender.core.cluster.commands import ReleaseGang, ReleasePod
 from extender.core.cluster.snapshot import Reservation, Snapshot
 from extender.core.kinds import registry
@@ -86,7 +87,7 @@ def carried_out(snapshot: Snapshot, outcome: QueueOutcome) -> Snapshot:
     }
     return replace(
         snapshot,
-        node_table=_taken(snapshot.node_table, released),
+        node_table=_taken(snapshot, released),
         reservations={**snapshot.reservations, **reservations},
     )
 
@@ -98,7 +99,7 @@ def found_by(key: JobKey, snapshot: Snapshot, outcome: QueueOutcome) -> NodeTabl
         if registry.job_key(pod) == key:
             break
         ahead.append((pod, release, node))
-    return _taken(snapshot.node_table, ahead)
+    return _taken(snapshot, ahead)
 
 
 def _queued(pod: Pod, scheduler: str, now: float, classes: Mapping[str, PriorityClass]) -> Pod:
@@ -132,5 +133,8 @@ def _released(snapshot: Snapshot, outcome: QueueOutcome) -> list[tuple[Pod, Rele
     ]
 
 
-def _taken(table: NodeTable, released: Sequence[tuple[Pod, ReleasePod, NodeName]]) -> NodeTable:
-    return table.with_pods((pod.shape, table.index[node]) for pod, _, node in released)
+def _taken(snapshot: Snapshot, released: Sequence[tuple[Pod, ReleasePod, NodeName]]) -> NodeTable:
+    table = snapshot.node_table
+    return table.with_pods(
+        (pod_shape.with_devices(snapshot, pod), table.index[node]) for pod, _, node in released
+    )

@@ -13,6 +13,7 @@ from typing import Final, Protocol, TypeVar
 
 import numpy as np
 
+from extender.core.cluster import pod_shape
 from extender.core.cluster.jobs import UNPLANNED_STATES, Job, State, in_order
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.snapshot import Snapshot
@@ -86,7 +87,7 @@ def by_job(snapshot: Snapshot, namespace: str = "") -> Iterator[tuple[JobKey, li
     for key, pods in snapshot.jobs.items():
         if namespace and not key.startswith(f"{namespace}/"):
             continue
-        shapes = [pod.shape for pod in pods if _counts(pod, snapshot)]
+        shapes = [pod_shape.with_devices(snapshot, pod) for pod in pods if _counts(pod, snapshot)]
         if (kept := snapshot.placeholders.get(key)) is not None:
             shapes += [placeholder.shape for placeholder in kept.placeholders]
         if shapes:
@@ -264,7 +265,8 @@ def may_hold(snapshot: Snapshot, pod: Pod, params: CoreParameters) -> bool:
     entitled, _ = entitlement(pod.namespace, snapshot)
     mine = (shape for key, shapes in by_job(snapshot, pod.namespace) for shape in shapes)
     capacity: IntVector = snapshot.node_table.allocatable.sum(axis=0)
-    return fair_share.allows(entitled, total((*mine, pod.shape), snapshot.node_table), capacity)
+    held = total((*mine, pod_shape.with_devices(snapshot, pod)), snapshot.node_table)
+    return fair_share.allows(entitled, held, capacity)
 
 
 def shares(snapshot: Snapshot, params: CoreParameters) -> Shares:

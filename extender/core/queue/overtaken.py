@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from extender.core.cluster import pod_shape
 from extender.core.cluster.commands import Command, ReleaseGang
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.nodes.node_table import IntVector, NodeTable
@@ -52,7 +53,7 @@ def _taken(
             continue
         if release.node not in now.node_table.index:
             return None
-        demand = now.node_table.demand(pod.shape)
+        demand = now.node_table.demand(pod_shape.with_devices(now, pod))
         taken[release.node] = taken.get(release.node, np.zeros_like(demand)) + demand
     return taken
 

@@ -68,7 +68,7 @@ def lost_reservations(snapshot: Snapshot, state: QueueState) -> frozenset[Uid]:
     crowded = set(np.flatnonzero((snapshot.node_table.free < 0).any(axis=1)).tolist())
     for node, pods in by_node.items():
         if snapshot.node_table.index[node] in crowded:
-            lost.update(_squeezed_out(snapshot.node_table, node, pods, reserved))
+            lost.update(_squeezed_out(snapshot, node, pods, reserved))
     return frozenset(lost)
 
 
@@ -83,7 +83,7 @@ def moves(
         table = without(table, member)
         target = _other_node(member, table, state.refused.get(member.pod.uid, frozenset()))
         if target is not None:
-            table = table.with_pods([(member.pod.shape, target)])
+            table = table.with_pods([(member.shape, target)])
         targets.append(Move(member, None if target is None else table.nodes[target].name))
     return targets, table
 
@@ -102,7 +102,7 @@ def without_a_node(job: Job, table: NodeTable, state: QueueState) -> tuple[Membe
         if target is None:
             members.append(member)
         else:
-            table = table.with_pods([(member.pod.shape, target)])
+            table = table.with_pods([(member.shape, target)])
     return tuple(members)
 
 
@@ -226,14 +226,18 @@ def _refuses(snapshot: Snapshot, pod: Pod, node: NodeName) -> bool:
 
 
 def _squeezed_out(
-    table: NodeTable, node: NodeName, pods: Iterable[Pod], reserved: Iterable[tuple[Pod, NodeName]]
+    snapshot: Snapshot,
+    node: NodeName,
+    pods: Iterable[Pod],
+    reserved: Iterable[tuple[Pod, NodeName]],
 ) -> set[Uid]:
-    index = table.index[node]
-    shapes: Mapping[Uid, PodShape] = {p.uid: p.shape for p, n in reserved if n == node}
+    table, index = snapshot.node_table, snapshot.node_table.index[node]
+    here = [pod for pod, planned in reserved if planned == node]
+    shapes: Mapping[Uid, PodShape] = {p.uid: pod_shape.with_devices(snapshot, p) for p in here}
     used = table.used[index] - sum(table.demand(shape) for shape in shapes.values())
     lost = set()
     for pod in sorted(pods, key=lambda p: (p.created_at, p.namespace, p.name)):
-        demand = table.demand(pod.shape)
+        demand = table.demand(shapes[pod.uid])
         if np.all((demand == 0) | (used + demand <= table.allocatable[index])):
             used = used + demand
         else:
@@ -247,10 +251,8 @@ def without(table: NodeTable, member: Member) -> NodeTable:
     if index is None:
         return table
     used, ports = table.used.copy(), list(table.ports)
-    used[index] -= table.demand(member.pod.shape)
-    ports[index] = frozenset(
-        p for p in ports[index] if not conflicts([p], member.pod.shape.host_ports)
-    )
+    used[index] -= table.demand(member.shape)
+    ports[index] = frozenset(p for p in ports[index] if not conflicts([p], member.shape.host_ports))
     return table.replaced(used=used, ports=tuple(ports))
 
 
@@ -262,7 +264,7 @@ def _has_lost_its_pin(member: Member, table: NodeTable) -> bool:
 
 
 def _other_node(member: Member, table: NodeTable, refused: frozenset[NodeName]) -> int | None:
-    for index in np.flatnonzero(table.feasible(member.pod.shape)).tolist():
+    for index in np.flatnonzero(table.feasible(member.shape)).tolist():
         name = table.nodes[index].name
         if name not in refused and name != member.node:
             return int(index)

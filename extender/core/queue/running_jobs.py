@@ -16,7 +16,7 @@ from enum import StrEnum
 from statistics import median
 from typing import Final
 
-from extender.core.cluster import job_spec, owner_progress
+from extender.core.cluster import job_spec, owner_progress, pod_shape
 from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.owners import above
 from extender.core.cluster.session import Session
@@ -24,7 +24,7 @@ from extender.core.cluster.snapshot import Snapshot
 from extender.core.kinds import registry
 from extender.core.queue.backfill import RunningJob
 from extender.core.queue.state import QueueState
-from extender.core.records import elastic_workers
+from extender.core.records import elastic_workers, parking
 from shared.model import JobKey, Pod, PodShape, Uid
 
 MOST_NAMES: Final = 1000
@@ -225,8 +225,8 @@ def _with_run(
 class Ending:
     """A job of ours that takes room, and when it ends.
 
-    ``end`` is None for pods that are being deleted, or leave because their job gets fewer workers:
-    they end at once.
+    ``end`` is None for pods that are being deleted, or leave because their job gets fewer workers
+    or is parked: they end at once.
     """
 
     job: RunningJob
@@ -240,7 +240,7 @@ def running(session: Session, state: QueueState) -> tuple[Ending, ...]:
     """
     snapshot, now = session.snapshot, session.now
     jobs: list[Ending] = []
-    surplus = elastic_workers.leaving_pods(snapshot)
+    surplus = elastic_workers.leaving_pods(snapshot) | parking.leaving_pods(snapshot)
     for key, pods in sorted(snapshot.jobs.items()):
         staying, leaving = _placed_pods(snapshot, pods, surplus)
         staying += _placeholders(snapshot, key)
@@ -292,5 +292,5 @@ def _placed_pods(
         index = None if node is None else snapshot.node_table.index.get(node)
         if index is not None:
             leaves = pod.deleting or pod.uid in surplus
-            (leaving if leaves else staying).append((pod.shape, index))
+            (leaving if leaves else staying).append((pod_shape.with_devices(snapshot, pod), index))
     return staying, leaving

@@ -16,6 +16,7 @@ from typing import Final
 
 import numpy as np
 
+from extender.core.cluster import pod_shape
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Session
@@ -58,7 +59,7 @@ def _daemons(snapshot: Snapshot) -> IntMatrix:
     for pod in snapshot.pods.values():
         node = snapshot.bound.get(pod.uid)
         if node is not None and node in table.index and not pod.finished and _never_ends(pod):
-            used[table.index[node]] += table.demand(pod.shape)
+            used[table.index[node]] += table.demand(pod_shape.with_devices(snapshot, pod))
     return used
 
 
@@ -301,7 +302,7 @@ def _used(snapshot: Snapshot, plans: Mapping[JobKey, OwnedPlan]) -> IntMatrix:
                 reservation.node if reservation is not None else None
             )
             if node is not None and node in table.index and not pod.finished:
-                used[table.index[node]] += table.demand(pod.shape)
+                used[table.index[node]] += table.demand(pod_shape.with_devices(snapshot, pod))
     return used
 
 

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from extender.core.cluster.jobs import Job
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.records import annotations
 from shared import labels
@@ -66,3 +67,18 @@ def records(snapshot: Snapshot) -> Iterator[tuple[Owner, HangRestarts]]:
             continue
         if restarts is not None:
             yield owner, restarts
+
+
+OPEN_SECONDS: Final = 600.0
+"""A restart is carried on for so long; then what is left of the gang goes on as it is."""
+
+
+def is_open(snapshot: Snapshot, job: Job, now: float) -> bool:
+    """Return True if a restart of a job is under way: it has pods that the restart deletes."""
+    uids = {member.pod.uid for member in job.members}
+    return any(
+        restarts.job == job.key
+        and now - restarts.at <= OPEN_SECONDS
+        and not uids.isdisjoint(restarts.pods)
+        for _, restarts in records(snapshot)
+    )

@@ -61,6 +61,7 @@ class MigrationReason(StrEnum):
     )
     AGENT_STALE = ("AgentStale", "an agent has not reported for too long")
     RESCALING = ("Rescaling", "the number of its workers is changing")
+    PARKING = ("Parking", "it is parked, or about to be")
     CRD_MISSING = ("CRDMissing", "the Migration resource is not installed (deploy/base/crd.yaml)")
     # how one is aborted: the pod stays where it is
     TARGET_LOST = ("TargetLost", "the target has no room for it any more")

@@ -20,11 +20,14 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+import numpy as np
+
 from extender.core.cluster import replacements
 from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.owners import above
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.kinds import registry
+from extender.core.nodes import feasibility
 from extender.core.nodes.node_table import NodeTable, conflicts
 from shared import labels
 from shared.model import (
@@ -195,6 +198,18 @@ def _changed(room: NodeTable, places: tuple[TargetReservation, ...], *, sign: in
             )
     used.setflags(write=False)
     return room.replaced(used=used, ports=tuple(ports))
+
+
+def is_lost(table: NodeTable, places: Iterable[TargetReservation]) -> bool:
+    """Return True if a node refuses its pod, or is too full, these places counted in the table."""
+    for node, shape in places:
+        index = table.index.get(node)
+        if index is None or not feasibility.accepts(shape, table.nodes[index]):
+            return True
+        request = table.request(shape)
+        if request is None or bool(np.any((request > 0) & (table.free[index] < 0))):
+            return True
+    return False
 
 
 @dataclass(frozen=True)

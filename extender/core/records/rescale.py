@@ -223,16 +223,17 @@ def _with_jobs(snapshot: Snapshot, read: RescaleRecords) -> RescaleRecords:
     held = kept.get(_BY_JOB, source)
     if held is None:
         ranked = sorted(read.by_owner.values(), key=lambda n: (n.rescale.open, n.rescale.since))
-        by_job = {n.rescale.job: n for n in ranked if n.rescale.job and has_pods(snapshot, n)}
+        named = (n for n in ranked if n.rescale.job)
+        by_job = {n.rescale.job: n for n in named if has_pods(snapshot, n.rescale.job, n.owner)}
         held = replace(read, by_job=by_job)
         kept.put(_BY_JOB, source, held)
     return held
 
 
-def has_pods(snapshot: Snapshot, owned: OwnedRescale) -> bool:
-    """Return True if the owner has pods in the job of its record, or the job has no pods."""
-    pods = snapshot.jobs.get(owned.rescale.job, ())
-    return not pods or any(is_of(over, owned.owner) for over in above_each(snapshot, pods))
+def has_pods(snapshot: Snapshot, job: JobKey, owner: Owner) -> bool:
+    """Return True if an owner has pods in the job of its record, or the job has no pods."""
+    pods = snapshot.jobs.get(job, ())
+    return not pods or any(is_of(over, owner) for over in above_each(snapshot, pods))
 
 
 def is_of(over: Owners, owner: Owner) -> bool:

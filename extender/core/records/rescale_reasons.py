@@ -45,6 +45,7 @@ class ScalingReason(StrEnum):
         rests_longer=True,
     )
     MIGRATING = ScalingRecord("Migrating", "it is on its way to another node", rests_longer=False)
+    PARKING = ScalingRecord("Parking", "it is parked, or about to be", rests_longer=False)
     SUSPENDED = ScalingRecord("Suspended", "somebody else has suspended it", rests_longer=True)
     STILL_LEAVING = ScalingRecord(
         "StillLeaving", "pods from before its pause are still ending", rests_longer=True

@@ -127,6 +127,7 @@ class Signed(StrEnum):
     SLOT_PLAN = "slot-plan"
     PROFILE = "profile"
     HANG_RESTARTS = "hang-restarts"
+    PARKING = "parking"
     MIGRATION = "migration"
 
 

@@ -29,7 +29,7 @@ from extender.core.placement.placement import Placement, Unschedulable
 from extender.core.placement.release import DecisionTexts
 from extender.core.queue import slot_gate
 from extender.core.queue.notices import QueueEntry
-from extender.core.records import migrations
+from extender.core.records import migrations, parked_jobs
 from shared import labels
 from shared.model import JobKey, NodeName, Pod, Uid
 
@@ -224,10 +224,12 @@ def _plannable(job: Job, here: Sequence[Member]) -> bool:
 
 
 def _without_placeholders(snapshot: Snapshot, key: JobKey) -> NodeTable:
+    """Return the nodes without what is kept for this gang: placeholders, and its places."""
     kept = snapshot.placeholders.get(key)
     placeholders = kept.placeholders if kept else ()
+    places = [(placeholder.node, placeholder.shape) for placeholder in placeholders]
     return migrations.without_reservations(
-        snapshot.node_table, [(placeholder.node, placeholder.shape) for placeholder in placeholders]
+        snapshot.node_table, (*places, *parked_jobs.kept_for(snapshot, key))
     )
 
 

@@ -7,6 +7,8 @@
 * A single pod without our gate passes on the node where the planner would put it: a gang of one
   (docs/adr/0009-one-node-for-a-single-pod.md). Nothing is kept for it; a second call plans it
   again.
+* A single pod without our gate whose job comes back after it was parked passes on the node that is
+  kept for it.
 * A single pod without our gate is refused while its namespace may not hold more
   (``namespace_shares``).
 * A pod released without a pin, a member of a gang that kube-scheduler itself keeps whole, and a
@@ -29,10 +31,12 @@ import numpy as np
 
 from extender.core.cluster import pod_shape
 from extender.core.cluster.snapshot import Snapshot
+from extender.core.kinds import registry
 from extender.core.nodes.node_table import BoolVector, NodeTable
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement.single_pod import SINGLE_PODS
 from extender.core.queue import namespace_shares, slot_gate
+from extender.core.records import parked_jobs
 from extender.core.scheduler import direct_gangs
 from extender.core.scheduler.binding import CallError, planned_node
 from extender.core.scheduler.direct_gangs import Grant, QueueView
@@ -101,7 +105,7 @@ def filter_nodes(
             return FilterVerdict(nowhere=NO_QUOTA)
         table = slot_gate.others(snapshot.node_table, snapshot, params)
         return _best(snapshot, pod, names, params) or _with_room(
-            table, pod_shape.without_devices(snapshot, pod.shape), names
+            table, pod_shape.with_devices(snapshot, pod), names
         )
     granted = direct_gangs.grant(snapshot, pod, names, view, params)
     return WITHOUT_RESERVATIONS if granted is None else _planned(granted.node, names, granted)
@@ -112,8 +116,16 @@ def _known_node(snapshot: Snapshot, pod: Pod, names: Sequence[str]) -> FilterVer
     bound = snapshot.bound.get(pod.uid)
     if bound is not None and bound not in names:
         return FilterVerdict(failed=dict.fromkeys(names, BOUND_ALREADY))
-    node = bound or planned_node(snapshot, pod)
+    node = bound or planned_node(snapshot, pod) or _kept_node(snapshot, pod)
     return None if node is None else _planned(node, names)
+
+
+def _kept_node(snapshot: Snapshot, pod: Pod) -> NodeName | None:
+    """Return the node kept for a single pod whose job comes back after it was parked."""
+    places = parked_jobs.kept_for(snapshot, registry.job_key(pod))
+    if not places or direct_gangs.needs_reservation(snapshot, pod):
+        return None
+    return places[0][0]
 
 
 def _planned(
@@ -136,7 +148,7 @@ def _best(
         return None
     table = slot_gate.others(snapshot.node_table, snapshot, params)
     node = snapshot.cache.of(SINGLE_PODS).node(
-        pod.shape,
+        pod_shape.with_devices(snapshot, pod),
         table,
         weights=params.weights,
         pricing=params.pricing,

@@ -84,7 +84,7 @@ def offer_of(
         return None
     if pod.gates and not _is_promised(snapshot, pod):  # the watch may not show its release yet
         return None
-    if not pod_shape.has_plain_cycle(pod, pod_shape.shape(snapshot, pod)):
+    if not pod_shape.has_plain_cycle(snapshot, pod, pod_shape.shape(snapshot, pod)):
         return None
     if not snapshot.repelled.isdisjoint({pod.namespace, ALL_NAMESPACES}):
         return None
@@ -180,7 +180,7 @@ class Offer:
             return False
         if pod.deleting or (pod.gates and not member.awaits_burst):
             return False
-        if not pod_shape.has_plain_cycle(pod, member.shape):
+        if not pod_shape.has_plain_cycle(self.snapshot, pod, member.shape):
             return False
         lacking = self.overcommitted[row]
         if lacking.any() and (lacking & (self.table.demand(member.shape) > 0)).any():
@@ -268,6 +268,6 @@ class Offer:
         if pod.deleting or pod.finished or pod.claims != self.pod.claims:
             return False
         plain = not pod.gates and pod_shape.has_plain_cycle(
-            pod, pod_shape.shape(self.snapshot, pod)
+            self.snapshot, pod, pod_shape.shape(self.snapshot, pod)
         )
         return plain and direct_gangs.is_single(self.snapshot, pod)

@@ -37,7 +37,7 @@ def terms(snapshot: Snapshot, pod: Pod, names: Sequence[str], params: CoreParame
     candidates = np.zeros(len(table.nodes), dtype=np.bool_)
     candidates[[table.index[NodeName(n)] for n in names if n in table.index]] = True
     return scoring.terms(
-        pod_shape.without_devices(snapshot, pod.shape),
+        pod_shape.with_devices(snapshot, pod),
         table,
         members_on_node=_members_on_node(snapshot, pod),
         bucket_score=None,
@@ -50,7 +50,7 @@ def explain(
     snapshot: Snapshot, pod: Pod, params: CoreParameters
 ) -> Mapping[NodeName, Mapping[str, float]]:
     """Return every term and the total by node, for the nodes that can take the pod now."""
-    feasible = snapshot.node_table.feasible(pod_shape.without_devices(snapshot, pod.shape))
+    feasible = snapshot.node_table.feasible(pod_shape.with_devices(snapshot, pod))
     nodes = snapshot.node_table.nodes
     names = [nodes[i].name for i in np.flatnonzero(feasible).tolist()]
     named = terms(snapshot, pod, names, params)

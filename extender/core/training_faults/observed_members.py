@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.records import rescale
+from extender.core.records import parking, rescale
 from extender.core.training_faults.fault_detection import Observed
 from shared.model import JobKey
 from shared.progress import Checkpoint, CheckpointPhase, NodeReport, PodReport
@@ -32,9 +32,9 @@ def reported_jobs(session: Session) -> Iterator[JobKey]:
 
 
 def changing_jobs(snapshot: Snapshot) -> frozenset[JobKey]:
-    """Return the jobs that are moved, or whose workers change."""
+    """Return the jobs that are moved or parked, or whose workers change."""
     moved = (m.job for m in snapshot.migrations.values() if m.open)
-    return rescale.rescale_records(snapshot).busy.union(moved)
+    return rescale.rescale_records(snapshot).busy.union(moved, parking.open_jobs(snapshot))
 
 
 def observed(session: Session, job: Job) -> tuple[Observed, ...] | None:

@@ -17,8 +17,8 @@ from extender.core.cluster.job_spec import OnHang
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.session import Session
 from extender.core.kinds.job import failures_suffice
-from extender.core.records import hang_restarts
-from extender.core.records.hang_restarts import HangRestarts
+from extender.core.records import hang_restarts, parking
+from extender.core.records.hang_restarts import OPEN_SECONDS, HangRestarts
 from shared import labels
 from shared.errors import InputError
 from shared.model import Owner, OwnerReference
@@ -26,8 +26,6 @@ from shared.model import Owner, OwnerReference
 CAUSE: Final = "hung"
 """Cause of the deletions."""
 ACTION: Final = "RestartHung"
-OPEN_SECONDS: Final = 600.0
-"""A restart is carried on for so long; then what is left of the gang goes on as it is."""
 
 
 class Refusal(StrEnum):
@@ -40,6 +38,7 @@ class Refusal(StrEnum):
     )
     TOO_MANY = "it was restarted as often as training_faults.most_restarts allows"
     TOO_SOON = "its last restart is less than training_faults.least_restart_seconds ago"
+    PARKING = "it is parked, or about to be"
     FAILURES = (
         "its Job would fail: it counts deleted pods as failures (backoffLimit, or "
         "backoffLimitPerIndex, or its podFailurePolicy)"
@@ -112,6 +111,8 @@ def _goes_on(session: Session, job: Job, restarts: HangRestarts) -> bool:
 def _refusal(
     session: Session, job: Job, before: HangRestarts | None, step: int | None
 ) -> Refusal | None:
+    if job.key in parking.open_jobs(session.snapshot):
+        return Refusal.PARKING
     if before is not None and (refusal := _too_often(session, before)) is not None:
         return refusal
     if step is None and job.spec.on_hang is not OnHang.RESTART_WITHOUT_CHECKPOINT:

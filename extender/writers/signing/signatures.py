@@ -44,6 +44,7 @@ _RECORDS = {
     labels.SLOT_PLAN: Signed.SLOT_PLAN,
     labels.PROFILE: Signed.PROFILE,
     labels.HANG_RESTARTS: Signed.HANG_RESTARTS,
+    labels.PARKING: Signed.PARKING,
 }
 
 log = logging.getLogger(__name__)

@@ -18,9 +18,10 @@ from typing import Final
 
 import pytest
 
+from bench.bursts import Counted
 from devcluster.options import KwokNodes
 from tests.controlplane import faults, watching
-from tests.controlplane.bursts import Counted, bound_in_their_cycle, counted
+from tests.controlplane.bursts import bound_in_their_cycle, counted
 from tests.controlplane.storm import laws, work
 from tests.controlplane.storm.laws import Known
 from tests.controlplane.storm.proxy import LOST, BadBindings, FaultyWay
@@ -49,7 +50,7 @@ LONGEST_PAUSE_SECONDS: Final = 5.0
 BAD_PART: Final = 0.2
 BAD_STATUSES: Final = (409, 429, 500, LOST)
 MINUTE: Final = 60
-NONE: Final = Counted(0, 0)
+NONE: Final = Counted(0, 0, 0)
 
 
 @dataclass

@@ -43,6 +43,7 @@ trainer = Trainer(
     Arguments(
         output_dir=OUTPUT,
         max_steps=TOTAL,
+        use_cpu=os.environ.get("TRAIN_DEVICE") != "cuda",
         per_device_train_batch_size=4,
         logging_steps=1,
         eval_strategy="steps",
@@ -51,7 +52,6 @@ trainer = Trainer(
         save_steps=5,
         save_total_limit=3,
         report_to=[],
-        use_cpu=True,
         disable_tqdm=True,
     ),
     train_dataset=rows,

@@ -38,7 +38,7 @@ class Net(pl.LightningModule):
 data = TensorDataset(torch.randn(16 * WORLD_SIZE, 8, generator=torch.Generator().manual_seed(1)))
 shuntyard = ShuntyardCallback(poll_seconds=0.01)
 trainer = pl.Trainer(
-    accelerator="cpu",
+    accelerator="gpu" if os.environ.get("TRAIN_DEVICE") == "cuda" else "cpu",
     devices=WORLD_SIZE,
     strategy="ddp" if WORLD_SIZE > 1 else "auto",
     max_steps=TOTAL,

@@ -1,13 +1,15 @@
 """The jobs that `bench gang` creates, and its rows for complete and incomplete runs."""
 
+from collections import Counter
 from collections.abc import Mapping
 
 import pytest
 
 from bench.binding import Measured, partial_gangs
+from bench.bursts import Counted
 from bench.contestants import contestant
 from bench.gang import Run, kinds_of, row
-from bench.shapes import Kind, Shape
+from bench.shapes import GPU, Kind, Shape, volume_and_claim
 from shared import labels
 
 
@@ -20,9 +22,27 @@ def all_bound(seconds: float) -> Measured:
     return measured({f"p{i}": seconds * (i + 1) / 4 for i in range(4)})
 
 
-def test_a_shape_is_jobs_by_pods() -> None:
-    shape = Shape.parse("50x20")
-    assert (shape.jobs, shape.pods, shape.total, str(shape)) == (50, 20, 1000, "50x20")
+@pytest.mark.parametrize("text", ["50x20", "50x20:data", "50x20:servers"])
+def test_a_shape_is_jobs_by_pods_and_what_they_have(text: str) -> None:
+    shape = Shape.parse(text)
+    assert (shape.jobs, shape.pods, shape.total, str(shape)) == (50, 20, 1000, text)
+
+
+def test_members_with_data_claim_the_volume_that_is_bound_to_the_claim() -> None:
+    volume, claim = volume_and_claim()
+    assert claim["spec"]["volumeName"] == volume["metadata"]["name"]
+    assert volume["spec"]["claimRef"]["name"] == claim["metadata"]["name"]
+    for pod in Shape.parse("1x3:data").manifests(Kind.DIRECT, "run"):
+        (source,) = [v for v in pod["spec"]["volumes"] if "persistentVolumeClaim" in v]
+        name = source["persistentVolumeClaim"]["claimName"]
+        assert name == claim["metadata"]["name"]
+        assert pod["spec"]["containers"][0]["resources"]["limits"] == {GPU: "1"}
+
+
+def test_one_member_of_five_is_a_parameter_server() -> None:
+    pods = Shape.parse("2x10:servers").manifests(Kind.GATED, "run")
+    roles = Counter(pod["metadata"]["labels"][labels.ROLE] for pod in pods)
+    assert roles == {"ps": 4, "worker": 16}
 
 
 MEMBERSHIP: dict[Kind, tuple[str | None, bool, bool]] = {
@@ -47,7 +67,7 @@ def test_each_scheduler_gets_the_pods_that_it_understands(
     assert all(group["metadata"]["name"] in {"run-0", "run-1"} for group in groups)
 
 
-def test_ours_always_take_part_and_come_last() -> None:
+def test_ours_take_part_by_option_and_come_last() -> None:
     assert kinds_of("plain,intree", direct=True) == [
         Kind.PLAIN,
         Kind.IN_TREE,
@@ -55,9 +75,10 @@ def test_ours_always_take_part_and_come_last() -> None:
         Kind.DIRECT,
     ]
     assert kinds_of("", direct=False) == [Kind.GATED]
+    assert kinds_of("plain", direct=True, gated=False) == [Kind.PLAIN, Kind.DIRECT]
     with pytest.raises(ValueError, match="unknown"):
         kinds_of("unknown", direct=False)
-    with pytest.raises(ValueError, match="it always takes part"):
+    with pytest.raises(ValueError, match="it takes part by --direct"):
         kinds_of("shuntyard", direct=False)
 
 
@@ -70,21 +91,35 @@ def test_no_other_scheduler_runs_while_one_is_measured() -> None:
 
 def test_a_row_is_the_median_of_its_runs_and_their_worst() -> None:
     runs = [Run(all_bound(seconds), {"extender": seconds / 10}) for seconds in (1.0, 4.0, 2.0)]
-    result = row(Kind.GATED, Shape(1, 4), runs, plain=4.0)
-    assert (result.bound_per_second, result.ratio_to_plain, result.rounds) == (2.0, 0.5, 3)
+    result = row(Kind.GATED, Shape(1, 4), runs)
+    assert (result.bound_per_second, result.ratio_to_plain, result.rounds) == (2.0, None, 3)
     assert (result.pods, result.wanted, result.partial_gangs) == (4, 4, 0)
     assert result.cpu_ms_per_pod == {"extender": 50.0}
 
 
+def test_each_run_is_compared_with_plain_of_the_same_round() -> None:
+    plain = [Run(all_bound(seconds), {}) for seconds in (1.0, 4.0)]
+    runs = [Run(all_bound(seconds), {}) for seconds in (2.0, 2.0)]
+    result = row(Kind.GATED, Shape(1, 4), runs, plain)
+    assert (result.ratios, result.ratio_to_plain) == ((0.5, 2.0), 1.0)
+
+
+def test_a_row_counts_what_was_bound_in_bursts() -> None:
+    runs = [Run(all_bound(1.0), {}, Counted(held=1, pods=pods, in_cycle=1)) for pods in (4, 3)]
+    result = row(Kind.DIRECT, Shape(1, 4), runs)
+    assert (result.burst_share, result.bound_in_cycle) == (0.875, 2)
+    assert row(Kind.PLAIN, Shape(1, 4), [Run(all_bound(1.0), {})]).burst_share is None
+
+
 def test_the_row_of_a_run_that_did_not_bind_all_pods_shows_their_number() -> None:
     runs = [Run(measured({"p0": 2.0, "p1": 4.0}, partial=1), {}), Run(all_bound(4.0), {})]
-    result = row(Kind.IN_TREE, Shape(1, 4), runs, plain=None)
+    result = row(Kind.IN_TREE, Shape(1, 4), runs)
     assert (result.pods, result.wanted, result.partial_gangs) == (2, 4, 1)
     assert result.ratio_to_plain is None
 
 
 def test_a_run_that_bound_nothing_has_a_row_of_zeros() -> None:
-    result = row(Kind.IN_TREE, Shape(1, 4), [Run(measured({}), {"extender": 1.0})], plain=4.0)
+    result = row(Kind.IN_TREE, Shape(1, 4), [Run(measured({}), {"extender": 1.0})])
     assert (result.pods, result.bound_per_second, result.p50_seconds, result.p99_seconds) == (
         0,
         0,

@@ -20,6 +20,7 @@ GANG: Mapping[str, Any] = {
     "p99_seconds": 2.0,
     "partial_gangs": 0,
     "ratio_to_plain": 1.0,
+    "ratios": [1.0, 1.0],
     "cpu_ms_per_pod": {"scheduler": 1.0, "etcd": 0.5},
 }
 META: Mapping[str, Any] = {
@@ -41,10 +42,11 @@ def page(folder: Path, name: str, rows: list[Mapping[str, Any]], **more: object)
 
 def test_a_table_is_written_between_its_marks_with_its_source(tmp_path: Path) -> None:
     short = {**GANG, "scheduler": "intree", "pods": 10, "ratio_to_plain": 0.1}
+    short["ratios"] = [0.05, 0.2]
     text = page(tmp_path, "rates", [GANG, short])
     assert text.startswith("Before.\n<!-- table rates x.json -->\n| scheduler | 2 by 500 |")
     assert "| plain | 400 (1.00) |" in text
-    assert "| intree | 400 (0.10), 10 of 1000 bound |" in text
+    assert "| intree | 400 (0.10; 0.05-0.20), 10 of 1000 bound |" in text
     assert (
         "`python -m bench gang` · 1970-01-01, [machine and versions](performance/x.json)." in text
     )

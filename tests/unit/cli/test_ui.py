@@ -1,6 +1,7 @@
 """``shuntyard ui``: the page is there for the browser that opened the link, and for no other."""
 
 import asyncio
+import json
 import re
 import signal
 import socket
@@ -13,11 +14,16 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from cli import api_server, manifest
 from cli.__main__ import main
 from cli.client import ByUrl
-from cli.ui import server
+from cli.doctor import findings
+from cli.ui import questions, server
 from cli.ui.guard import Guard
+from shared import api
+from shared.kube.auth import Credentials
 from shared.page import serving as page
+from shared.system_clock import SystemClock
 from tests.unit.cli.conftest import ApiServer, ReadApi, serving
 
 STATIC = Path(page.__file__).parent / "static"
@@ -53,7 +59,7 @@ class Ui:
 async def ui(read_api: ReadApi) -> AsyncIterator[Ui]:
     listener = socket.create_server(("127.0.0.1", 0))
     guard = Guard(listener.getsockname()[1], "/?namespace=a&b")
-    runner = web.AppRunner(server.create_app(ByUrl(read_api.url), guard))
+    runner = web.AppRunner(server.create_app(ByUrl(read_api.url), guard, lambda _: []))
     await runner.setup()
     await web.SockSite(runner, listener).start()
     jar = aiohttp.CookieJar(unsafe=True)  # it keeps cookies of addresses, too
@@ -125,6 +131,58 @@ async def test_only_reads_are_passed_on(ui: Ui, name: str) -> None:
     async with ui.browser.post(f"{ui.guard.origin}/v1/queue", data=b"{}") as response:
         assert response.status == 405
     assert ui.read_api.asked == []
+
+
+async def test_what_if_is_passed_on_without_the_content_of_secrets_and_says_what_is_unchecked(
+    ui: Ui,
+) -> None:
+    await ui.open()
+    secret = {"kind": "Secret", "metadata": {"name": "s"}, "data": {"key": "c2VjcmV0"}}
+    body = {"kind": "List", "items": [{"kind": "Job", "metadata": {"name": "mine"}}, secret]}
+    url = f"{ui.guard.origin}/v1/what-if?namespace=team-a"
+    async with ui.browser.post(url, json=body) as response:
+        answer = await response.json()
+    assert ui.read_api.asked == ["/v1/what-if?namespace=team-a"]
+    assert b"c2VjcmV0" not in ui.read_api.bodies[0]
+    assert answer["checked"] == {
+        "by_api_server": False,
+        "reason": manifest.BY_URL,
+        "pods_by_api_server": False,
+    }
+
+
+@pytest.mark.parametrize("opened", [False, True], ids=["without the link", "from elsewhere"])
+async def test_what_if_is_for_the_browser_of_the_link_alone(ui: Ui, opened: bool) -> None:
+    if opened:
+        await ui.open()
+    headers = {"Origin": "http://evil.example"} if opened else {}
+    url = f"{ui.guard.origin}/v1/what-if"
+    async with ui.browser.post(url, data=b"{}", headers=headers) as response:
+        assert response.status == 403
+    assert ui.read_api.asked == []
+
+
+async def test_a_manifest_that_is_no_json_is_named(ui: Ui) -> None:
+    await ui.open()
+    async with ui.browser.post(f"{ui.guard.origin}/v1/what-if", data=b"kind: Job") as response:
+        assert (response.status, "is not JSON" in await response.text()) == (502, True)
+    assert ui.read_api.asked == []
+
+
+async def test_without_a_kubeconfig_there_is_no_doctor(ui: Ui) -> None:
+    await ui.open()
+    status, text = await ui.get("/v1/doctor")
+    assert (status, "leave --url out" in text) == (404, True)
+
+
+async def test_doctor_reports_the_findings_without_control_characters(read_api: ReadApi) -> None:
+    server = api_server.ApiServer(Credentials(read_api.url))
+    found = [findings.fault("agents", "no agent\x1b[2J", "start one")]
+    report = json.loads(questions.report(server, lambda _: found, SystemClock()))
+    (entry,) = report["entries"]
+    assert (entry["check"], entry["level"], entry["fix"]) == ("agents", "fault", "start one")
+    assert "\x1b" not in entry["message"]
+    assert report["apiVersion"] == api.API_VERSION
 
 
 async def test_a_refusal_is_shown_in_words(ui: Ui) -> None:

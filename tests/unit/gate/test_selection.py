@@ -70,6 +70,41 @@ def test_a_change_runs_what_it_can_reach(changed, chosen):
     assert found.why_all == ""
 
 
+CONCERNS = selection.Concerns({"tests/live/test_agent.py": ("agent/",)})
+CONCERNED = {
+    "a change of its folder": (["agent/tailing.py"], True),
+    "a change of the devcluster": (["devcluster/kubelet.py"], True),
+    "a change of the test itself": (["tests/live/test_agent.py"], True),
+    "a change elsewhere": (["shared/model.py"], False),
+    "changes of both": (["shared/model.py", "agent/tailing.py"], True),
+}
+
+
+@pytest.mark.parametrize(("changed", "runs"), CONCERNED.values(), ids=CONCERNED)
+def test_a_test_that_concerns_a_folder_runs_for(changed, runs):
+    texts = TEXTS | {"shared/model.py": "", "shared/units.py": ""}
+    found = made_up(texts)
+    users = dict(found.users) | {"shared/model.py": frozenset({"agent/tailing.py"})}
+    found = graph.Graph(found.texts, users, found.readers)
+    chosen = select(changed, found, CONCERNS).chosen
+    assert ("tests/live/test_agent.py" in chosen) is runs
+    assert "tests/unit/agent/test_main.py" in select(["shared/model.py"], found, CONCERNS).chosen
+
+
+def test_the_table_of_concerns_names_tests_and_folders_that_exist():
+    for test, folders in selection.Concerns.read().by_test.items():
+        assert selection.is_test(test)
+        assert (ROOT / test).is_file(), test
+        assert all((ROOT / folder).is_dir() and folder.endswith("/") for folder in folders), test
+
+
+def test_a_change_of_the_queue_runs_the_tests_of_order_and_binding(ours):
+    found = select(["extender/core/queue/order.py"], ours, selection.Concerns.read())
+    assert "tests/controlplane/test_queued_path.py" in found.chosen
+    assert "tests/component/test_crash_steps.py" in found.chosen
+    assert "tests/controlplane/test_our_keys.py" in found.left_out
+
+
 def test_tests_that_still_import_a_deleted_module_run():
     left = {path: text for path, text in TEXTS.items() if path != "agent/gone.py"}
     found = select(["agent/gone.py"], made_up(left))

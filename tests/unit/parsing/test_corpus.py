@@ -13,10 +13,10 @@ from tests.unit.parsing.reading import read
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 READINGS = tomllib.loads((CORPUS / "readings.toml").read_text(encoding="utf-8"))
-LEAST_SHARE_WITH_VALUES = 0.91
+LEAST_SHARE_WITH_VALUES = 0.94
 """Logs of a training whose metric is read; may only rise."""
-LEAST_SHARE_WITH_TOTAL = 0.41
-"""The same of the end of the run."""
+LEAST_WITH_TOTAL = 40
+"""Logs of which the end of the run is read; not a share, because many excerpts do not have it."""
 
 
 def reading_of(name: str) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def test_the_table_shows_what_the_agent_understands() -> None:
     with_values = [row for row in trainings if "metric" in row]
     with_total = [row for row in with_values if "total_steps" in row]
     assert len(with_values) >= LEAST_SHARE_WITH_VALUES * len(trainings)
-    assert len(with_total) >= LEAST_SHARE_WITH_TOTAL * len(trainings)
+    assert len(with_total) >= LEAST_WITH_TOTAL
 
 
 @pytest.mark.parametrize("name", READINGS)

@@ -26,6 +26,18 @@ PREFERRED = {
         ["total_loss", "loss_cls", "loss_box_reg", "fast_rcnn/cls_accuracy"],
         "total_loss",
     ),
+    "the loss before that of the model alone": (["lm_loss", "loss"], "loss"),
+    "the total before that of the model alone": (
+        ["main_loss", "moe_loss", "total_loss"],
+        "total_loss",
+    ),
+    "a cost where there is no loss": (["cost", "lr"], "cost"),
+    "a loss before the cost of a batch": (["batch_cost", "loss_cls"], "loss_cls"),
+    "a time that is called cost": (["avg_reader_cost", "batch_cost"], None),
+    "mean rewards beside losses of actor and critic": (
+        ["critic/rewards/mean", "critic/rewards/max", "actor/pg_loss", "critic/vf_loss"],
+        "critic/rewards/mean",
+    ),
     "parts alone": (["loss_cls", "loss_box_reg"], None),
     "two networks": (["Loss_D", "Loss_G"], None),
     "actor and critic": (["Actor Loss", "Critic Loss"], None),

@@ -228,3 +228,46 @@ def test_what_waits_for_a_value_is_bounded() -> None:
     for n in range(10_000):
         parser.feed(f"step {n} " + "x" * 300)
     assert parser.held_bytes < 2 * 16 * 400
+
+
+LINES = {
+    "a validation in brackets": (
+        "Epoch 1/9 [Train] | loss: 0.7\nEpoch 1/9 [Val] | loss: 0.8\n",
+        [("loss", 0.7, 1.0), ("val_loss", 0.8, 1.0)],
+    ),
+    "a validation behind a time": (
+        "10:00:01 epoch 3 - iter 4/5 - loss 0.7\n10:00:02,571 DEV  : loss 0.8 - acc 0.5\n",
+        [("loss", 0.7, 2.8), ("val_loss", 0.8, 2.8), ("val_acc", 0.5, 2.8)],
+    ),
+    "a line that begins behind a bar": (
+        " 5%|#| 5/99 [00:01<00:09, 9.9it/s]Iter 20: Train loss 3.1\n",
+        [("Train loss", 3.1, 20.0)],
+    ),
+    "a validation's bar does not count the epochs of the line behind it": (
+        "eval:   0%|          | 0/34 [00:00<?, ?it/s]Epoch 2 elapsed: 84.2s\ntrain_loss: 0.5\n",
+        [("train_loss", 0.5, 2.0)],
+    ),
+    "a bar in ASCII that ends with a digit": (
+        "Training:  44%|####8     | 44/100 [00:09<00:11, 5.0it/s, Loss=0.5]\n",
+        [("Loss", 0.5, 44.0)],
+    ),
+    "a count in brackets before a value": (
+        "[200/300] Train loss: 0.5, Valid loss: 0.6\n",
+        [("Train loss", 0.5, 200.0), ("Valid loss", 0.6, 200.0)],
+    ),
+    "a count in brackets without a value is not one of the training": (
+        "[7/9] Building CXX object\nstep 3: loss 0.5\n[8/9] Linking\nacc 0.5\n",
+        [("loss", 0.5, 3.0), ("acc", 0.5, 3.0)],
+    ),
+    "a value in a sentence": ("step 3. Loss is 0.5. Done\n", [("Loss", 0.5, 3.0)]),
+}
+
+
+@pytest.mark.parametrize(("text", "want"), LINES.values(), ids=LINES)
+def test_lines_without_a_known_format(text: str, want) -> None:
+    assert values(read(Printed(), text)) == want
+
+
+def test_the_length_of_a_run_is_read_where_it_starts() -> None:
+    text = "Starting training..., iters: 1000\nIter 10: Train loss 3.4\n"
+    assert [point.total_steps for point in read(Printed(), text)] == [1000]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from tests.docs.helper_programs import PROGRAMS
 from tests.unit.trainer.processes import LIBRARY, ROOT
 
 EXAMPLE = ROOT / "examples/contract/train.py"
+IN_GO = ROOT / "examples/contract/train.go"
 QUIET_SECONDS = "0.4"
 """Twenty steps of the example."""
 CHECKS = (
@@ -46,6 +48,16 @@ def run(*arguments: object, **variables: str) -> tuple[int, dict[str, str], str]
 
 def test_python_without_the_library_keeps_the_contract_to_its_end() -> None:
     code, results, output = run("--to-end", 60, sys.executable, EXAMPLE, STEPS="500")
+    assert (code, results) == (0, dict.fromkeys(CHECKS, "ok")), output
+
+
+def test_go_without_any_library_keeps_the_contract_to_its_end(tmp_path: Path) -> None:
+    go = shutil.which("go")
+    if go is None:
+        pytest.skip("there is no Go")
+    program = tmp_path / "train"
+    subprocess.run([go, "build", "-o", program, IN_GO], check=True, timeout=200)
+    code, results, output = run("--to-end", 60, program, STEPS="500")
     assert (code, results) == (0, dict.fromkeys(CHECKS, "ok")), output
 
 

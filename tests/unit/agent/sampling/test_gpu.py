@@ -1,4 +1,4 @@
-"""GPUs by a stand-in for NVIDIA's library; nothing here has seen a GPU."""
+"""GPUs by a stand-in for NVIDIA's library; a real one: ``test_real_gpu.py``."""
 
 import logging
 import sys
@@ -13,7 +13,7 @@ from agent.sampling.readings import PodSource, Reading
 from shared.model import Uid
 from shared.progress import Use
 from tests.unit.agent.sampling import fake_nvml
-from tests.unit.agent.sampling.fake_nvml import Device
+from tests.unit.agent.sampling.fake_nvml import RESERVED_BYTES, Device
 from tests.unit.agent.sampling.trees import OTHER, UID
 
 
@@ -47,6 +47,23 @@ def test_devices_are_read_with_their_processes(monkeypatch: pytest.MonkeyPatch) 
     assert reader is not None
     assert reader.description == "2 GPUs by NVML"
     assert reader.read(0.0) == (Gpu(0.5, 1000, {7: 600}), Gpu(None, None, {}))
+
+
+MEMORY: dict[str, tuple[Device, int]] = {
+    "what the driver reserves is not in use": (Device(0, 1000, {}, reserved_bytes=600), 1000),
+    "an old driver knows the sum only": (
+        Device(0, 1000, {}, reserved_bytes=None),
+        1000 + RESERVED_BYTES,
+    ),
+}
+
+
+@pytest.mark.parametrize(("device", "wanted"), MEMORY.values(), ids=MEMORY)
+def test_memory_in_use(monkeypatch: pytest.MonkeyPatch, device: Device, wanted: int) -> None:
+    install(monkeypatch, device)
+    reader = open_gpu()
+    assert reader is not None
+    assert [gpu.memory_bytes for gpu in reader.read(0.0)] == [wanted]
 
 
 def test_without_the_library_there_is_no_reader_and_no_log_line(

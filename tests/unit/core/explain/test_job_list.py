@@ -120,6 +120,16 @@ def test_requests_are_the_sum_over_the_pods_that_count() -> None:
     assert listed(ended).requests == {"cpu": 6000, "memory": 3 * 2**30, GPU: 12}
 
 
+def test_devices_are_listed_by_node_for_bound_and_planned_members() -> None:
+    shape = {"requests": {"cpu": "1", GPU: "2"}}
+    assert listed(released_job("j", ["a", "a", "b"], bound=2, **shape)).devices == {
+        "a": {GPU: 4},
+        "b": {GPU: 2},
+    }
+    assert listed(queued_job("j", 2, **shape)).devices == {}
+    assert listed(released_job("j", ["a"])).devices == {}
+
+
 def test_a_waiting_job_has_its_reason_position_and_expected_start() -> None:
     forecasts = Forecasts(estimates={JOB: Estimate(1600.0, "expected durations")})
     entry = listed(queued_job("j", 9), forecasts)

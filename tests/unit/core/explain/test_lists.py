@@ -61,6 +61,13 @@ def test_nodes_show_use_and_price() -> None:
     assert a.agent is None
 
 
+def test_nodes_show_their_domains_by_level_without_that_of_the_node_itself() -> None:
+    rack = "cloud.provider.com/topology-rack"
+    nodes = [make_node("a", labels={rack: "r1", labels.ZONE_LABEL: "z"}), make_node("b")]
+    a, b = explain.nodes(session_at(1.0, snapshot_of(nodes))).entries
+    assert (a.domains, b.domains) == ({"zone": "z", "rack": "r1"}, {})
+
+
 def test_jobs_show_their_members_by_state() -> None:
     snapshot = snapshot_of(NODES, released_job("j", ["a", "c"], bound=1))
     (job,) = explain.all_jobs(session_at(1.0, snapshot)).entries

@@ -62,6 +62,7 @@ def test_a_job_that_fits_starts_now_on_the_listed_nodes() -> None:
     assert (answer.starts_now, answer.job, answer.pods) == (True, "default/job/mine", 5)
     assert (answer.entry.estimated_start, answer.entry.estimate) == (100.0, "fits now")
     assert sorted(place.node for place in answer.places) == ["a", "b", "b", "b", "b"]
+    assert {node: taken["cpu"] for node, taken in answer.by_node.items()} == {"a": 1000, "b": 4000}
     assert (answer.obstacles, answer.shifts, answer.notes) == (None, (), ())
 
 

@@ -1,0 +1,1 @@
+"""Expressions of the Common Expression Language (CEL) in selectors of devices."""

@@ -1,0 +1,1 @@
+"""Running jobs that are parked: which, and the steps from the request to the return."""

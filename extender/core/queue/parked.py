@@ -1,0 +1,67 @@
+"""Parked jobs in a pass of the queue: planned from their records, and resumed when all fits.
+
+A parked job is placed like any other waiting job, from pods that no API server has. Where the
+others are released, its places are kept and written on its owner (``records.parking_writes``).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from extender.core.cluster.commands import (
+    ChangeOwner,
+    Command,
+    DeletePod,
+    EmitEvent,
+    OpenGate,
+    ReleaseGang,
+    SetQueuedCondition,
+)
+from extender.core.cluster.session import Session
+from extender.core.placement.planner import Plan
+from extender.core.records import parked_jobs, parking_writes
+from extender.core.records.parking import OwnedParking
+from shared.model import JobKey, Uid
+
+
+@dataclass(frozen=True)
+class ParkedJobs:
+    """The parked jobs of one pass.
+
+    Attributes:
+        session: With the pods that they will have.
+        by_job: Their records.
+    """
+
+    session: Session
+    by_job: Mapping[JobKey, OwnedParking]
+
+    @classmethod
+    def of(cls, session: Session) -> "ParkedJobs":
+        """Return the parked jobs that may resume."""
+        by_job = parked_jobs.queued(session.snapshot)
+        if not by_job:
+            return cls(session, by_job)
+        return cls(replace(session, snapshot=parked_jobs.with_parked(session.snapshot)), by_job)
+
+    def resumed(self, key: JobKey, plan: Plan) -> ChangeOwner:
+        """Return the write that keeps the places of a plan."""
+        nodes = dict(plan.placement.nodes)
+        return parking_writes.keep_places(self.by_job[key], nodes, self.session.now)
+
+    def possible(self, commands: Iterable[Command]) -> Iterator[Command]:
+        """Yield the commands that are not about pods which do not exist."""
+        pods = self.session.snapshot.jobs
+        supposed = {pod.uid for key in self.by_job for pod in pods[key]}
+        for command in commands:
+            if isinstance(command, OpenGate | ReleaseGang):
+                if JobKey(command.job) not in self.by_job:
+                    yield command
+            elif _pod(command) not in supposed:
+                yield command
+
+
+def _pod(command: Command) -> Uid | None:
+    """Return the uid of the pod that a command is about; None where it is about none."""
+    if isinstance(command, SetQueuedCondition | DeletePod):
+        return command.uid
+    return command.about.uid if isinstance(command, EmitEvent) else None

@@ -1,0 +1,57 @@
+"""The writes of a parking: its record on the owner, with the suspension or its end, and the Event.
+
+Record and suspension are one write with the owner's version as its precondition: a lost answer, a
+crash or a restart repeats nothing.
+"""
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from extender.core.cluster.commands import ChangeOwner, EmitEvent, namespace_of
+from extender.core.records import parking as records
+from extender.core.records.parked_jobs import with_places
+from extender.core.records.parking import OwnedParking, Parking, Phase
+from shared import labels
+from shared.model import NodeName, Owner, OwnerReference, Uid
+
+ACTION: Final = "Park"
+"""Of the Events."""
+
+
+def write(
+    owner: Owner, parking: Parking, *, suspend: bool | None = None, event: EmitEvent | None = None
+) -> ChangeOwner:
+    """Write the record, and whether the owner is suspended unless that is None."""
+    why = f"parking {parking.phase.value} ({parking.cause.value}) {parking.why}".rstrip()
+    return ChangeOwner(
+        owner,
+        namespace_of(parking.job, owner),
+        why,
+        suspend=suspend,
+        annotations={labels.PARKING: records.text(parking)},
+        event=event,
+    )
+
+
+def entered(parking: Parking, phase: Phase, now: float) -> Parking:
+    """Return the parking in its next phase; ``now`` is in seconds since the epoch."""
+    return replace(parking, phase=phase, since=now)
+
+
+def keep_places(owned: OwnedParking, nodes: dict[Uid, NodeName], now: float) -> ChangeOwner:
+    """Keep the places that a plan found; the suspension ends once they are seen to be kept.
+
+    Args:
+        owned: A parked job.
+        nodes: Where the pods go that ``parked_jobs.with_parked`` made.
+        now: Seconds since the epoch.
+    """
+    parking = with_places(owned.parking, nodes, owned.owner.uid)
+    return write(owned.owner, entered(parking, Phase.RESUMING, now))
+
+
+def event(owner: Owner, reason: str, text: str, *, warning: bool = False) -> EmitEvent:
+    """Return an Event on the owner."""
+    about = OwnerReference(owner.api_version, owner.kind, owner.name, owner.uid)
+    return EmitEvent(owner.namespace, about, reason, text, warning, action=ACTION)
