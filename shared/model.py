@@ -156,10 +156,15 @@ class ResourceQuota(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class PriorityClass(Struct, frozen=True, kw_only=True, tag=True):
-    """A PriorityClass: its value decides whether a job is hp, np or lp."""
+    """A PriorityClass: its value decides whether a job is hp, np or lp.
+
+    ``preempts`` is False with ``preemptionPolicy: Never``: its jobs wait rather than have others
+    parked.
+    """
 
     name: str
     value: int
+    preempts: bool = True
 
     @property
     def key(self) -> str:

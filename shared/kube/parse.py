@@ -256,7 +256,8 @@ def decode_priority_class(data: Data) -> model.PriorityClass:
         OddObjectError: It cannot be read.
     """
     raw = _PRIORITY_CLASS.decode(data)
-    return model.PriorityClass(name=raw.metadata.name, value=raw.value)
+    preempts = raw.preemption_policy != "Never"
+    return model.PriorityClass(name=raw.metadata.name, value=raw.value, preempts=preempts)
 
 
 @names_the_object

@@ -316,11 +316,12 @@ class Bare(Struct):
     metadata: Meta
 
 
-class PriorityClass(Struct):
+class PriorityClass(Struct, rename="camel"):
     """A PriorityClass."""
 
     metadata: Meta
     value: int = 0
+    preemption_policy: str | None = None
 
 
 class VolumeClaimSpec(Struct, rename="camel"):
