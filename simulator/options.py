@@ -78,4 +78,9 @@ def read_parameters(
     params = core_parameters(settings_files.load(_SettingsFile, file, os.environ), scheduler_name)
     if not published or file is not None:
         return params
-    return replace(params, job_size=PUBLISHED.job_size, weights=PUBLISHED.weights)
+    return replace(
+        params,
+        job_size=PUBLISHED.job_size,
+        weights=PUBLISHED.weights,
+        waiting=replace(params.waiting, keeps_room=PUBLISHED.waiting.keeps_room),
+    )

@@ -357,6 +357,7 @@ OTHER: dict[tuple[str, ...], object] = {
     ("gang", "show_unplaceable_seconds"): 60.0,
     ("tenancy", "tolerance_ratio"): 0.25,
     ("service", "loss"): 0.1,
+    ("waiting", "keeps_room"): "overdue",
     ("price_bounds", "floor"): 0.1,
     ("price_bounds", "low_quantile"): 0.5,
     ("price_bounds", "high_quantile"): 0.9,

@@ -198,8 +198,8 @@ class Reason(StrEnum):
     BEHIND_RESERVATION = ReasonRecord(
         "BehindReservation",
         (
-            "there is room, but it is kept for a job whose maximum wait is over, or for which "
-            "others give up workers"
+            "there is room, but it is kept for a job that is before it in the order, whose maximum "
+            "wait is over, or for which others give up workers"
         ),
         names_details=False,
         severity=Severity.NORMAL,

@@ -26,6 +26,7 @@ from extender.core.parameters.queue import (
     BackfillParameters,
     FairShareParameters,
     JobSize,
+    KeepsRoom,
     Order,
     PriorityParameters,
     ServiceParameters,
@@ -149,6 +150,8 @@ class CoreParameters:
 
 
 PUBLISHED: Final = CoreParameters(
-    job_size=JobSize.PUBLISHED, weights=ScoringWeights(preference=0.0, sparing=0.0)
+    job_size=JobSize.PUBLISHED,
+    weights=ScoringWeights(preference=0.0, sparing=0.0),
+    waiting=BackfillParameters(keeps_room=KeepsRoom.OVERDUE),
 )
 """Without what the papers do not have: for reproductions, and for comparisons with them."""
