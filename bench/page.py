@@ -151,10 +151,10 @@ def _server(nodes: int, waiting: int) -> Iterator[tuple[psutil.Process, int]]:
 async def _on_cluster(options: argparse.Namespace, cluster: page_cluster.Served) -> Row:
     """Measure while gangs come and go, once the waiting ones are decided."""
     await asyncio.sleep(SETTLE_SECONDS)
-    changing = asyncio.create_task(cluster.change())
-    row = await _measured(options, cluster.process, cluster.url)
-    changing.cancel()
-    await asyncio.wait([changing])
+    async with asyncio.TaskGroup() as group:
+        changing = group.create_task(cluster.change())
+        row = await _measured(options, cluster.process, cluster.url)
+        changing.cancel()
     return row
 
 
