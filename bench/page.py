@@ -1,8 +1,7 @@
 """``python -m bench page``: CPU of the extender for open pages, and when they show a change.
 
 The read listener runs in a process of its own over a generated cluster, in which a job starts, one
-ends and one is created every second; with ``--kwok`` it is a whole extender on a real control plane
-(``bench.page_cluster``). Its CPU time is measured without pages and with pages that
+ends and one is created every second. Its CPU time is measured without pages and with pages that
 follow the stream; what a change takes to a page is measured by jobs that are named after the moment
 of their creation. Then Chromium shows the page: time to the first paint and to the table.
 """
@@ -15,16 +14,16 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import aiohttp
 import psutil
 
-from bench import page_cluster, results
+from bench import results
 from bench.page_server import STAMPED
 from shared.page.serving import PATH
 
@@ -60,7 +59,6 @@ class Row:
         paint_seconds: From the request to the first content; None without Chromium.
         table_seconds: From the request to the queue's table; None without Chromium.
         worst_frame_seconds: The longest frame while 2000 jobs scroll; None without Chromium.
-        command_seconds: Time of commands of the command line; with ``--kwok`` only.
     """
 
     nodes: int
@@ -74,7 +72,6 @@ class Row:
     paint_seconds: float | None = None
     table_seconds: float | None = None
     worst_frame_seconds: float | None = None
-    command_seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -92,23 +89,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--waiting", type=int, default=2000, help="jobs that wait")
     parser.add_argument("--pages", type=int, default=20, help="pages that are open")
     parser.add_argument("--seconds", type=float, default=60.0, help="measured time, each")
-    parser.add_argument(
-        "--kwok",
-        action="store_true",
-        help="a whole extender on a real control plane with kwok's nodes, all full",
-    )
     parser.add_argument("--json", type=Path, help="write the row to this file")
 
 
 def run(options: argparse.Namespace) -> int:
     """Measure, print the numbers, return the exit code."""
-    if options.kwok:
-        with page_cluster.served(options.nodes, options.waiting) as cluster:
-            row = asyncio.run(_on_cluster(options, cluster))
-            row = replace(row, command_seconds=cluster.timed())
-    else:
-        with _server(options.nodes, options.waiting) as (process, port):
-            row = asyncio.run(_measured(options, process, f"http://127.0.0.1:{port}"))
+    with _server(options.nodes, options.waiting) as (process, port):
+        row = asyncio.run(_measured(options, process, f"http://127.0.0.1:{port}"))
     print(summary(row))
     if options.json:
         results.write(options.json, [asdict(row)])
@@ -127,7 +114,6 @@ def summary(row: Row) -> str:
     if row.paint_seconds is None:
         return "\n".join([*lines, "no chromium on PATH: nothing was painted"])
     lines += [
-        *(f"shuntyard {words}: {taken:.1f} s" for words, taken in row.command_seconds.items()),
         f"first paint after {row.paint_seconds:.2f} s, the queue after {row.table_seconds:.2f} s",
         f"longest frame while the queue scrolls: {1000 * (row.worst_frame_seconds or 0):.0f} ms",
     ]
@@ -146,16 +132,6 @@ def _server(nodes: int, waiting: int) -> Iterator[tuple[psutil.Process, int]]:
             yield psutil.Process(server.pid), int(server.stdout.readline())
         finally:
             server.terminate()
-
-
-async def _on_cluster(options: argparse.Namespace, cluster: page_cluster.Served) -> Row:
-    """Measure while gangs come and go, once the waiting ones are decided."""
-    await asyncio.sleep(SETTLE_SECONDS)
-    changing = asyncio.create_task(cluster.change())
-    row = await _measured(options, cluster.process, cluster.url)
-    changing.cancel()
-    await asyncio.wait([changing])
-    return row
 
 
 async def _measured(options: argparse.Namespace, process: psutil.Process, url: str) -> Row:

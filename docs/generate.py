@@ -46,9 +46,10 @@ _GENERATED_FROM_RUNS: Final = (
     "<!-- Made by docs/generate.py from what `make test-frameworks` found; run both instead. -->"
 )
 _FRAMEWORKS: Final = """\
-Real frameworks, on the CPU and, where it says so, on an H100, beside [the programs to copy](../checkpoint-helper.md). Each training
-is asked for a checkpoint twice, held, ended with SIGTERM and resumed in another pod: every step is
-done once, and the losses are compared with those of a run that was not moved.
+Real frameworks, on the CPU and, where it says so, on an H100, beside
+[the programs to copy](../checkpoint-helper.md). Each training is asked for a checkpoint
+twice, held, ended with SIGTERM and resumed in another pod: every step is done once, and the losses
+are compared with those of a run that was not moved.
 `make test-frameworks` runs it, and notes versions and result.
 
 torchtitan trains on GPUs only, so it is not here; its checkpoints are those of DCP."""

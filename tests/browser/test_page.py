@@ -22,7 +22,7 @@ from tests.root import ROOT
 PAGE = ROOT / "page"
 AXE = PAGE / "node_modules" / "axe-core" / "axe.min.js"
 PICTURES = ROOT / "docs" / "figures"
-PICTURED = ("queue", "job", "nodes", "timeline", "teams", "trained")
+PICTURED = ("queue", "job", "nodes", "timeline", "trained")
 USERS = [("ann", "resnet", "whisper"), ("bob", "whisper", "resnet")]
 """Each user with the job of their own namespace, and that of the other."""
 
