@@ -131,11 +131,11 @@ def _controller(body: dict[str, Any]) -> str:
 
 
 def _write(server: ApiServer, found: _Found, *, parks: bool) -> None:
+    """Write the one annotation; its object's controllers may write at the same time."""
     meta = found.body["metadata"]
     body = {
         "metadata": {
             "uid": meta["uid"],
-            "resourceVersion": meta["resourceVersion"],
             "annotations": {labels.PARK: "true" if parks else None},
         }
     }

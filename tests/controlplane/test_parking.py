@@ -1,0 +1,142 @@
+"""A training job is parked for a more important one and resumes at its step; real processes.
+
+The test reads the Job, the pods, and what rank 0 wrote: a line for each step, and its answers.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+
+from bench.elastic import manifests, outcome, references
+from bench.specon.files import JobFiles
+from cli.__main__ import main
+from devcluster.cluster import Cluster
+from devcluster.extender_process import merged
+from shared import labels
+from shared.kube import auth, paths
+from shared.kube.client import KubeClient
+from tests.controlplane import training_yard
+from tests.controlplane.jobs import priority_class
+from tests.controlplane.test_elastic_training import (
+    AGENT_SETTINGS,
+    MOST,
+    NODES,
+    PATIENCE_SECONDS,
+    elastic,
+    important,
+    until_workers,
+)
+from tests.controlplane.training_yard import TrainingYard, readied
+from tests.controlplane.watching import History
+from tests.fakes.eventually import eventually
+
+pytestmark = pytest.mark.controlplane
+
+SETTINGS: Final = merged(
+    training_yard.SETTINGS,
+    {
+        "preemption": {
+            "enabled": True,
+            "interval_seconds": 0.3,
+            "least_wait_seconds": 1,
+            "least_run_seconds": 1,
+            "rest_seconds": 1,
+            "checkpoint_seconds": 12,
+            "hold_seconds": 15,
+            "resume_seconds": 30,
+        }
+    },
+)
+
+
+@pytest.fixture(scope="module")
+def cluster(control_plane: Cluster) -> Iterator[Cluster]:
+    control_plane.empty()
+    control_plane.add_process_nodes(NODES)
+    control_plane.start_shuntyard(SETTINGS)
+    control_plane.start_default_scheduler()
+    control_plane.start_agents(AGENT_SETTINGS)
+    yield control_plane
+    control_plane.empty()
+
+
+@pytest.fixture
+async def yard(cluster: Cluster) -> AsyncIterator[TrainingYard]:
+    credentials = await asyncio.to_thread(auth.load, cluster.kubeconfig)
+    async with KubeClient.connect(credentials) as client:
+        yard = TrainingYard(cluster, client, History(), node_names=NODES.names())
+        async with readied(yard):
+            yield yard
+
+
+async def begin(yard: TrainingYard) -> JobFiles:
+    """Start a gang that takes all the room; return its files."""
+    job = elastic()
+    directory = yard.cluster.layout.volume / yard.team / job.name
+    made = manifests.job(job, directory, scaled_by_us=False, suspended=False)
+    del made["spec"]["template"]["spec"]["priorityClassName"]
+    for collection, manifest in (
+        ("/api/v1/configmaps", manifests.programs()),
+        ("/api/v1/services", manifests.service(job.name)),
+        (paths.JOBS, made),
+    ):
+        await yard.client.post(paths.namespaced(collection, yard.team), manifest)
+    return JobFiles(directory)
+
+
+async def phase(yard: TrainingYard) -> str:
+    """The phase of the gang's parking; empty if it has none."""
+    body = await yard.client.get(paths.job(yard.team, elastic().name))
+    notes: dict[str, Any] = json.loads(body)["metadata"].get("annotations") or {}
+    text = notes.get(labels.PARKING)
+    return "" if text is None else str(json.loads(text)["phase"])
+
+
+async def reached(yard: TrainingYard, wanted: str) -> None:
+    async def check() -> bool:
+        return await phase(yard) == wanted
+
+    await eventually(check, PATIENCE_SECONDS, wanted)
+
+
+async def losses_are_those_of_one_run(ours: JobFiles) -> None:
+    steps = outcome.steps(ours.directory)
+    assert [step.number for step in steps] == list(range(1, len(steps) + 1))
+    job = replace(elastic(), steps=len(steps))
+    expected = await asyncio.to_thread(references.losses, job)
+    assert [step.loss for step in steps] == pytest.approx(expected, abs=1e-9)
+
+
+async def test_a_gang_leaves_for_a_more_important_one_and_resumes_at_its_step(
+    yard: TrainingYard,
+) -> None:
+    ours = await begin(yard)
+    await until_workers(ours, MOST)
+    await yard.submit(priority_class("high", 1000), important(MOST))
+    await reached(yard, "Parked")
+    (ack,) = ours.acks()
+    assert outcome.steps(ours.directory)[-1].number == ack.step
+    await yard.until_bound("important")
+    await reached(yard, "Resumed")
+    await until_workers(ours, MOST)
+    await losses_are_those_of_one_run(ours)
+
+
+async def test_a_person_parks_a_gang_and_resumes_it_with_the_command_line(
+    yard: TrainingYard,
+) -> None:
+    ours = await begin(yard)
+    await until_workers(ours, MOST)
+    where = ["-n", yard.team, "--kubeconfig", str(yard.cluster.kubeconfig)]
+    assert await asyncio.to_thread(main, ["park", elastic().name, *where]) == 0
+    await reached(yard, "Parked")
+    (ack,) = ours.acks()
+    assert outcome.steps(ours.directory)[-1].number == ack.step
+    assert await asyncio.to_thread(main, ["resume", elastic().name, *where]) == 0
+    await reached(yard, "Resumed")
+    await until_workers(ours, MOST)
+    await losses_are_those_of_one_run(ours)
