@@ -1,6 +1,6 @@
-"""Running jobs that leave for one that goes first by remaining service, as the order `service` says.
+"""Running jobs that leave for one that goes first under the order `service`.
 
-**Rule.** Under that order a job that waits for room may take that of running jobs behind it, none
+**Rule.** A job that waits for room may take that of running jobs behind it, none
 of which is more important by its PriorityClass. Its wait does not count here: places then change
 only because jobs run, which moves them forward, or come. So two jobs do not park one another in
 turn.
