@@ -37,10 +37,12 @@ def proposals(session: Session) -> tuple[ParkingProposal, ...]:
     """Return which jobs should leave for the first job for which a set is found."""
     if not session.parameters.preemption.enabled:
         return ()
-    for job in _starters(session):
-        found = _search(session, job)
-        if found is not None:
-            return (found,)
+    able = sorted(starters(session), key=lambda job: (-importance(job), job.created_at, job.key))
+    for job in able[:MOST_STARTERS]:
+        if not fits(session, job, session.snapshot.node_table):  # else it starts without this
+            found = _search(session, job)
+            if found is not None:
+                return (found,)
     return ()
 
 
@@ -49,8 +51,8 @@ def importance(job: Job) -> int:
     return max(member.pod.priority for member in job.members)
 
 
-def _starters(session: Session) -> Sequence[Job]:
-    """Return the waiting jobs that may have others parked, the most important first."""
+def starters(session: Session) -> Sequence[Job]:
+    """Return the waiting jobs that may have others parked."""
     snapshot, notices = session.snapshot, session.states.of(QUEUE).notices
     wanting = {
         key
@@ -62,9 +64,7 @@ def _starters(session: Session) -> Sequence[Job]:
         *parking.first_jobs(snapshot, session.now),
     }
     jobs = (job_views.view(snapshot, key) for key in sorted(wanting - served))
-    able = [job for job in jobs if _may_preempt(session, job)]
-    able.sort(key=lambda job: (-importance(job), job.created_at, job.key))
-    return able[:MOST_STARTERS]
+    return [job for job in jobs if _may_preempt(session, job)]
 
 
 def _waits_for_room(token: str) -> bool:
@@ -85,17 +85,7 @@ def _may_preempt(session: Session, job: Job) -> bool:
 
 
 def _search(session: Session, job: Job) -> ParkingProposal | None:
-    table = session.snapshot.node_table
-    if _fits(session, job, table):
-        return None  # it starts without this
-    candidates = {one.job: one for one in _candidates(session, job)}
-
-    def fits(leaving: Sequence[Candidate]) -> bool:
-        places = [place for one in leaving for place in _places(session, one.job)]
-        return _fits(session, job, migrations.without_reservations(table, places))
-
-    params = session.parameters.preemption
-    found = victims.chosen(tuple(candidates.values()), len(job.members), fits, params)
+    found = cheapest(session, job, tuple(_candidates(session, job)))
     if not found:
         return None
     cost = victims.total(found)
@@ -103,7 +93,20 @@ def _search(session: Session, job: Job) -> ParkingProposal | None:
     return ParkingProposal(tuple(one.job for one in found), Cause.PRIORITY, job.key, why)
 
 
-def _fits(session: Session, job: Job, table: NodeTable) -> bool:
+def cheapest(session: Session, job: Job, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """Return the cheapest set of jobs after which a job fits; none if none does, or pays."""
+    table = session.snapshot.node_table
+
+    def makes_room(leaving: Sequence[Candidate]) -> bool:
+        places = [place for one in leaving for place in _places(session, one.job)]
+        return fits(session, job, migrations.without_reservations(table, places))
+
+    params = session.parameters.preemption
+    return victims.chosen(candidates, len(job.members), makes_room, params)
+
+
+def fits(session: Session, job: Job, table: NodeTable) -> bool:
+    """Return True if a job fits on these nodes."""
     plan = planner.plan(job, table, session.parameters, 0.0, was_whole=False)
     return isinstance(plan, planner.Plan)
 
@@ -111,31 +114,42 @@ def _fits(session: Session, job: Job, table: NodeTable) -> bool:
 def _candidates(session: Session, starter: Job) -> Iterator[Candidate]:
     """Yield the less important jobs that may be parked now."""
     snapshot = session.snapshot
-    records = parking.parking_records(snapshot)
     least = importance(starter)
     running = (job_views.view(snapshot, key) for key in sorted(snapshot.jobs.keys()))
     below = [job for job in running if job.having(State.BOUND) and importance(job) < least]
     below.sort(key=lambda job: (importance(job), job.key))
     for job in below[:MOST_CANDIDATES]:
-        asked = ParkingProposal((job.key,), Cause.PRIORITY, starter.key)
-        if job.key not in parking.open_jobs(snapshot) and isinstance(
-            requested_parking(session, records, asked, job.key), RequestedParking
-        ):
+        if may_leave(session, job, ParkingProposal((job.key,), Cause.PRIORITY, starter.key)):
             yield _candidate(session, job)
+
+
+def may_leave(session: Session, job: Job, asked: ParkingProposal) -> bool:
+    """Return True if a job may be parked now as proposed."""
+    snapshot = session.snapshot
+    if job.key in parking.open_jobs(snapshot):
+        return False
+    records = parking.parking_records(snapshot)
+    return isinstance(requested_parking(session, records, asked, job.key), RequestedParking)
 
 
 def _candidate(session: Session, job: Job) -> Candidate:
     now, pods = session.now, session.snapshot.jobs[job.key]
     started = running_jobs.started_at(pods, now)
     end = running_jobs.expected_end(session, pods, job.key, started, session.states.of(QUEUE)).at
+    left = None if end is None else max(0.0, end - now)
+    return Candidate(job.key, len(job.having(State.BOUND)), pause_seconds(session, job), left)
+
+
+def pause_seconds(session: Session, job: Job) -> float:
+    """Return how long a job saves and starts again, with what it has not saved if it must not."""
+    now, pods = session.now, session.snapshot.jobs[job.key]
+    started = running_jobs.started_at(pods, now)
     reports = (session.pod_report(member.pod.uid) for member in job.having(State.BOUND))
     saved = [one.checkpoint for one in reports if one is not None and one.checkpoint is not None]
     saving = max((one.save_seconds or 0.0 for one in saved), default=0.0)
     if job.spec.preemptible is Preemptible.TERMINATE:
         saving = now - max((one.saved_at or started for one in saved), default=started)
-    pause = session.parameters.preemption.restart_seconds + max(0.0, saving)
-    left = None if end is None else max(0.0, end - now)
-    return Candidate(job.key, len(job.having(State.BOUND)), pause, left)
+    return session.parameters.preemption.restart_seconds + max(0.0, saving)
 
 
 def _places(session: Session, key: JobKey) -> Iterator[migrations.TargetReservation]:

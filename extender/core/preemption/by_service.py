@@ -1,0 +1,78 @@
+"""Running jobs that leave for one that goes first under the order `service`.
+
+**Rule.** A job that waits for room may take that of running jobs behind it, none
+of which is more important by its PriorityClass. Its wait does not count here: places then change
+only because jobs run, which moves them forward, or come. So two jobs do not park one another in
+turn.
+
+**Price.** A job that leaves does not train while it saves, while the other one runs, and while it
+starts again. The one that starts gains the time until the last of those would have ended. Of both
+the end of the band counts that speaks against the change: that is the hysteresis.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from extender.core.cluster.jobs import Job, State
+from extender.core.cluster.session import Session
+from extender.core.parameters.queue import Order
+from extender.core.preemption import priority, victims
+from extender.core.preemption.victims import Candidate
+from extender.core.queue import order, time_left
+from extender.core.queue.decision import QUEUE
+from extender.core.queue.time_left import Timed
+from extender.core.records.parking import Cause, ParkingProposal
+from shared.model import JobKey
+
+
+def proposals(session: Session) -> tuple[ParkingProposal, ...]:
+    """Return which jobs should leave for the first job for which a set is found that pays."""
+    params = session.parameters
+    if not params.preemption.enabled or params.order is not Order.SERVICE:
+        return ()
+    waiting = {job.key: job for job in priority.starters(session)}
+    if not waiting:
+        return ()
+    standing = _in_order(session, tuple(waiting.values()))
+    first = [timed for timed in standing if timed.job.key in waiting][: priority.MOST_STARTERS]
+    for starter in first:
+        if not priority.fits(session, starter.job, session.snapshot.node_table):
+            behind = standing[standing.index(starter) + 1 :]
+            found = _search(session, starter, [timed for timed in behind if timed.runs])
+            if found is not None:
+                return (found,)
+    return ()
+
+
+def _in_order(session: Session, waiting: Sequence[Job]) -> list[Timed]:
+    """Return these jobs and those that run, in order, as if none had waited."""
+    params, state = session.parameters, session.states.of(QUEUE)
+    unaged = replace(params, service=replace(params.service, ageing=0.0))
+    without: Mapping[JobKey, Job] = {job.key: job for job in waiting}
+    timed = [time_left.of(job, session, state) for job in waiting]
+    timed += time_left.of_running(session, state, without=without)
+    found = order.standings(timed, replace(session, parameters=unaged), state)
+    return [one for one, _ in found]
+
+
+def _search(session: Session, starter: Timed, behind: Sequence[Timed]) -> ParkingProposal | None:
+    job = starter.job
+    found = priority.cheapest(session, job, tuple(_candidates(session, starter, behind)))
+    if not found:
+        return None
+    cost = victims.total(found)
+    why = f"{job.key} needs less; it costs about {cost:.0f} pod-seconds"
+    return ParkingProposal(tuple(one.job for one in found), Cause.ORDER, job.key, why)
+
+
+def _candidates(session: Session, starter: Timed, behind: Sequence[Timed]) -> Iterator[Candidate]:
+    """Yield the jobs behind that may be parked now, the last of the order first."""
+    most = priority.importance(starter.job)
+    allowed = [timed for timed in reversed(behind) if priority.importance(timed.job) <= most]
+    for timed in allowed[: priority.MOST_CANDIDATES]:
+        job = timed.job
+        asked = ParkingProposal((job.key,), Cause.ORDER, starter.job.key)
+        if priority.may_leave(session, job, asked):
+            away = priority.pause_seconds(session, job) + starter.left.seconds.high
+            pods = len(job.having(State.BOUND))
+            yield Candidate(job.key, pods, away, timed.left.seconds.low)
