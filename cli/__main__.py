@@ -17,6 +17,8 @@ from cli.errors import UnansweredError
 
 _LOCAL: Final = frozenset({"completion", "logs-check", "man"})
 """Commands that ask no server."""
+_WRITING: Final = frozenset({"park", "resume", "rotate-signing-key", "submit"})
+"""Commands that change the cluster, with the user's rights."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -44,14 +46,8 @@ def _run(options: Namespace) -> int:
         from cli.doctor import running  # noqa: PLC0415 - see the docstring
 
         return running.run(options, sys.stdout)
-    if options.command == "submit":
-        from cli import submit  # noqa: PLC0415 - see the docstring
-
-        return submit.run(options, sys.stdout)
-    if options.command == "rotate-signing-key":
-        from cli import signing_key  # noqa: PLC0415 - see the docstring
-
-        return signing_key.run(options, sys.stdout)
+    if options.command in _WRITING:
+        return _writing(options)
     if options.command == "ui":
         from cli.ui import server  # noqa: PLC0415 - see the docstring
 
@@ -59,6 +55,20 @@ def _run(options: Namespace) -> int:
     from cli import commands  # noqa: PLC0415 - see the docstring
 
     return commands.run(options, sys.stdout)
+
+
+def _writing(options: Namespace) -> int:
+    if options.command == "submit":
+        from cli import submit  # noqa: PLC0415 - see ``_run``
+
+        return submit.run(options, sys.stdout)
+    if options.command == "rotate-signing-key":
+        from cli import signing_key  # noqa: PLC0415 - see ``_run``
+
+        return signing_key.run(options, sys.stdout)
+    from cli import parking  # noqa: PLC0415 - see ``_run``
+
+    return parking.run(options, sys.stdout)
 
 
 def _without_server(options: Namespace) -> int:

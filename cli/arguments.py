@@ -23,6 +23,8 @@ _COMMANDS: Final = {
     "explain": "why a job or pod waits, and what would make it run",
     "what-if": "when and where a job would start if you submitted it, and whom it would delay",
     "submit": "create a job that waits in the queue, after showing what what-if says about it",
+    "park": "save a running job and suspend it, until it is resumed; its place goes to others",
+    "resume": "let a job that you parked start again, as soon as there is room for it",
     "logs-check": "what the agent would read from a training log; needs no cluster",
     "completion": "print a completion script for a shell",
     "man": "write manual pages into a directory",
@@ -34,6 +36,8 @@ _SUBJECTS: Final = {
     "explain": "POD|JOB",
     "migrations": "[NAME]",
     "completion": "SHELL",
+    "park": "JOB",
+    "resume": "JOB",
     "man": "DIRECTORY",
     "logs-check": "FILE ...",
 }
@@ -42,13 +46,18 @@ _ADDED: Final = {
     "jobs": declared.add_jobs,
     "man": declared.add_man,
     "logs-check": declared.add_logs_check,
+    "park": declared.add_job,
     "prices": declared.add_prices,
+    "resume": declared.add_job,
     "submit": declared.add_submit,
     "ui": declared.add_ui,
     "what-if": declared.add_what_if,
 }
 _ONCE: Final = frozenset(
-    {"completion", "doctor", "logs-check", "man", "rotate-signing-key", "submit"}
+    {
+        *("completion", "doctor", "logs-check", "man", "park", "resume"),
+        *("rotate-signing-key", "submit"),
+    }
 )
 _FORMS: Final = "NAME, pod/NAME, job/NAME, NAMESPACE/NAME or NAMESPACE/KIND/NAME"
 _WRONG: Final = 2

@@ -39,6 +39,8 @@ _WITHOUT_EFFECT: Final = {
     "doctor": _NAMESPACES | _PAST_API_SERVER,
     "submit": _PAST_API_SERVER,
     "rotate-signing-key": _NAMESPACES | _PAST_API_SERVER | {"--output"},
+    "park": _PAST_API_SERVER | {"--all-namespaces", "--service", "--output"},
+    "resume": _PAST_API_SERVER | {"--all-namespaces", "--service", "--output"},
     "ui": frozenset({"--output", "--watch"}),
 }
 """By command the common options that have no effect there."""
@@ -107,6 +109,12 @@ def add_jobs(parser: argparse.ArgumentParser) -> None:
         help="sort by a column (default: by state, then by position, end or age)",
     )
     parser.add_argument("--reverse", action="store_true", help="list in reverse order")
+
+
+def add_job(parser: argparse.ArgumentParser) -> None:
+    """Add the argument of ``park`` and ``resume``."""
+    forms = "NAME, KIND/NAME (such as pytorchjob/train) or NAMESPACE/KIND/NAME"
+    parser.add_argument("job", metavar="JOB", help=forms)
 
 
 def add_completion(parser: argparse.ArgumentParser) -> None:

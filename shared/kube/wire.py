@@ -270,6 +270,7 @@ class NodeStatus(Struct):
     """``status`` of a node."""
 
     allocatable: ResourceList | None = None
+    conditions: list[Condition] | None = None
 
 
 class Node(Struct):
@@ -316,11 +317,12 @@ class Bare(Struct):
     metadata: Meta
 
 
-class PriorityClass(Struct):
+class PriorityClass(Struct, rename="camel"):
     """A PriorityClass."""
 
     metadata: Meta
     value: int = 0
+    preemption_policy: str | None = None
 
 
 class VolumeClaimSpec(Struct, rename="camel"):

@@ -23,10 +23,6 @@ class PreemptionParameters:
             "for (`shuntyard park`) is done in any case."
         ),
     ] = False
-    by_value: Annotated[
-        bool,
-        Doc("Whether a job is more important by its V too. Off: only by its PriorityClass."),
-    ] = False
     least_wait_seconds: Annotated[
         float,
         Ge(0),

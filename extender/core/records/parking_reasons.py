@@ -72,9 +72,6 @@ class ParkingReason(StrEnum):
     ABORTED_LATELY = ParkingRecord(
         "AbortedLately", "its last parking was aborted; the next try waits longer each time"
     )
-    DISRUPTION_BUDGET = ParkingRecord(
-        "DisruptionBudget", "a PodDisruptionBudget allows no disruption of its pods"
-    )
     JOB_NOT_RUNNING = ParkingRecord(
         "JobNotRunning", "the trainer that would have to be asked does not run"
     )

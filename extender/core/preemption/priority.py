@@ -1,0 +1,147 @@
+"""Running jobs that leave for a more important one, which cannot start otherwise.
+
+**Rule.** A job is more important if the value of its PriorityClass is higher. The most important
+job that has waited long enough goes first. Its class may forbid it (``preemptionPolicy: Never``).
+As only less important jobs leave, no two jobs can park one another.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from extender.core.cluster import job_views
+from extender.core.cluster.job_spec import Preemptible
+from extender.core.cluster.jobs import UNPLANNED_STATES, Job, State
+from extender.core.cluster.reasons import Reason
+from extender.core.cluster.session import Session
+from extender.core.nodes.node_table import NodeTable
+from extender.core.placement import planner
+from extender.core.preemption import victims
+from extender.core.preemption.new_parkings import RequestedParking, requested_parking
+from extender.core.preemption.victims import Candidate
+from extender.core.queue import running_jobs
+from extender.core.queue.decision import QUEUE
+from extender.core.records import elastic_workers, migrations, parking
+from extender.core.records.parking import Cause, ParkingProposal
+from shared.model import JobKey
+
+MOST_STARTERS: Final = 4
+"""Waiting jobs for which a pass searches."""
+
+MOST_CANDIDATES: Final = 64
+"""Running jobs that a search looks at, the least important first."""
+
+_WAITING: Final = frozenset(UNPLANNED_STATES)
+
+
+def proposals(session: Session) -> tuple[ParkingProposal, ...]:
+    """Return which jobs should leave for the first job for which a set is found."""
+    if not session.parameters.preemption.enabled:
+        return ()
+    for job in _starters(session):
+        found = _search(session, job)
+        if found is not None:
+            return (found,)
+    return ()
+
+
+def importance(job: Job) -> int:
+    """Return the value of a job's PriorityClass: the highest of its pods'."""
+    return max(member.pod.priority for member in job.members)
+
+
+def _starters(session: Session) -> Sequence[Job]:
+    """Return the waiting jobs that may have others parked, the most important first."""
+    snapshot, notices = session.snapshot, session.states.of(QUEUE).notices
+    wanting = {
+        key
+        for key, notice in notices.items()
+        if key in snapshot.waiting and _waits_for_room(notice.reason)
+    }
+    served = {
+        *elastic_workers.starters(snapshot, session.now),
+        *parking.first_jobs(snapshot, session.now),
+    }
+    jobs = (job_views.view(snapshot, key) for key in sorted(wanting - served))
+    able = [job for job in jobs if _may_preempt(session, job)]
+    able.sort(key=lambda job: (-importance(job), job.created_at, job.key))
+    return able[:MOST_STARTERS]
+
+
+def _waits_for_room(token: str) -> bool:
+    reason = next((one for one in Reason if one.value == token), None)
+    return reason is not None and reason.waits_for_room
+
+
+def _may_preempt(session: Session, job: Job) -> bool:
+    waiting = job.having(*UNPLANNED_STATES)
+    if not waiting or any(member.state not in _WAITING for member in job.members):
+        return False  # a whole gang that waits, and nothing of it elsewhere
+    least = session.parameters.preemption.least_wait_seconds
+    if session.now - max(member.pod.created_at for member in waiting) < least:
+        return False
+    classes = session.snapshot.priority_classes
+    named = (classes.get(member.pod.priority_class) for member in job.members)
+    return all(one is None or one.preempts for one in named)
+
+
+def _search(session: Session, job: Job) -> ParkingProposal | None:
+    table = session.snapshot.node_table
+    if _fits(session, job, table):
+        return None  # it starts without this
+    candidates = {one.job: one for one in _candidates(session, job)}
+
+    def fits(leaving: Sequence[Candidate]) -> bool:
+        places = [place for one in leaving for place in _places(session, one.job)]
+        return _fits(session, job, migrations.without_reservations(table, places))
+
+    params = session.parameters.preemption
+    found = victims.chosen(tuple(candidates.values()), len(job.members), fits, params)
+    if not found:
+        return None
+    cost = victims.total(found)
+    why = f"{job.key} is more important; it costs about {cost:.0f} pod-seconds"
+    return ParkingProposal(tuple(one.job for one in found), Cause.PRIORITY, job.key, why)
+
+
+def _fits(session: Session, job: Job, table: NodeTable) -> bool:
+    plan = planner.plan(job, table, session.parameters, 0.0, was_whole=False)
+    return isinstance(plan, planner.Plan)
+
+
+def _candidates(session: Session, starter: Job) -> Iterator[Candidate]:
+    """Yield the less important jobs that may be parked now."""
+    snapshot = session.snapshot
+    records = parking.parking_records(snapshot)
+    least = importance(starter)
+    running = (job_views.view(snapshot, key) for key in sorted(snapshot.jobs.keys()))
+    below = [job for job in running if job.having(State.BOUND) and importance(job) < least]
+    below.sort(key=lambda job: (importance(job), job.key))
+    for job in below[:MOST_CANDIDATES]:
+        asked = ParkingProposal((job.key,), Cause.PRIORITY, starter.key)
+        if job.key not in parking.open_jobs(snapshot) and isinstance(
+            requested_parking(session, records, asked, job.key), RequestedParking
+        ):
+            yield _candidate(session, job)
+
+
+def _candidate(session: Session, job: Job) -> Candidate:
+    now, pods = session.now, session.snapshot.jobs[job.key]
+    started = running_jobs.started_at(pods, now)
+    end = running_jobs.expected_end(session, pods, job.key, started, session.states.of(QUEUE)).at
+    reports = (session.pod_report(member.pod.uid) for member in job.having(State.BOUND))
+    saved = [one.checkpoint for one in reports if one is not None and one.checkpoint is not None]
+    saving = max((one.save_seconds or 0.0 for one in saved), default=0.0)
+    if job.spec.preemptible is Preemptible.TERMINATE:
+        saving = now - max((one.saved_at or started for one in saved), default=started)
+    pause = session.parameters.preemption.restart_seconds + max(0.0, saving)
+    left = None if end is None else max(0.0, end - now)
+    return Candidate(job.key, len(job.having(State.BOUND)), pause, left)
+
+
+def _places(session: Session, key: JobKey) -> Iterator[migrations.TargetReservation]:
+    job = job_views.view(session.snapshot, key)
+    return (
+        (member.node, member.pod.shape)
+        for member in job.having(State.BOUND)
+        if member.node is not None
+    )

@@ -1,0 +1,87 @@
+"""The set of jobs that leaves for a start: allowed, minimal by its cost, and never in vain."""
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.core.parameters.preemption import PreemptionParameters
+from extender.core.preemption import victims
+from extender.core.preemption.victims import Candidate, chosen
+from shared.model import JobKey
+
+EXACT = PreemptionParameters(exact_candidates=8)
+BOUNDED = PreemptionParameters(exact_candidates=0)
+
+
+def candidate(name: str, pods: int, pause: float, left: float | None = None) -> Candidate:
+    return Candidate(JobKey(f"default/job/{name}"), pods, pause, left)
+
+
+def names(found: Sequence[Candidate]) -> str:
+    return "".join(one.job.rpartition("/")[2] for one in found)
+
+
+CASES: dict[str, tuple[list[Candidate], int, str]] = {
+    "the cheaper of two that suffice leaves": (
+        [candidate("a", 2, 60.0), candidate("b", 2, 30.0)], 2, "b",
+    ),
+    "one that is dearer leaves rather than two that cost more together": (
+        [candidate("a", 2, 50.0), candidate("b", 2, 40.0), candidate("c", 4, 40.0)], 4, "c",
+    ),
+    "no job leaves if all of them do not suffice": ([candidate("a", 2, 60.0)], 3, ""),
+    "a job that ends before it would have saved stays": (
+        [candidate("a", 2, 60.0, 10.0)], 2, "",
+    ),
+    "a job that runs on for long leaves": ([candidate("a", 2, 60.0, 600.0)], 2, "a"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("candidates", "needed", "expected"), CASES.values(), ids=CASES)
+def test_the_set_is(candidates: list[Candidate], needed: int, expected: str) -> None:
+    found = chosen(candidates, needed, lambda left: sum(c.pods for c in left) >= needed, EXACT)
+    assert names(found) == expected
+
+
+some = st.lists(
+    st.tuples(st.integers(1, 5), st.integers(1, 100), st.one_of(st.none(), st.integers(0, 300))),
+    max_size=6,
+).map(
+    lambda rows: [
+        candidate(chr(97 + i), pods, pause, left) for i, (pods, pause, left) in enumerate(rows)
+    ]
+)
+
+
+@given(some, st.integers(1, 12))
+def test_no_set_that_makes_room_and_is_worth_it_costs_less(
+    candidates: list[Candidate], needed: int
+) -> None:
+    def fits(left: Sequence[Candidate]) -> bool:
+        return sum(one.pods for one in left) >= needed
+
+    every = [c for size in range(1, len(candidates) + 1) for c in combinations(candidates, size)]
+    good = [found for found in every if fits(found) and victims.is_worth_it(found, needed)]
+    found = chosen(candidates, needed, fits, EXACT)
+    assert bool(found) == bool(good)
+    if found:
+        assert found in {tuple(sorted(one, key=lambda c: c.job)) for one in good}
+        assert victims.total(found) == min(victims.total(one) for one in good)
+
+
+@given(some, st.integers(1, 12))
+def test_a_bounded_search_finds_a_set_that_suffices_and_none_of_it_is_needless(
+    candidates: list[Candidate], needed: int
+) -> None:
+    def fits(left: Sequence[Candidate]) -> bool:
+        return sum(one.pods for one in left) >= needed
+
+    found = chosen(candidates, needed, fits, BOUNDED)
+    if found:
+        assert fits(found)
+        assert all(not fits([c for c in found if c is not one]) for one in found)
+        assert victims.is_worth_it(found, needed)
+    elif fits(candidates):
+        assert any(one.left_seconds is not None for one in candidates)
