@@ -1,7 +1,8 @@
 """``python -m bench agent``: what the agent costs its node.
 
 A real agent process, with default settings, follows pods that have trained for twenty minutes and
-write one line of JSON per second; each has a checkpoint directory. It reports over TLS to one
+write one line per second: of JSON into a metrics file, or what a program prints, or what no format
+reads, into the container's log; each has a checkpoint directory. It reports over TLS to one
 replica, which runs here and only counts. Control groups are ordinary files.
 CPU is user and system time of the agent's process over the measured time, as a share of one core;
 ``loop ms`` is the CPU time of a fixed Python loop at the end: on a busy machine, whose cores share
@@ -22,8 +23,9 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -42,6 +44,8 @@ PATIENCE_SECONDS: Final = 300.0
 GZIP_MAGIC: Final = b"\x1f\x8b"
 HISTORY_LINES: Final = 1200
 """Lines of logs that began twenty minutes ago."""
+UNREAD_HEARTBEATS: Final = 3
+"""After so many the agent has read all, where no step can show it."""
 LOOP_ROUNDS: Final = 200_000
 _MIB: Final = 2**20
 
@@ -55,10 +59,11 @@ class Replica:
         url: Its address.
         heartbeats: Number of received heartbeats.
         taken_bytes: Their size on the wire.
-        caught_up: Set once the current step of every pod was reported.
+        caught_up: Set once the current step of every pod was reported, if it can be read.
     """
 
     pods: tuple[PodPlace, ...]
+    lines: str
     url: str = ""
     heartbeats: int = 0
     taken_bytes: int = 0
@@ -94,7 +99,8 @@ class Replica:
         heartbeat = json.loads(gzip.decompress(body) if body.startswith(GZIP_MAGIC) else body)
         steps = {pod["uid"]: pod.get("progress", {}).get("step", 0) for pod in heartbeat["pods"]}
         self._present |= {uid for uid, step in steps.items() if step >= HISTORY_LINES}
-        if len(self._present) == len(self.pods):
+        unread = self.lines == "unread" and self.heartbeats >= UNREAD_HEARTBEATS
+        if unread or len(self._present) == len(self.pods):
             self.caught_up.set()
 
     async def _pods(self, request: web.Request) -> web.Response:
@@ -129,6 +135,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of this benchmark."""
     parser.add_argument("--pods", default="10,100,300", metavar="N[,…]")
     parser.add_argument("--seconds", type=float, default=30.0, help="measured time of each row")
+    parser.add_argument("--lines", default="json", choices=tuple(LINES), help="default: json")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -138,7 +145,7 @@ def run(options: argparse.Namespace) -> int:
     )
     for count in (int(text) for text in options.pods.split(",")):
         with tempfile.TemporaryDirectory() as directory:
-            row = asyncio.run(_measure(Path(directory), count, options.seconds))
+            row = asyncio.run(_measure(Path(directory), count, options.seconds, options.lines))
         print(
             f"{row.pods:5} {100 * row.cpu_ratio:7.2f} {row.loop_ms:8.1f} "
             f"{row.resident_bytes / _MIB:8.1f} {row.heartbeats:11} {row.bytes_per_second:8.0f}"
@@ -146,14 +153,14 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-async def _measure(directory: Path, count: int, seconds: float) -> Row:
+async def _measure(directory: Path, count: int, seconds: float, lines: str) -> Row:
     pods = tuple(_pod(number) for number in range(count))
-    replica = Replica(pods)
+    replica = Replica(pods, lines)
     authority = Authority.create(directory / "pki", SystemClock())
     pair = authority.issue_server("extender")
-    files = _lay_out(directory, pods)
+    files = _lay_out(directory, pods, lines)
     async with replica.listening(pair.certificate, pair.key), asyncio.TaskGroup() as group:
-        writing = group.create_task(_write(files))
+        writing = group.create_task(_write(files, LINES[lines]))
         settings = _settings(directory, replica.url, authority.certificate)
         try:
             async with _agent(settings) as process:
@@ -193,7 +200,7 @@ async def _agent(settings: Path) -> AsyncIterator[psutil.Process]:
         await process.wait()
 
 
-async def _write(files: Sequence[Path]) -> None:
+async def _write(files: Sequence[Path], line: "Line") -> None:
     """Append a line to each file every second, spread over the second."""
     with contextlib.ExitStack() as stack:
         streams = [stack.enter_context(file.open("a", buffering=1)) for file in files]
@@ -202,19 +209,43 @@ async def _write(files: Sequence[Path]) -> None:
             for number, stream in enumerate(streams):
                 due = begun + step - HISTORY_LINES + number / len(streams)
                 await asyncio.sleep(max(0.0, due - time.monotonic()))
-                stream.write(_line(step, time.time(), rng))  # noqa: TID251 - it acts as the trainer
+                stream.write(line(step, time.time(), rng))  # noqa: TID251 - it acts as the trainer
 
 
-def _line(step: int, at: float, rng: random.Random) -> str:
+def _json(step: int, at: float, rng: random.Random) -> str:
     """Return a line like that of our metrics writer; the loss falls, with noise."""
     record = {
         "time": at,
         "step": step,
-        "loss": 0.5 + 2.0 / (1 + 0.01 * step) + rng.gauss(0.0, 0.01),
+        "loss": _loss(step, rng),
         "learning_rate": 0.001,
         "total_steps": 10 * HISTORY_LINES,
     }
     return f"{json.dumps(record)}\n"
+
+
+def _printed(step: int, at: float, rng: random.Random) -> str:
+    """Return a line like those of nanoGPT, as a container's log has it."""
+    return _logged(at, f"iter {step}: loss {_loss(step, rng):.4f}, time 929.71ms, mfu 16.59%")
+
+
+def _unread(step: int, at: float, rng: random.Random) -> str:
+    """Return a line of a web server, with words and numbers but no metric."""
+    taken = rng.randrange(900)
+    return _logged(at, f"INFO 10.0.0.{step % 250} GET /batch/{step}?page=3 200 in {taken} ms")
+
+
+def _logged(at: float, text: str) -> str:
+    moment = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
+    return f"{moment} stdout F {text}\n"
+
+
+def _loss(step: int, rng: random.Random) -> float:
+    return 0.5 + 2.0 / (1 + 0.01 * step) + rng.gauss(0.0, 0.01)
+
+
+Line = Callable[[int, float, random.Random], str]
+LINES: Final[Mapping[str, Line]] = {"json": _json, "printed": _printed, "unread": _unread}
 
 
 def _pod(number: int) -> PodPlace:
@@ -231,8 +262,8 @@ def _pod(number: int) -> PodPlace:
     )
 
 
-def _lay_out(directory: Path, pods: Sequence[PodPlace]) -> list[Path]:
-    """Create a volume with a checkpoint directory per pod, and control groups of version 2."""
+def _lay_out(directory: Path, pods: Sequence[PodPlace], lines: str) -> list[Path]:
+    """Create a volume with checkpoint directories, logs, and control groups of version 2."""
     files, rng = [], random.Random(2)  # noqa: S311 - noise of a loss
     (directory / "groups").mkdir()
     (directory / "groups" / "cgroup.controllers").write_text("cpu memory\n")
@@ -246,7 +277,10 @@ def _lay_out(directory: Path, pods: Sequence[PodPlace]) -> list[Path]:
         (contract / "trainer.json").write_text(json.dumps(trainer))
         began = pod.created_at - HISTORY_LINES
         file = job / "metrics" / f"{pod.name}.jsonl"
-        file.write_text("".join(_line(n, began + n, rng) for n in range(HISTORY_LINES)))
+        if lines != "json":
+            file = directory / f"pods/{pod.namespace}_{pod.name}_{pod.uid}/main/0.log"
+            file.parent.mkdir(parents=True)
+        file.write_text("".join(LINES[lines](n, began + n, rng) for n in range(HISTORY_LINES)))
         files.append(file)
         group = directory / "groups" / "kubepods" / f"pod{pod.uid}"
         group.mkdir(parents=True)

@@ -7,6 +7,7 @@ import argparse
 import dataclasses
 import importlib
 import inspect
+import json
 import sys
 from collections.abc import Iterator
 from enum import Enum
@@ -30,6 +31,7 @@ from shared import settings
 
 BUDGETS: Final = Path(__file__).parent / "budgets.yaml"
 REFERENCE: Final = Path(__file__).parent / "reference"
+RESULTS: Final = Path(__file__).parents[1] / "tests/frameworks/results.json"
 _GENERATED: Final = (
     "<!-- Made by docs/generate.py; change the descriptions in the code instead. -->"
 )
@@ -40,6 +42,16 @@ _ROLES: Final = {
     "The base": "base",
     "The overlay `attached`, beside the base": "overlays/attached",
 }
+_GENERATED_FROM_RUNS: Final = (
+    "<!-- Made by docs/generate.py from what `make test-frameworks` found; run both instead. -->"
+)
+_FRAMEWORKS: Final = """\
+Real frameworks, on the CPU and, where it says so, on an H100, beside [the programs to copy](../checkpoint-helper.md). Each training
+is asked for a checkpoint twice, held, ended with SIGTERM and resumed in another pod: every step is
+done once, and the losses are compared with those of a run that was not moved.
+`make test-frameworks` runs it, and notes versions and result.
+
+torchtitan trains on GPUs only, so it is not here; its checkpoints are those of DCP."""
 _RIGHTS: Final = """\
 The roles in `deploy/`, rule by rule. `make test-e2e` records every call of its clusters and checks
 that no right is missing and none is unused
@@ -131,6 +143,18 @@ def budgets_page() -> Iterator[str]:
             yield _row(one["bounds"], amount, one["beyond"], f"`{where}`", f"`{one['test']}`")
 
 
+def frameworks_page() -> Iterator[str]:
+    """Yield the lines of the page of frameworks that were tried."""
+    yield from ("# Frameworks", "", _GENERATED_FROM_RUNS, "", _FRAMEWORKS, "")
+    yield from _table("Training", "Module", "Losses after two moves", "Tried with")
+    for name, case in json.loads(RESULTS.read_text()).items():
+        losses = f"differ: {case['differs']}" if case["differs"] else "equal to the bit"
+        program = f"[{name}](../../tests/frameworks/programs/{case['program']}.py)"
+        tried = ", ".join(f"{package} {version}" for package, version in case["versions"].items())
+        result = {True: losses, False: "failed", None: "not run yet"}[case["passed"]]
+        yield _row(program, f"`{case['module']}`", result, tried)
+
+
 def _amount(name: str, unit: str) -> str:
     """Return the number that the program uses, with its unit."""
     if " setting " in name:
@@ -190,7 +214,8 @@ def _shown(value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(_shown(one) for one in value) or "empty"
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return f"`{'='.join(dataclasses.asdict(value).values())}`"
+        texts = [text for text in dataclasses.asdict(value).values() if isinstance(text, str)]
+        return f"`{'='.join(texts)}`"
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
     return (
@@ -214,6 +239,7 @@ PAGES: Final = {
     "agent-metrics.md": agent_metrics_page,
     "rights.md": rights_page,
     "budgets.md": budgets_page,
+    "frameworks.md": frameworks_page,
 }
 
 

@@ -16,47 +16,15 @@ from shared.answer import MemberCounts as MemberCounts  # noqa: PLC0414 - as abo
 from shared.answer import Others as Others  # noqa: PLC0414 - as above
 from shared.answer import Response as Response  # noqa: PLC0414 - as above
 from shared.explanation import Ahead, Bill, Change, Checked, Place, Shift, Tried
-from shared.explanation import NodeTerms as NodeTerms  # noqa: PLC0414 - as above
 from shared.ledgers import Declined, MigrationEntry, RescaleEntry, WorkersEntry
 from shared.pricing import AdmissionEntry, PricePart
 from shared.progress import Category, Span, Stage, Use
+from shared.scores import MILLI_GPUS as MILLI_GPUS  # noqa: PLC0414 - found here by all
+from shared.scores import WORKERS as WORKERS  # noqa: PLC0414 - as above
+from shared.scores import NodeTerms as NodeTerms  # noqa: PLC0414 - as above
+from shared.scores import Terms as Terms  # noqa: PLC0414 - as above
+from shared.scores import Weight as Weight  # noqa: PLC0414 - as above
 from shared.standing import StandingEntry
-
-
-class Terms(Struct, frozen=True, kw_only=True):
-    """What V was made of, in the letters of the CPS paper (docs/policies/priority.md).
-
-    Attributes:
-        u: User priority, 1 to 10.
-        b: Job priority: hp, np or lp.
-        l: Time priority out of the maximum wait, 1 to 100.
-        m: Task parallelism: number of workers.
-        e_normalised: u + b + l among the waiting jobs, 0 to 1.
-        m_normalised: m among the waiting jobs, 0 to 1.
-    """
-
-    u: int
-    b: int
-    l: int  # noqa: E741 - the paper's letter, and what `shuntyard queue` shows
-    m: int
-    e_normalised: float
-    m_normalised: float
-
-
-class Weight(Struct, frozen=True, kw_only=True):
-    """The key of the order ``weighting``: utility, then size (docs/policies/weighting.md).
-
-    Attributes:
-        utility: U, out of PriorityClass and user priority; larger goes first.
-        size: The two parts below together; between equal utilities the larger goes first.
-        cpu_ratio: CPU request of all pods as a part of the cluster.
-        memory_ratio: The same of memory.
-    """
-
-    utility: int
-    size: float
-    cpu_ratio: float
-    memory_ratio: float
 
 
 class QueueEntry(Struct, frozen=True, kw_only=True):
@@ -158,6 +126,8 @@ class NodeEntry(Struct, frozen=True, kw_only=True):
         log_price: ln of that price in units of the idle price (docs/policies/pricing.md).
         agent: State of its agent; None if it never reported.
         domains: By name of a topology level, such as ``rack``: the domain that the node is in.
+        gpu_model: Model of its GPUs by its labels; empty if they do not say.
+        gpu_devices: Devices that are shared as replicas, by resource; empty if none is.
     """
 
     name: str
@@ -171,6 +141,8 @@ class NodeEntry(Struct, frozen=True, kw_only=True):
     leaving: str = ""
     agent: AgentEntry | None = None
     domains: Mapping[str, str] = {}
+    gpu_model: str = ""
+    gpu_devices: Mapping[str, int] = {}
 
 
 class NodesResponse(Listed, frozen=True, kw_only=True):
@@ -286,7 +258,8 @@ class ExplainResponse(Response, frozen=True, kw_only=True):
         fits: How many of its waiting pods could be placed together now.
         cause: What decides, as in ``NodeGroup.causes``, or ``annotation``, ``gang-size``,
             ``pods-missing``, ``gate``, ``back-off``, ``old-pod``, ``scheduler``, ``reservation``,
-            ``topology``, ``quota``, ``price``, ``slot``; empty if nothing hinders.
+            ``topology``, ``shared-devices``, ``quota``, ``price``, ``slot``; empty if nothing
+            hinders.
         short: How much is missing for them, by resource: in total, or where the total is enough,
             on the node that lacks least.
         tried: Its waiting pods by role and shape, with the result of each node.

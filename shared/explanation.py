@@ -145,17 +145,6 @@ class Ahead(Struct, frozen=True, kw_only=True):
     v: float
 
 
-class NodeTerms(Struct, frozen=True, kw_only=True):
-    """The weighted terms of one node for one pod, each 0 to 1 (docs/policies/scoring.md)."""
-
-    node: str
-    affinity: float
-    locality: float
-    packing: float
-    price: float
-    total: float
-
-
 class Place(Struct, frozen=True, kw_only=True):
     """Where a pod of the hypothetical job would go; ``node`` empty: kube-scheduler decides."""
 

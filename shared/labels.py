@@ -46,6 +46,13 @@ REQUIRED_TOPOLOGY: Final = "shuntyard.io/required-topology"
 PREFERRED_TOPOLOGY: Final = "shuntyard.io/preferred-topology"
 """Annotation on pod or owner: level of which as few domains as possible hold the gang."""
 
+ACCELERATORS: Final = "shuntyard.io/accelerators"
+"""Annotation on pod or owner: GPU models in order of preference, ``h100>a100``, with speeds or
+without: ``h100=2.5>a100=1``."""
+
+SHARE: Final = "shuntyard.io/share"
+"""Annotation on pod or owner: ``allowed`` lets pods of the job share one device with each other."""
+
 AFFINITY: Final = "shuntyard.io/affinity"
 """Annotation on pod or owner: roles that should share a bucket, ``ps,worker;ps,evaluator``."""
 

@@ -19,6 +19,7 @@ Uid = identity.Uid
 
 Requirement = pod_shape.Requirement
 NodeSelectorTerm = pod_shape.NodeSelectorTerm
+PreferredTerm = pod_shape.PreferredTerm
 Toleration = pod_shape.Toleration
 Taint = pod_shape.Taint
 HostPort = pod_shape.HostPort

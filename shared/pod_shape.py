@@ -43,6 +43,13 @@ class HostPort(Struct, frozen=True):
     port: int
 
 
+class PreferredTerm(Struct, frozen=True):
+    """A term of preferred node affinity; ``weight`` is 1 to 100."""
+
+    weight: int
+    term: NodeSelectorTerm
+
+
 class PodShape(Struct, frozen=True, cache_hash=True, weakref=True, omit_defaults=True):
     """Everything node filters read from a pod. Pods of equal shape are one equivalence class.
 
@@ -51,7 +58,8 @@ class PodShape(Struct, frozen=True, cache_hash=True, weakref=True, omit_defaults
     ``unmodelled`` names what our planner does not model (``podAffinity``, ``topologySpread``,
     ``volumes``, ``resourceClaims``, …); such a pod is released without a pin. Claimed volumes are
     not in it: which claims a pod names is in ``Pod``, so that it does not split classes, and what
-    they mean is in ``extender.core.cluster.pod_shape``.
+    they mean is in ``extender.core.cluster.pod_shape``. ``preferred``: node affinity that restricts
+    nothing.
     """
 
     requests: tuple[tuple[str, int], ...] = ()
@@ -60,3 +68,4 @@ class PodShape(Struct, frozen=True, cache_hash=True, weakref=True, omit_defaults
     tolerations: tuple[Toleration, ...] = ()
     host_ports: tuple[HostPort, ...] = ()
     unmodelled: tuple[str, ...] = ()
+    preferred: tuple[PreferredTerm, ...] = ()

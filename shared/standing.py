@@ -1,4 +1,4 @@
-"""Where a job stands in the order ``service``, as the read API shows it."""
+"""Where a job stands in the order of the queue, as the read API shows it."""
 
 from msgspec import Struct
 

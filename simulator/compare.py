@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
         return _fail(f"--policy: {', '.join(unknown)}: expected some of {', '.join(POLICIES)}")
     try:
         source, notes = _source(options)
-        engine = read_parameters(options.settings)
+        engine = read_parameters(options.settings, published=True)
         comparison = Comparison(source, policies, options.estimate_error, engine)
         chosen = _seeds(options)
         begun = time.monotonic()

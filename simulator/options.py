@@ -3,11 +3,12 @@
 import argparse
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import ConfigDict
 
-from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.combined import PUBLISHED, CoreParameters
 from extender.settings.policy import PolicySettings, core_parameters
 from shared import labels
 from shared import settings as settings_files
@@ -59,16 +60,27 @@ def add_settings_argument(parser: argparse.ArgumentParser) -> None:
         "--settings",
         type=Path,
         metavar="FILE",
-        help="settings file of the extender; default: its defaults",
+        help="settings file of the extender; default: its defaults, and as published where the "
+        "run is compared with papers",
     )
 
 
 def read_parameters(
-    file: Path | None, scheduler_name: str = labels.SCHEDULER_NAME
+    file: Path | None, scheduler_name: str = labels.SCHEDULER_NAME, *, published: bool = False
 ) -> CoreParameters:
     """Return the parameters of a file and the environment; None: of the environment only.
+
+    Without a file, ``published`` leaves out what the papers do not have (``combined.PUBLISHED``).
 
     Raises:
         SettingsError: The file or a value cannot be used.
     """
-    return core_parameters(settings_files.load(_SettingsFile, file, os.environ), scheduler_name)
+    params = core_parameters(settings_files.load(_SettingsFile, file, os.environ), scheduler_name)
+    if not published or file is not None:
+        return params
+    return replace(
+        params,
+        job_size=PUBLISHED.job_size,
+        weights=PUBLISHED.weights,
+        waiting=replace(params.waiting, keeps_room=PUBLISHED.waiting.keeps_room),
+    )

@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     """Run one experiment or all; return the exit code."""
     names = tuple(registry.EXPERIMENTS) if options.name == "all" else (options.name,)
     try:
-        params = read_parameters(options.settings)
+        params = read_parameters(options.settings, published=True)
     except SettingsError as error:
         print(f"shuntyard-sim reproduce: {error}", file=sys.stderr)
         return 2

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
+from shared import accelerators
+
 _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
 _STEP: Final = 1024
 _GPUS: Final = re.compile(r"\b[\w.-]+\.[\w-]+/gpu\b")
@@ -80,20 +82,19 @@ def binary(count: int) -> str:
 def requests(amounts: Mapping[str, int]) -> str:
     """Return what a job requests in short: its GPUs, else other devices, else its CPUs.
 
-    A resource is a GPU if its name says so: ``nvidia.com/gpu``, ``gpu.intel.com/i915``,
-    ``nvidia.com/mig-1g.5gb``.
+    A MIG slice counts as its part of a GPU: ``0.14 GPU`` for ``nvidia.com/mig-1g.5gb``.
     """
     if count := gpus(amounts):
-        return f"{count} GPU"
+        return f"{accelerators.text(count)} GPU"
     others = [name for name in sorted(amounts) if "/" in name and amounts[name]]
     if others:
         return f"{amounts[others[0]]} {others[0].rpartition('/')[2]}"
     return f"{amount('cpu', amounts['cpu'])} CPU" if amounts.get("cpu") else ""
 
 
-def gpus(amounts: Mapping[str, int]) -> int:
-    """Return how many GPUs are among some resources."""
-    return sum(count for name, count in amounts.items() if _is_gpu(name))
+def gpus(amounts: Mapping[str, int]) -> float:
+    """Return how many GPUs are among some resources; slices count by their part."""
+    return sum(n * accelerators.parts(name) for name, n in amounts.items()) / accelerators.PARTS
 
 
 def in_short(message: str) -> str:
@@ -102,8 +103,3 @@ def in_short(message: str) -> str:
     A message that goes into details begins with a general sentence and a colon.
     """
     return _GPUS.sub("GPU", message.partition(": ")[2] or message)
-
-
-def _is_gpu(resource: str) -> bool:
-    domain, slash, name = resource.partition("/")
-    return bool(slash) and ("gpu" in name or "gpu" in domain.split(".") or name.startswith("mig-"))

@@ -167,4 +167,12 @@ def _scores(answer: api.ExplainResponse, *, wide: bool) -> list[str]:
         Column("PACKING", lambda node: f"{node.packing:.3f}", right=True),
         Column("PRICE", lambda node: f"{node.price:.3f}", right=True),
     ]
+    if any(node.preference is not None for node in shown):
+        columns.append(Column("PREFERENCE", lambda node: _term(node.preference), right=True))
+    if any(node.sparing is not None for node in shown):
+        columns.append(Column("SPARING", lambda node: _term(node.sparing), right=True))
     return [*table(columns, shown), *more(len(answer.nodes) - len(shown))]
+
+
+def _term(value: float | None) -> str:
+    return NOTHING if value is None else f"{value:.3f}"

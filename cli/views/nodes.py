@@ -1,12 +1,12 @@
 """Tables of nodes: ``shuntyard nodes``, and ``shuntyard prices`` without ``--slots``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from cli.views.amounts import amount, binary, duration, gpus, number
 from cli.views.table import NOTHING, Column, table
 from cli.views.terminal import UNLIMITED, Colour, Terminal
-from shared import api
+from shared import accelerators, api
 from shared.pricing import NodePrices, PricesResponse
 
 _COMMON: Final = frozenset({"cpu", "memory", "pods"})
@@ -23,7 +23,7 @@ def nodes(answer: api.NodesResponse, *, wide: bool, screen: Terminal = UNLIMITED
     columns: list[Column[api.NodeEntry]] = [
         Column("NODE", lambda node: node.name, least=14),
         Column("STATE", _state, colour=_state_colour),
-        *([Column("GPU-FREE", _gpus_free, right=True, colour=_gpu_colour)] if has_gpus else ()),
+        *(_gpu_columns(answer) if has_gpus else ()),
         Column("CPU-FREE", lambda node: _free_of(node, "cpu"), right=True),
         Column("MEM-FREE", lambda node: _free_of(node, "memory"), right=True, rank=1),
         Column("PODS", _pods, right=True, rank=3),
@@ -105,9 +105,26 @@ def _free_of(node: api.NodeEntry, resource: str) -> str:
     return f"{_free(node, resource)} of {amount(resource, node.allocatable.get(resource, 0))}"
 
 
+def _gpu_columns(answer: api.NodesResponse) -> Iterator[Column[api.NodeEntry]]:
+    yield Column("GPU-FREE", _gpus_free, right=True, colour=_gpu_colour)
+    if any(node.gpu_model for node in answer.entries):
+        yield Column("GPU-MODEL", lambda node: node.gpu_model or NOTHING, rank=3)
+    if any(node.gpu_devices for node in answer.entries):
+        yield Column("SHARED", _shared, rank=2)
+
+
+def _shared(node: api.NodeEntry) -> str:
+    """Return how many replicas are made of how many devices, such as ``8 of 2 devices``."""
+    replicas = sum(node.allocatable.get(name, 0) for name in node.gpu_devices)
+    devices = sum(node.gpu_devices.values())
+    return f"{replicas} of {devices} device{'' if devices == 1 else 's'}" if devices else NOTHING
+
+
 def _gpus_free(node: api.NodeEntry) -> str:
     all_gpus = gpus(node.allocatable)
-    return f"{all_gpus - gpus(node.used)} of {all_gpus}" if all_gpus else NOTHING
+    if not all_gpus:
+        return NOTHING
+    return f"{accelerators.text(all_gpus - gpus(node.used))} of {accelerators.text(all_gpus)}"
 
 
 def _gpu_colour(node: api.NodeEntry) -> Colour:

@@ -18,6 +18,7 @@ _FAIR_SHARE_OFF: Final = (
 )
 BAR_WIDTH: Final = 8
 """Characters of the bar of a score."""
+_MILLI: Final = 1000
 _MOST_TERMS: Final = 2.0
 """Of V: two normalised terms, each 0 to 1 (docs/policies/priority.md)."""
 _COMMON: Final = ("cpu", "memory", "pods")
@@ -88,8 +89,18 @@ def score_bar(terms: api.Terms, *, blocks: bool) -> str:
 
 def score_words(terms: api.Terms) -> str:
     """Return the terms of a score in words."""
-    workers = f"{terms.m} worker{'' if terms.m == 1 else 's'}"
-    return f"user {terms.u} of 10, job {terms.b}; urgency {terms.l} of 100; {workers}"
+    return f"user {terms.u} of 10, job {terms.b}; urgency {terms.l} of 100; {_size_words(terms)}"
+
+
+def _size_words(terms: api.Terms) -> str:
+    if terms.m_unit == api.MILLI_GPUS:
+        return f"{_size(terms)} GPU{'' if terms.m == _MILLI else 's'}"
+    return f"{terms.m} worker{'' if terms.m == 1 else 's'}"
+
+
+def _size(terms: api.Terms) -> str:
+    """Return the number of workers, or of GPUs."""
+    return number(terms.m / _MILLI) if terms.m_unit == api.MILLI_GPUS else str(terms.m)
 
 
 def _columns(answer: api.QueueResponse, screen: Terminal) -> list[Column[api.QueueEntry]]:
@@ -146,7 +157,7 @@ def _wide() -> list[Column[api.QueueEntry]]:
         Column("USER-PRIORITY", lambda job: str(job.terms.u), right=True),
         Column("JOB-PRIORITY", lambda job: str(job.terms.b), right=True),
         Column("URGENCY", lambda job: str(job.terms.l), right=True),
-        Column("WORKER-COUNT", lambda job: str(job.terms.m), right=True),
+        Column("WORKER-COUNT", lambda job: _size(job.terms), right=True),
         Column("PRIORITY-PART", lambda job: f"{job.terms.e_normalised:.3f}", right=True),
         Column("WORKER-PART", lambda job: f"{job.terms.m_normalised:.3f}", right=True),
         Column("LEFT", _left, right=True),

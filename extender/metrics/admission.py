@@ -20,6 +20,7 @@ from extender.core.pricing.outcome import (
 )
 from extender.core.pricing.slots import FloatCube
 from extender.metrics.series import Series
+from shared.accelerators import is_gpu
 from shared.model import JobKey
 
 GAIN_BUCKETS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -39,7 +40,7 @@ class Offered(StrEnum):
 
 
 class Priced(StrEnum):
-    """Resources that have a price; a name that ends in ``/gpu`` is a GPU."""
+    """Resources that have a price; all kinds of GPUs are one."""
 
     CPU = "cpu"
     MEMORY = "memory"
@@ -180,7 +181,7 @@ class AdmissionMetrics:
 def _columns(book: PriceLedger) -> Mapping[Priced, list[int]]:
     columns: dict[Priced, list[int]] = {}
     for column, name in enumerate(book.resources):
-        kind = Priced.GPU if name.endswith("/gpu") else name
+        kind = Priced.GPU if is_gpu(name) else name
         if kind in set(Priced):
             columns.setdefault(Priced(kind), []).append(column)
     return columns

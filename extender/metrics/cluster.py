@@ -14,10 +14,12 @@ import numpy as np
 
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.nodes.device_columns import repeated
-from extender.core.nodes.node_table import BoolVector, FloatVector, NodeTable
+from extender.core.nodes.gpus import gpus
+from extender.core.nodes.node_table import BoolVector, FloatVector, IntVector, NodeTable
 from extender.core.parameters.placement import NodePriceParameters
 from extender.core.placement import scoring
 from extender.metrics.series import Series
+from shared.accelerators import PARTS, is_gpu
 from shared.health import Heartbeat
 from shared.model import Node
 from shared.progress import Category
@@ -33,7 +35,7 @@ OVER: Final = "over"
 
 
 class Measured(StrEnum):
-    """Resources that are measured; a name that ends in ``/gpu`` is a GPU."""
+    """Resources that are measured; GPUs are devices, slices by their part."""
 
     CPU = "cpu"
     MEMORY = "memory"
@@ -150,8 +152,7 @@ class ClusterMetrics:
         relative = scoring.log_prices(room, params) / math.log(params.kappa)
         for resource in Measured:
             columns = _columns(room, resource)
-            capacity = room.allocatable[:, columns].sum(axis=1)
-            taken = room.used[:, columns].sum(axis=1)
+            capacity, taken = _amounts(room, resource, columns)
             total = int(capacity.sum())
             share = float(taken.sum()) / total if total else 0.0
             self._taken.labels(resource=resource.value).set(share)
@@ -169,15 +170,15 @@ class ClusterMetrics:
         basics = [i for i, name in enumerate(room.resources) if name in _BASICS]
         least = _LEAST_PART * allocatable[:, basics]
         out = ((free[:, basics] < least) & (allocatable[:, basics] > 0)).any(axis=1)
-        gpus = _columns(room, Measured.GPU)
-        left, usable = free[:, gpus].sum(axis=1), open_nodes & ~out
-        counts = {
-            GpuState.USED: room.used[:, gpus].sum(),
+        found, usable = gpus(room), open_nodes & ~out
+        left = found.on_node(free).sum(axis=1)
+        parts = {
+            GpuState.USED: found.on_node(room.used).sum(),
             GpuState.FREE: left[usable].sum(),
             GpuState.STRANDED: left[~usable].sum(),
         }
-        for state, count in counts.items():
-            self._gpus.labels(state=state.value).set(int(count))
+        for state, count in parts.items():
+            self._gpus.labels(state=state.value).set(int(count) / PARTS)
 
     def _observe_prices(self, resource: Measured, prices: FloatVector) -> None:
         values = (
@@ -229,7 +230,17 @@ def _columns(room: NodeTable, resource: Measured) -> list[int]:
     return [i for i, name in names if name not in again and _measured(name) is resource]
 
 
+def _amounts(
+    room: NodeTable, resource: Measured, columns: list[int]
+) -> tuple[IntVector, IntVector]:
+    """Return by node what there is of a resource, and what is taken; of GPUs in parts."""
+    if resource is Measured.GPU:
+        found = gpus(room)
+        return found.on_node(room.allocatable).sum(axis=1), found.on_node(room.used).sum(axis=1)
+    return room.allocatable[:, columns].sum(axis=1), room.used[:, columns].sum(axis=1)
+
+
 def _measured(resource: str) -> Measured | None:
-    if resource.endswith("/gpu"):
+    if is_gpu(resource):
         return Measured.GPU
     return next((measured for measured in Measured if measured == resource), None)

@@ -47,7 +47,7 @@ from extender.core.queue import order
 from shared.settings import Part, Section, fill, listed, takes
 
 
-@takes(Part(CoreParameters, only=["order"]))
+@takes(Part(CoreParameters, only=["order", "job_size"]))
 class QueueSection(Section):
     """How waiting jobs are ordered, and how often the queue is worked through."""
 

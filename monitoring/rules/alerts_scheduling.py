@@ -99,7 +99,8 @@ SCHEDULING: Final = (
         "ShuntyardJobsMisconfigured",
         Severity.INFO,
         "max by (job, reason) (shuntyard_waiting_jobs"
-        '{reason=~"Misconfigured|GangSizeUnknown|NoSuchNode|NoSuchTopologyLevel"}) > 0',
+        '{reason=~"Misconfigured|GangSizeUnknown|NoSuchNode|NoSuchTopologyLevel|'
+        'SharedDevicesOnly"}) > 0',
         "30m",
         "Jobs wait with {{ $labels.reason }}: {{ $value }}.",
         "Jobs wait for something that only their owners can fix: a wrong annotation, a missing "

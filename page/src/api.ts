@@ -244,6 +244,8 @@ export interface NodeEntry {
   readonly leaving: string;
   readonly agent: AgentEntry | null;
   readonly domains: Readonly<Record<string, string>>;
+  readonly gpu_model: string;
+  readonly gpu_devices: Readonly<Record<string, number>>;
 }
 
 export interface NodeGroup {
@@ -268,6 +270,8 @@ export interface NodeTerms {
   readonly packing: number;
   readonly price: number;
   readonly total: number;
+  readonly preference: number | null;
+  readonly sparing: number | null;
 }
 
 export interface NodesResponse {
@@ -468,6 +472,7 @@ export interface Terms {
   readonly m: number;
   readonly e_normalised: number;
   readonly m_normalised: number;
+  readonly m_unit: string;
 }
 
 export interface Totals {
@@ -506,6 +511,7 @@ export interface Weight {
   readonly size: number;
   readonly cpu_ratio: number;
   readonly memory_ratio: number;
+  readonly gpu_ratio: number;
 }
 
 export interface WhatIfResponse {

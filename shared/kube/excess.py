@@ -58,6 +58,7 @@ def without_requirements(spec: wire.PodSpec) -> wire.PodSpec:
         node_selector=None,
         tolerations=None,
         volumes=None,
+        resource_claims=None,
     )
 
 
@@ -69,6 +70,8 @@ def _counts(spec: wire.PodSpec) -> Iterable[tuple[str, str, int, int]]:
     yield "spec.tolerations", "tolerations", len(spec.tolerations or ()), MOST_TOLERATIONS
     claims = sum(v.persistent_volume_claim is not None for v in spec.volumes or ())
     yield "spec.volumes", "persistentVolumeClaims", claims, MOST_CLAIMS
+    for_devices = spec.resource_claims or ()
+    yield "spec.resourceClaims", "claims for devices", len(for_devices), MOST_CLAIMS
     ports = sum(bool(port.host_port) for container in containers for port in container.ports or ())
     yield "spec.containers[].ports", "host ports", ports, MOST_HOST_PORTS
     requests = [part.resources.requests for part in (*containers, spec) if part.resources]

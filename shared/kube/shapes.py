@@ -9,6 +9,11 @@ from shared.kube import wire
 MOST_REPELLED: Final = 64
 """Namespaces that anti-affinity may name; a pod that names more counts as if it named all."""
 
+MOST_PREFERRED: Final = 16
+"""Terms of a preferred node affinity that is read; each is compared with all nodes."""
+MOST_PREFERRED_LINES: Final = 256
+"""Requirements and values of all these terms together."""
+
 
 def shape(spec: wire.PodSpec, requests: tuple[tuple[str, int], ...]) -> model.PodShape:
     """Return the scheduling-relevant part of a pod's spec."""
@@ -19,6 +24,7 @@ def shape(spec: wire.PodSpec, requests: tuple[tuple[str, int], ...]) -> model.Po
         tolerations=tolerations(spec.tolerations),
         host_ports=_host_ports(spec),
         unmodelled=tuple(sorted(set(_unmodelled(spec)))),
+        preferred=_preferred(spec.affinity),
     )
 
 
@@ -31,6 +37,18 @@ def claims(spec: wire.PodSpec) -> tuple[str, ...]:
 def _node_affinity(affinity: wire.Affinity | None) -> tuple[model.NodeSelectorTerm, ...] | None:
     required = affinity.node_affinity.required if affinity and affinity.node_affinity else None
     return None if required is None else terms(required)
+
+
+def _preferred(affinity: wire.Affinity | None) -> tuple[model.PreferredTerm, ...]:
+    """Return the preferred node affinity; nothing of one that is longer than people write."""
+    raw = (affinity.node_affinity.preferred if affinity and affinity.node_affinity else None) or ()
+    if len(raw) > MOST_PREFERRED:
+        return ()
+    found = [model.PreferredTerm(one.weight, term(one.preference)) for one in raw]
+    lines = [line for one in found for line in (*one.term.expressions, *one.term.fields)]
+    if len(lines) + sum(len(line.values) for line in lines) > MOST_PREFERRED_LINES:
+        return ()
+    return tuple(one for one in found if one.weight > 0)
 
 
 def terms(selector: wire.NodeSelector) -> tuple[model.NodeSelectorTerm, ...]:

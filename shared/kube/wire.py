@@ -9,6 +9,11 @@ from typing import Annotated
 from msgspec import Meta as MsgspecMeta
 from msgspec import Raw, Struct, field
 
+from shared.kube.affinity import Affinity as Affinity  # noqa: PLC0414 - found here by all
+from shared.kube.affinity import NodeAffinity as NodeAffinity  # noqa: PLC0414 - as above
+from shared.kube.affinity import NodeRequirement as NodeRequirement  # noqa: PLC0414 - as above
+from shared.kube.affinity import NodeSelector as NodeSelector  # noqa: PLC0414 - as above
+from shared.kube.affinity import NodeTerm as NodeTerm  # noqa: PLC0414 - as above
 from shared.kube.job_state import JobSpec, JobStatus
 from shared.kube.pod_claims import PodResourceClaim
 from shared.kube.pod_templates import Template
@@ -16,8 +21,6 @@ from shared.label_selectors import LabelSelector
 
 ResourceList = dict[str, str]
 Count = Annotated[int, MsgspecMeta(ge=0)]
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 class OwnerRef(Struct, rename="camel"):
@@ -89,56 +92,6 @@ class Container(Struct, rename="camel"):
     ports: list[Port] | None = None
     restart_policy: str | None = None
     resize_policy: list[ResizePolicy] | None = None
-
-
-class NodeRequirement(Struct):
-    """``matchExpressions[]`` and ``matchFields[]``."""
-
-    key: str
-    operator: str
-    values: list[str] | None = None
-
-
-class NodeTerm(Struct, rename="camel"):
-    """``nodeSelectorTerms[]``."""
-
-    match_expressions: list[NodeRequirement] | None = None
-    match_fields: list[NodeRequirement] | None = None
-
-
-class NodeSelector(Struct, rename="camel"):
-    """``requiredDuringSchedulingIgnoredDuringExecution`` of a node affinity."""
-
-    node_selector_terms: list[NodeTerm] | None = None
-
-
-class NodeAffinity(Struct):
-    """``affinity.nodeAffinity``; of what is preferred only whether there is some."""
-
-    required: NodeSelector | None = field(default=None, name=REQUIRED)
-    preferred: list[Raw] | None = field(default=None, name=PREFERRED)
-
-
-class PodAffinityTerm(Struct, rename="camel"):
-    """A required term; only in which namespaces it holds."""
-
-    namespaces: list[str] | None = None
-    namespace_selector: dict[str, Raw] | None = None
-
-
-class PodAffinity(Struct):
-    """``affinity.podAffinity`` and ``podAntiAffinity``; of what is preferred only that it is."""
-
-    required: list[PodAffinityTerm] | None = field(default=None, name=REQUIRED)
-    preferred: list[Raw] | None = field(default=None, name=PREFERRED)
-
-
-class Affinity(Struct, rename="camel"):
-    """``spec.affinity``."""
-
-    node_affinity: NodeAffinity | None = None
-    pod_affinity: PodAffinity | None = None
-    pod_anti_affinity: PodAffinity | None = None
 
 
 class Toleration(Struct):

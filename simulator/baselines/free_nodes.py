@@ -5,14 +5,14 @@ in placement. A job of one pod without a device goes where least is allocated, a
 the pods there. Only the schedulers of ``kubernetes`` have a placement of their own.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from extender.core.elastic.scaling_values import freed
 from extender.core.nodes.node_table import NodeTable
-from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.combined import PUBLISHED, CoreParameters
 from extender.core.placement import gang
 from extender.core.placement.allocation import GangPod
 from extender.core.placement.placement import Placement as Placed
@@ -33,7 +33,7 @@ class FreeNodes:
     """
 
     node_table: NodeTable
-    parameters: CoreParameters = field(default_factory=CoreParameters)
+    parameters: CoreParameters = PUBLISHED
 
     def find(self, spec: JobSpec, workers: int) -> Placement | None:
         """Return the fewest nodes that fit all servers and so many workers; None if not all fit."""

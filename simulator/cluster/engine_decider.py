@@ -13,7 +13,7 @@ from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.nodes.node_table import NodeTable
-from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.combined import PUBLISHED, CoreParameters
 from extender.core.placement import planner
 from extender.core.placement.planner import Plan
 from extender.core.queue import backfill
@@ -52,7 +52,7 @@ class EngineDecider:
         last: The last cycle; None before the first.
     """
 
-    parameters: CoreParameters = field(default_factory=CoreParameters)
+    parameters: CoreParameters = PUBLISHED
     last: QueueOutcome | None = field(default=None, repr=False)
     oracle: Final = False
     _state: QueueState = field(default_factory=QueueState, repr=False)

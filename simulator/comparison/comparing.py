@@ -8,7 +8,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.combined import PUBLISHED, CoreParameters
 from simulator.cluster.run import simulate
 from simulator.comparison import metrics, windows
 from simulator.comparison.deciders.combined import CombinedParameters
@@ -94,7 +94,7 @@ class Comparison:
     source: Source
     policies: tuple[str, ...]
     error: float = 0.15
-    engine: CoreParameters = field(default_factory=CoreParameters)
+    engine: CoreParameters = PUBLISHED
     combined: CombinedParameters = field(default_factory=CombinedParameters)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.combined import PUBLISHED, CoreParameters
 from extender.core.parameters.queue import Order
 from simulator.baselines.estimates import Estimates
 from simulator.baselines.kubernetes import DefaultSpread, Volcano
@@ -35,7 +35,7 @@ class Setting:
     seed: int
     error: float = 0.15
     history: Sequence[Job] = ()
-    engine: CoreParameters = field(default_factory=CoreParameters)
+    engine: CoreParameters = PUBLISHED
     combined: CombinedParameters = field(default_factory=CombinedParameters)
 
     @property

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol, cast
 
-from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.combined import PUBLISHED, CoreParameters
 from simulator.results import Outcome
 
 
@@ -25,7 +25,7 @@ class Options:
 
     seeds: int | None = None
     processes: int | None = None
-    parameters: CoreParameters = CoreParameters()  # noqa: RUF009 - frozen
+    parameters: CoreParameters = PUBLISHED
 
 
 class Experiment(Protocol):

@@ -254,10 +254,10 @@ async def test_decisions_about_owners_and_groups_replay(fake: FakeKube, tmp_path
     assert await asyncio.to_thread(replay.run, tmp_path, params) == 0
 
 
-async def test_a_device_class_that_comes_later_releases_waiting_pods(
+async def test_devices_that_are_published_later_release_waiting_pods(
     fake: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """No node offers what they request; the log has the class, so it replays (defect B8)."""
+    """No node offers what they request; the log has class and devices, so it replays."""
     resources = {"requests": {"cpu": "1", "example.com/gpu": "1"}}
     containers = [{"name": "main", "image": "x", "resources": resources}]
     section = {"directory": tmp_path}
@@ -273,6 +273,10 @@ async def test_a_device_class_that_comes_later_releases_waiting_pods(
         fake.put(
             paths.DEVICE_CLASSES, named("gpu", spec={"extendedResourceName": "example.com/gpu"})
         )
+        fake.install(paths.RESOURCE_SLICES)
+        devices = [{"name": f"gpu-{i}"} for i in range(2)]
+        published = {"driver": "d", "nodeName": "a", "pool": {"name": "a"}, "devices": devices}
+        fake.put(paths.RESOURCE_SLICES, named("slice", spec=published))
         await eventually(lambda: len(bound(fake)) == 2)
     settings = ExtenderSettings.model_validate(QUICK)
     parameters = core_parameters(settings, labels.SCHEDULER_NAME)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.frameworks.cases import CASES, GPU, Case
 from tests.frameworks.training import Training, needs, skip_without_any
 from tests.unit.trainer import processes
 
@@ -16,50 +16,19 @@ skip_without_any()
 TOTAL = 60
 
 
-@dataclass(frozen=True)
-class Case:
-    """A program, its requirements, its orders, and why its losses differ after a move."""
-
-    program: str
-    packages: tuple[str, ...]
-    world_size: int = 1
-    variables: dict[str, str] = field(default_factory=dict)
-    differs: str = ""
-
-
-GPU = {"TRAIN_DEVICE": "cuda"}
-SHUFFLED = "fit draws the order of the data anew in each life"
-CASES = {
-    "a plain PyTorch loop": Case("torch_plain", ("torch",)),
-    "two ranks of DistributedDataParallel": Case("torch_plain", ("torch",), 2),
-    "epochs of a StatefulDataLoader": Case("torch_data", ("torch", "torchdata")),
-    "two ranks of FSDP2, saved with DCP": Case("torch_fsdp", ("torch",), 2),
-    "two ranks of FSDP2, saved with DCP in the background": Case(
-        "torch_fsdp", ("torch",), 2, {"ASYNC_SAVE": "1"}
-    ),
-    "Lightning": Case("lightning_fit", ("lightning",)),
-    "two ranks of Lightning": Case(
-        "lightning_fit", ("lightning",), 2, differs="they differ after a resume within an epoch"
-    ),
-    "Keras on torch": Case(
-        "keras_fit", ("keras", "torch"), 1, {"KERAS_BACKEND": "torch"}, SHUFFLED
-    ),
-    "Keras on JAX": Case("keras_fit", ("keras", "jax"), 1, {"KERAS_BACKEND": "jax"}, SHUFFLED),
-    "Hugging Face Trainer": Case("huggingface_train", ("transformers", "accelerate")),
-    "Hugging Face Trainer that saves by itself, too": Case(
-        "huggingface_train", ("transformers", "accelerate"), 1, {"SAVE_STRATEGY": "steps"}
-    ),
-    "two ranks of Hugging Face Trainer": Case("huggingface_train", ("transformers",), 2),
-    "a plain PyTorch loop on a GPU": Case("torch_plain", ("torch",), variables=GPU),
-    "Lightning on a GPU": Case("lightning_fit", ("lightning",), variables=GPU),
-    "Hugging Face Trainer on a GPU": Case(
-        "huggingface_train", ("transformers", "accelerate"), variables=GPU
-    ),
-}
 EACH = [
     pytest.param(case, marks=needs(*case.packages, gpu=case.variables is GPU), id=name)
     for name, case in CASES.items()
 ]
+
+
+@pytest.fixture(autouse=True)
+def _recorded(
+    record_property: Callable[[str, object], None], request: pytest.FixtureRequest
+) -> None:
+    """Note the case for ``conftest.py``."""
+    if "case" in request.fixturenames:
+        record_property("case", request.node.callspec.id)
 
 
 @pytest.fixture(autouse=True)

@@ -30,6 +30,7 @@ READERS: Final[Mapping[str, str]] = {
     ".gitignore": NOTHING,
     ".dockerignore": NOTHING,
     ".ci/*": NOTHING,
+    "tests/frameworks/results.json": r"\bgenerate\.py\b|\bRESULTS\b",
     "tests/frameworks/*": NOTHING,  # make test-frameworks
     "tests/frameworks/*.py": NOTHING,
     "tests/gate/*.toml": r"\bbudgets\b|\bconcerns\b",

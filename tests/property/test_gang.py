@@ -5,6 +5,7 @@ from itertools import product
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from extender.core.parameters.placement import ScoringWeights
 from extender.core.placement.buckets import Relations
 from extender.core.placement.placement import Placement, Unschedulable
 from shared.model import NodeName
@@ -13,6 +14,8 @@ from tests.unit.core.policies.gangs import members, place, placed
 
 GPU = "nvidia.com/gpu"
 ZONE = "topology.kubernetes.io/zone"
+UNSPARING = ScoringWeights(sparing=0.0)
+"""More nodes may be used, so that those with GPUs are not."""
 
 
 def seldom(usual, *others):
@@ -177,7 +180,7 @@ def test_the_order_of_nodes_and_pods_in_the_input_does_not_matter(
 @given(rooms, gangs(), st.lists(st.integers(0, 4), max_size=3))
 def test_one_node_is_used_whenever_a_node_holds_all(room, gang, homes):
     already = [placed("worker", 9 + i, f"n{home}") for i, home in enumerate(homes)]
-    result = place(gang, room, already=already)
+    result = place(gang, room, already=already, weights=UNSPARING)
     indices = range(len(room.nodes))
     holds = any(fits_one_by_one(gang, [i] * len(gang), room) is not None for i in indices)
     used = set(result.nodes.values()) if isinstance(result, Placement) else set()
@@ -188,7 +191,7 @@ def test_one_node_is_used_whenever_a_node_holds_all(room, gang, homes):
 @given(rooms, shapes, st.integers(1, 4))
 def test_pods_that_are_alike_use_as_few_nodes_as_possible(room, shape, count):
     gang = members("worker", count, shape)
-    result = place(gang, room)
+    result = place(gang, room, weights=UNSPARING)
     if isinstance(result, Unschedulable):
         return
     choices = product(range(len(room.nodes)), repeat=count)

@@ -86,7 +86,7 @@ RAISES = {
     "user priority": lambda c: dataclasses.replace(c, user_priority=c.user_priority + 1),
     "job priority": lambda c: dataclasses.replace(c, class_value=1000),
     "maximum wait": lambda c: dataclasses.replace(c, max_wait_seconds=60.0),
-    "parallelism": lambda c: dataclasses.replace(c, workers=c.workers + 3),
+    "parallelism": lambda c: dataclasses.replace(c, size=c.size + 3),
 }
 
 

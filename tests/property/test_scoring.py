@@ -1,4 +1,4 @@
-"""Laws of the four terms and of their weighted mean."""
+"""Laws of the terms and of their weighted mean."""
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ weights = st.builds(
     packing=st.floats(0, 100),
     price=st.floats(0.01, 100),
 )
+GPU = "nvidia.com/gpu"
 DOMAINS = st.none() | st.sampled_from(["r1", "r2"])
 
 
@@ -25,10 +26,10 @@ def situations(draw):
     size = draw(st.integers(1, 6))
     found = {}
     for i in range(size):
-        has = {"cpu": draw(st.integers(1, 32)), "gpu": draw(st.integers(0, 4))}
+        has = {"cpu": draw(st.integers(1, 32)), GPU: draw(st.integers(0, 4))}
         found[f"n{i}"] = (has, {r: draw(st.integers(0, c)) for r, c in has.items()})
     room = make_room(found)
-    asked = {r: a for r in ("cpu", "gpu") if (a := draw(st.integers(0, 3)))}
+    asked = {r: a for r in ("cpu", GPU) if (a := draw(st.integers(0, 3)))}
     shape = make_shape(**asked)
 
     def column(values, dtype):
@@ -42,6 +43,7 @@ def situations(draw):
         "candidates": column(st.booleans(), bool) & room.feasible(shape),
         "pricing": NodePriceParameters(),
         "domains": draw(st.none() | st.lists(DOMAINS, min_size=size, max_size=size)),
+        "preference": draw(st.none() | st.just(column(st.floats(0, 1), float))),
     }
 
 
@@ -52,7 +54,8 @@ NAMES = tuple(ScoringWeights.__dataclass_fields__)
 def test_terms_totals_and_scores_keep_within_their_bounds(situation, chosen):
     found = scoring.terms(**situation)
     for name in NAMES:
-        assert np.all((getattr(found, name) >= 0) & (getattr(found, name) <= 1))
+        term = getattr(found, name)
+        assert term is None or np.all((term >= 0) & (term <= 1))
     total = found.total(chosen)
     assert np.all((total >= 0) & (total <= 1 + 1e-9))
     result = scoring.prioritize_scores(total)

@@ -226,3 +226,46 @@ def test_a_refusal_says_truly_how_many_fit_in_the_best_domain(rows, shape, count
         assert fit < count
         assert fit == 0 or by_hand(shape, fit, room, level)
         assert not by_hand(shape, fit + 1, room, level)
+
+
+def capacity_by_hand(shape, room, rack):
+    """Return how many pods of the shape a rack holds."""
+    held, here = 0, room
+    for index, node in enumerate(room.nodes):
+        while domain(room, node.name, "rack") == rack and here.feasible(shape)[index] and held < 9:
+            here, held = here.with_pods([(shape, index)]), held + 1
+    return held
+
+
+@given(node_lists, shapes, st.integers(2, 6))
+def test_a_spread_gang_is_in_equal_parts_wherever_the_fewest_racks_can_hold_such(
+    rows, shape, count
+):
+    labelled = [{**row, "zone": "a", "rack": row["rack"] or "r1"} for row in rows]
+    room, gang = room_of(labelled), members("worker", count, shape)
+    result = place(gang, room, topology=Wanted(INDEX["rack"], required=False))
+    found = {domain(room, node.name, "rack") for node in room.nodes}
+    holds = sorted((capacity_by_hand(shape, room, rack) for rack in found), reverse=True)
+    assert isinstance(result, Placement) == (sum(holds) >= count)
+    if isinstance(result, Placement):
+        parts = next(k for k in range(1, len(holds) + 1) if sum(holds[:k]) >= count)
+        sizes = sorted((count // parts + (i < count % parts) for i in range(parts)), reverse=True)
+        racks = [domain(room, node, "rack") for node in result.nodes.values()]
+        got = sorted((racks.count(rack) for rack in set(racks)), reverse=True)
+        assert len(got) == parts
+        if all(has >= size for has, size in zip(holds, sizes, strict=False)):
+            assert got == sizes
+
+
+@given(node_lists, shapes, st.integers(1, 5))
+def test_a_required_level_holds_whatever_is_preferred_inside_it(rows, shape, count):
+    room, gang = room_of(rows), members("worker", count, shape)
+    both = Wanted(INDEX["zone"], required=True, inside=INDEX["rack"])
+    result = place(gang, room, topology=both)
+    assert isinstance(result, Placement) == by_hand(shape, count, room, "zone")
+    if isinstance(result, Placement):
+        assert len({domain(room, node, "zone") for node in result.nodes.values()}) == 1
+        (zone,) = {domain(room, node, "zone") for node in result.nodes.values()}
+        inside = [row for row in rows if row["zone"] == zone]
+        if by_hand(shape, count, room_of(inside), "rack"):
+            assert len({domain(room, node, "rack") for node in result.nodes.values()}) == 1

@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 
 from extender.core.cluster.session import Session
 from extender.core.parameters.combined import CoreParameters
-from extender.core.parameters.queue import BackfillParameters, FairShareParameters, Order
+from extender.core.parameters.queue import (
+    BackfillParameters,
+    FairShareParameters,
+    KeepsRoom,
+    Order,
+)
 from extender.core.queue import forecast
 from tests.fakes.builders import make_node
 from tests.fakes.deciding import queue_pass
@@ -37,6 +42,7 @@ PARAMS = st.builds(
         BackfillParameters,
         default_max_wait_seconds=st.sampled_from([10.0, 40.0]),
         passing_tries=st.sampled_from([0, 20]),
+        keeps_room=st.sampled_from(KeepsRoom),
     ),
 )
 
@@ -133,6 +139,34 @@ def test_with_known_durations_no_job_delays_the_backfill_head(
     alone = World(nodes, [*first, holder], params).run(until_held=True)
     alone.drop_all_but({holder.key})
     alone.run()
+    assert world.started.get("holder") == alone.started.get("holder")
+
+
+@given(
+    rows=st.lists(st.tuples(st.integers(2, 6), st.just("x")), min_size=2, max_size=4),
+    running=some(1, 6, lasts=SECONDS),
+    size=st.integers(1, 4),
+    cpu=st.sampled_from(["2", "3", "4", "6"]),
+    passers=some(1, 6, lasts=SECONDS, comes_at=st.integers(2, 8).map(float)),
+    keeps=st.sampled_from([KeepsRoom.NEXT_IF_KNOWN, KeepsRoom.NEXT]),
+)
+def test_the_first_job_of_the_order_is_never_delayed_by_a_later_one(
+    rows, running, size, cpu, passers, keeps
+):
+    """With known durations: it starts when it would alone with the jobs that run."""
+    nodes = nodes_of(rows)
+    params = CoreParameters(
+        order=Order.CREATION,
+        waiting=BackfillParameters(
+            default_max_wait_seconds=None, passing_tries=20, keeps_room=keeps
+        ),
+    )
+    first = [Spec(f"r{i}", size=1, cpu="1", lasts=row["lasts"]) for i, row in enumerate(running)]
+    first = first[: sum(cpus for cpus, _ in rows)]
+    holder = Spec("holder", size, cpu=cpu, comes_at=1.0)
+    later = [Spec(f"p{i}", **row) for i, row in enumerate(passers)]
+    world = World(nodes, [*first, holder, *later], params).run()
+    alone = World(nodes, [*first, holder], params).run()
     assert world.started.get("holder") == alone.started.get("holder")
 
 

@@ -58,6 +58,8 @@ NUMBERS_WITHOUT_UNIT = {
     ("scoring", "locality"),
     ("scoring", "packing"),
     ("scoring", "price"),
+    ("scoring", "preference"),
+    ("scoring", "sparing"),
     ("topology", "most_tries"),
     ("migration", "min_fast_peers"),
     ("migration", "count_difference"),
@@ -330,6 +332,7 @@ def test_both_printed_sets_of_weights_can_be_chosen(tmp_path: Path, weights: str
 
 OTHER: dict[tuple[str, ...], object] = {
     ("queue", "order"): "creation",
+    ("queue", "job_size"): "published",
     ("priority", "weights"): "paper-section-3",
     ("priority", "high"): 200,
     ("priority", "normal"): 60,
@@ -359,6 +362,7 @@ OTHER: dict[tuple[str, ...], object] = {
     ("gang", "show_unplaceable_seconds"): 60.0,
     ("tenancy", "tolerance_ratio"): 0.25,
     ("service", "loss"): 0.1,
+    ("waiting", "keeps_room"): "overdue",
     ("price_bounds", "floor"): 0.1,
     ("price_bounds", "low_quantile"): 0.5,
     ("price_bounds", "high_quantile"): 0.9,

@@ -45,7 +45,8 @@ class ShuntyardCallback(TrainerCallback):
         trainer.train(resume_from_checkpoint=shuntyard.resume_path)
 
     A step is one of ``state.global_step``. A save that fails ends the training, as usual with
-    the Trainer; then the request is not answered.
+    the Trainer; then the request is not answered. With ``enable_jit_checkpoint`` the checkpoint at
+    SIGTERM is this one: saved by the Trainer at the end of the step, then exit with 143.
 
     Args:
         metrics: Default: ``SHUNTYARD_METRICS_FILE``.
@@ -159,7 +160,5 @@ def _load(path: str) -> None:
 
 
 def _check(args: TrainingArguments) -> None:
-    if getattr(args, "enable_jit_checkpoint", False):
-        raise SettingError("enable_jit_checkpoint: leave it off, this callback handles SIGTERM")
     if getattr(args, "save_only_model", False):
         raise SettingError("save_only_model: a checkpoint without the optimizer cannot be resumed")

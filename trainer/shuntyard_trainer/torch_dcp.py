@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import distributed
 from torch.distributed import checkpoint as dcp
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 
@@ -21,11 +20,10 @@ from shuntyard_trainer.checkpoints import Checkpoints
 from shuntyard_trainer.environment import Environment
 from shuntyard_trainer.errors import UnloadableError
 from shuntyard_trainer.saving import Pending
-from shuntyard_trainer.step_files import StepFiles, remove
-from shuntyard_trainer.torch_generators import process_state, restore_process
+from shuntyard_trainer.step_files import StepFiles
+from shuntyard_trainer.torch_folders import RankFolders, verify_own
 
 _METADATA = ".metadata"
-_RANK = "rank-{}.pt"
 
 
 def dcp_checkpoints(
@@ -59,10 +57,11 @@ def dcp_checkpoints(
     """
     here = environment or Environment.read()
     files = StepFiles(here.checkpoint_dir, "", keep) if here.checkpoint_dir else None
-    states = ShardedStates(model, optimizer, parts or {}, files, asynchronous=asynchronous)
-    defaults: dict[str, Any] = {"verify": verify, "restore": states.restore_generators}
+    folders = RankFolders(files, parts or {})
+    states = ShardedStates(model, optimizer, folders, asynchronous=asynchronous)
+    defaults: dict[str, Any] = {"verify": verify, "restore": folders.restore_generators}
     if torch_ranks.several():
-        defaults.update(agree=states.group.largest, every_rank_saves=True)
+        defaults.update(agree=folders.group.largest, every_rank_saves=True)
     checkpoints = Checkpoints.from_environment(
         states.save, environment=here, **{**defaults, **options}
     )
@@ -75,50 +74,36 @@ class ShardedStates:
     """What the ranks save together, and each by itself.
 
     Args:
-        files: Where to save; None: nowhere.
-
-    Attributes:
-        group: How the ranks agree.
+        folders: Where to save, and what each rank saves by itself.
+        asynchronous: Write in the background.
     """
 
     def __init__(
         self,
         model: torch.nn.Module,
         optimizer: torch.optim.Optimizer,
-        parts: Mapping[str, Any],
-        files: StepFiles | None,
+        folders: RankFolders,
         *,
         asynchronous: bool,
     ) -> None:
-        self.group = torch_ranks.CpuGroup()
         self._writers = torch_ranks.CpuGroup()  # it works in the background, beside the other
         self._model = model
         self._optimizer = optimizer
-        self._parts = parts
-        self._files = files
+        self._folders = folders
         self._asynchronous = asynchronous
-        self._random: Mapping[str, Any] | None = None
 
     def save(self, step: int) -> Path | Pending | None:
         """Write the shards of this rank, or begin to."""
-        if self._files is None:
+        path = self._folders.begin(step)
+        if path is None:
             return None
-        path = self._files.path(step)
-        rank = distributed.get_rank() if torch_ranks.several() else 0
-        if rank == 0:
-            remove(path)
-            path.mkdir()
-        self._wait_for_all()
-        mine: dict[str, Any] = {name: part.state_dict() for name, part in self._parts.items()}
-        random = process_state(all_devices=not torch_ranks.several())
-        torch.save({"parts": mine, "random": random}, path / _RANK.format(rank))
         model, optimizer = get_state_dict(self._model, self._optimizer)
         shared = {"model": model, "optimizer": optimizer}
         if self._asynchronous:
             future = dcp.async_save(shared, checkpoint_id=path, process_group=self._group())
-            return Pending(path, lambda: self._written(future.result(), path, rank), future.done)
+            return Pending(path, lambda: self._finish(future, path), future.done)
         dcp.save(shared, checkpoint_id=path, process_group=self._group())
-        self._written(None, path, rank)
+        self._folders.written(path)
         return path
 
     def load(self, path: Path, rank: int) -> None:
@@ -132,28 +117,14 @@ class ShardedStates:
             model_state_dict=shared["model"],
             optim_state_dict=shared["optimizer"],
         )
-        own = path / _RANK.format(rank)
-        if own.exists():
-            mine = torch.load(own, map_location="cpu", weights_only=True)
-            for name, part in self._parts.items():
-                part.load_state_dict(mine["parts"][name])
-            self._random = mine["random"]
-
-    def restore_generators(self) -> None:
-        """Restore the generators of this rank."""
-        if self._random is not None:
-            restore_process(self._random)
+        self._folders.load(path, rank)
 
     def _group(self) -> Any:
         return self._writers.group if torch_ranks.several() else None
 
-    def _wait_for_all(self) -> None:
-        if torch_ranks.several():
-            self.group.largest(0)
-
-    def _written(self, _: object, path: Path, rank: int) -> None:
-        if rank == 0 and self._files is not None:
-            self._files.prune(path)
+    def _finish(self, future: Any, path: Path) -> None:
+        future.result()
+        self._folders.written(path)
 
 
 def verify(path: str) -> None:
@@ -172,5 +143,4 @@ def verify(path: str) -> None:
         size = (folder / name).stat().st_size
         if size < end:
             raise UnloadableError(f"{name} has {size} bytes, and {_METADATA} says {end}")
-    for own in folder.glob(_RANK.format("*")):
-        torch.load(own, map_location="cpu", weights_only=True, mmap=True)
+    verify_own(folder)

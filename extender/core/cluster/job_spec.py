@@ -17,6 +17,7 @@ from enum import StrEnum
 from typing import Final, Generic, TypeVar
 
 from extender.core.cluster import training_spec, utility
+from extender.core.cluster.accelerator_order import Accelerator, order_of
 from extender.core.cluster.relations import Relations
 from extender.core.cluster.training_spec import Training
 from extender.core.cluster.utility import UtilityCurve
@@ -45,11 +46,13 @@ class TopologyRequest:
         key: The annotation that names the level.
         text: Name or label of the level; the settings decide whether it exists.
         required: Whether the gang waits rather than being spread.
+        inside: Finer level that is preferred inside the required one; None if none is.
     """
 
     key: str
     text: str
     required: bool
+    inside: "TopologyRequest | None" = None
 
 
 class Shrink(StrEnum):
@@ -128,6 +131,8 @@ class JobSpec:
         relations: Affinity and anti-affinity between roles; None if not declared.
         topology_key: Node label for the places of the buckets; None if not stated.
         topology: The domain that should hold the gang; None if not stated.
+        accelerators: GPU models in order of preference; empty if not stated.
+        shares_devices: Whether pods of the job may share one device.
         workers: Bounds of the number of workers; None if it may not change.
         shrink: How workers leave.
         on_hang: What is done when the training hangs.
@@ -146,6 +151,8 @@ class JobSpec:
     relations: Relations | None = None
     topology_key: str | None = None
     topology: TopologyRequest | None = None
+    accelerators: tuple[Accelerator, ...] = ()
+    shares_devices: bool = False
     workers: WorkerRange | None = None
     shrink: Shrink = Shrink.CHECKPOINT
     on_hang: OnHang = OnHang.NOTHING
@@ -177,6 +184,8 @@ def read(pod: Pod, above: Owners, deciding_owners: Sequence[Owner] = ()) -> JobS
             relations=_relations(pod, above),
             topology_key=registry.annotation(pod, above, labels.TOPOLOGY_KEY),
             topology=_topology(pod, above),
+            accelerators=_accelerators(registry.annotation(pod, above, labels.ACCELERATORS)),
+            shares_devices=_shares_devices(registry.annotation(pod, above, labels.SHARE)),
             workers=_workers(of_owner(labels.WORKERS)),
             shrink=_shrink(of_owner(labels.SHRINK)),
             on_hang=_on_hang(of_owner(labels.ON_HANG)),
@@ -258,23 +267,26 @@ def _relations(pod: Pod, above: Owners) -> Relations | None:
 
 
 def _topology(pod: Pod, above: Owners) -> TopologyRequest | None:
-    """Return what our annotations request, else what those of Kueue do.
-
-    Raises:
-        InputError: A level is both required and preferred.
-    """
+    """Return what our annotations request, else what those of Kueue do."""
     for required, preferred in _TOPOLOGIES:
         must = registry.annotation(pod, above, required)
         should = registry.annotation(pod, above, preferred)
-        if must is not None and should is not None:
-            raise InputError(
-                f"annotation {preferred}", should, f"that it or {required} is there, not both"
-            )
+        wish = None if should is None else TopologyRequest(preferred, should, required=False)
         if must is not None:
-            return TopologyRequest(required, must, required=True)
-        if should is not None:
-            return TopologyRequest(preferred, should, required=False)
+            return TopologyRequest(required, must, required=True, inside=wish)
+        if wish is not None:
+            return wish
     return None
+
+
+def _accelerators(text: str | None) -> tuple[Accelerator, ...]:
+    return () if text is None else order_of(text)
+
+
+def _shares_devices(text: str | None) -> bool:
+    if text not in {None, "allowed"}:
+        raise InputError(f"annotation {labels.SHARE}", str(text), "allowed")
+    return text is not None
 
 
 def _workers(text: str | None) -> WorkerRange | None:

@@ -1,6 +1,7 @@
 """Jobs as decisions see them: members and their state, the gang size, what the user wrote."""
 
-from collections.abc import Hashable, Iterable
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -179,15 +180,14 @@ class Job:
         return called_so or max(1, sum(m.role not in COORDINATORS for m in live))
 
     @cached_property
-    def requests(self) -> tuple[int, int]:
-        """What all its live pods request together: milli-CPU and bytes of memory."""
-        total = {CPU: 0, MEMORY: 0}
+    def requests(self) -> Mapping[str, int]:
+        """What all its live pods request together, by resource."""
+        total = Counter({CPU: 0, MEMORY: 0})
         for member in self.members:
             if member.state not in {State.FAILED, State.LEAVING}:
                 for name, amount in member.shape.requests:
-                    if name in total:
-                        total[name] += amount
-        return total[CPU], total[MEMORY]
+                    total[name] += amount
+        return total
 
     @cached_property
     def unplanned_shapes(self) -> tuple[PodShape, ...]:

@@ -148,6 +148,20 @@ class Reason(StrEnum):
         room=Room.NOT_NEEDED,
         limit=Limit.NONE,
     )
+    SHARED_DEVICES_ONLY = ReasonRecord(
+        "SharedDevicesOnly",
+        (
+            "the job fits only with several of its pods on one shared device: add nodes with "
+            "devices of their own, or set the annotation shuntyard.io/share: allowed"
+        ),
+        names_details=True,
+        severity=Severity.WARNING,
+        actor=Actor.OWNER,
+        time_helps=False,
+        nodes_help=True,
+        room=Room.NOT_NEEDED,
+        limit=Limit.NONE,
+    )
     GANG_TOO_LARGE = ReasonRecord(
         "GangTooLarge",
         "the maximum wait is over, but the gang would not fit even if every other job had ended",
@@ -184,8 +198,8 @@ class Reason(StrEnum):
     BEHIND_RESERVATION = ReasonRecord(
         "BehindReservation",
         (
-            "there is room, but it is kept for a job whose maximum wait is over, or for which "
-            "others give up workers"
+            "there is room, but it is kept for a job that is before it in the order, whose maximum "
+            "wait is over, or for which others give up workers"
         ),
         names_details=False,
         severity=Severity.NORMAL,

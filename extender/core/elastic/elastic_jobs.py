@@ -17,6 +17,7 @@ from extender.core.cluster.snapshot import Snapshot
 from extender.core.cluster.worker_gang import worker_roles
 from extender.core.elastic.scaling_values import Candidate, Elastic, Running, Worker
 from extender.core.elastic.speed import Speed
+from extender.core.nodes.goods import goods
 from extender.core.parameters.combined import CoreParameters
 from extender.core.queue import order, weighting
 from extender.core.queue.weighting import Weight
@@ -159,11 +160,12 @@ def split(members: Sequence[Member]) -> tuple[list[Member], list[Member]]:
 
 def weigher(snapshot: Snapshot, params: CoreParameters) -> Callable[[Job], Weight]:
     """Return what gives a job's key in the order ``weighting``, whatever order the queue has."""
-    capacity = order.capacity(snapshot.node_table)
+    counted = goods(snapshot.node_table, params.job_size)
+    capacity = order.capacity(counted)
 
     def weight(job: Job) -> Weight:
         user, _ = order.user_priority(job.namespace, snapshot, _default(params))
-        (own,) = weighting.weights([order.weighed(job, user)], capacity, params.weighting)
+        (own,) = weighting.weights([order.weighed(job, user, counted)], capacity, params.weighting)
         return own
 
     return weight

@@ -4,7 +4,7 @@ A part of the rule ``scaling`` (docs/policies/scaling.md).
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from extender.core.elastic.scaling_values import (
     Why,
     Worker,
 )
+from extender.core.nodes.goods import dominant_share
 from extender.core.nodes.node_table import NodeTable
 from shared.model import JobKey, NodeName, Uid
 
@@ -145,17 +146,12 @@ def _step(draft: Draft, job: JobKey, order: int, pauses: float) -> _Step | None:
     saved = 0.0 if after is None else before - after
     if not saved > pauses * running.elastic.pause_seconds:
         return None
-    return _Step(-saved / dominant_share(running.elastic, draft.node_table), order, node, saved)
+    return _Step(-saved / share_of_worker(running.elastic, draft.node_table), order, node, saved)
 
 
-def dominant_share(job: Elastic, room: NodeTable) -> float:
+def share_of_worker(job: Elastic, room: NodeTable) -> float:
     """Return the largest share of the cluster that a worker takes of any resource."""
-    capacity = room.allocatable.sum(axis=0)
-    demand = room.demand(job.worker)
-    shares: Iterator[float] = (
-        float(d) / float(c) for d, c in zip(demand, capacity, strict=True) if c > 0
-    )
-    return max([*shares, 1e-9])
+    return max(1e-9, dominant_share(room.demand(job.worker), room.allocatable.sum(axis=0)))
 
 
 def _slowest(running: Running, pauses: float) -> tuple[Worker, float] | None:

@@ -20,6 +20,7 @@ _OF_THE_JOB: Final[tuple[Way, ...]] = (
     job_changes.tolerate,
     job_changes.drop_affinity,
     job_changes.drop_topology,
+    job_changes.share_devices,
     job_changes.change_port,
     job_changes.lower_requests,
     job_changes.lower_gang_size,

@@ -173,7 +173,8 @@ def _kinds(s: Scenario) -> list[Node]:
     kinds: dict[tuple[object, ...], list[Node]] = {}
     for node in s.node_table.nodes:
         own = frozenset(pair for pair in node.labels.items() if pair[0] != labels.HOSTNAME_LABEL)
-        key = (frozenset(node.allocatable.items()), own, node.taints)
+        amounts = hypothetical_nodes.capacity(s.node_table, node)
+        key = (frozenset(amounts.items()), own, node.taints)
         kinds.setdefault(key, []).append(node)
     common = sorted(kinds.values(), key=lambda nodes: -len(nodes))[:_MOST_KINDS]
     return [_healthy(nodes[0]) for nodes in common]
@@ -192,8 +193,9 @@ def _larger(s: Scenario) -> tuple[Node | None, Mapping[str, int]]:
             largest[name] = max(largest.get(name, 0), amount)
     best: tuple[float, Node, dict[str, int]] | None = None
     for node in _kinds(s):
-        raised = {n: v for n, v in largest.items() if node.allocatable.get(n, 0) < v}
-        lacks = sum(1 - node.allocatable.get(n, 0) / largest[n] for n in raised)
+        has = hypothetical_nodes.capacity(s.node_table, node)
+        raised = {n: v for n, v in largest.items() if has.get(n, 0) < v}
+        lacks = sum(1 - has.get(n, 0) / largest[n] for n in raised)
         if best is None or lacks < best[0]:
             best = (lacks, node, raised)
     return (best[1], best[2]) if best and best[2] else (None, {})

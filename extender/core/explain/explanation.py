@@ -43,6 +43,15 @@ _PROGRESS: Final = (
 )
 """States of members, the least advanced first."""
 
+_CAUSES: Final[Mapping[Reason | None, str]] = {
+    Reason.AWAITING_ROOM: "workers",
+    Reason.BEHIND_RESERVATION: "reservation",
+}
+_CAUSES_OF_REFUSAL: Final = {
+    Reason.TOPOLOGY_PLACEMENT_FAILED: "topology",
+    Reason.SHARED_DEVICES_ONLY: "shared-devices",
+}
+
 
 def _go_on() -> None:
     """Check nothing."""
@@ -195,12 +204,8 @@ def _findings(session: ExplainSession, job: Job) -> _Findings:
     findings = _of_nodes(s, Preconditions(needed, again_at, head, ahead), session.state)
     if needed or again_at is not None:
         findings = replace(findings, cause=needed[0].cause if needed else "back-off")
-    elif reason is Reason.AWAITING_ROOM:
-        findings = replace(findings, cause="workers")
-    elif reason is Reason.BEHIND_RESERVATION:
-        findings = replace(findings, cause="reservation")
-    elif refused and refused.reason is Reason.TOPOLOGY_PLACEMENT_FAILED:
-        findings = replace(findings, cause="topology")
+    elif cause := _CAUSES.get(reason) or (refused and _CAUSES_OF_REFUSAL.get(refused.reason)):
+        findings = replace(findings, cause=cause)
     return replace(findings, reason=reason, message=message)
 
 

@@ -33,7 +33,8 @@ def with_more(table: NodeTable, like: Node, count: int) -> NodeTable:
     """Return the table with so many empty nodes like the given one after the others."""
     added = tuple(_copy(like, i) for i in range(count))
     names = (*table.resources, *sorted(like.allocatable.keys() - set(table.resources)))
-    row = np.array([like.allocatable.get(name, 0) for name in names], dtype=np.int64)
+    has = capacity(table, like)
+    row = np.array([has.get(name, 0) for name in names], dtype=np.int64)
     old = len(table.nodes)
     nodes = (*table.nodes, *added)
     return replace(
@@ -46,6 +47,14 @@ def with_more(table: NodeTable, like: Node, count: int) -> NodeTable:
         classes=_Masks(table.classes, nodes, tuple(range(old, old + count))),
         index={**table.index, **{node.name: old + i for i, node in enumerate(added)}},
     )
+
+
+def capacity(table: NodeTable, node: Node) -> dict[str, int]:
+    """Return what a node offers, and the devices of drivers that it has."""
+    index = table.index.get(node.name)
+    row = () if index is None else table.allocatable[index].tolist()
+    published = {n: amount for n, amount in zip(table.resources, row, strict=False) if amount}
+    return published | {name: amount for name, amount in node.allocatable.items() if amount}
 
 
 def with_used(table: NodeTable, used: IntMatrix) -> NodeTable:

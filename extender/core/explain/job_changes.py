@@ -130,6 +130,15 @@ def without_topology(s: Scenario, request: TopologyRequest) -> Offer:
     return Offer((step,), f"drop the annotation {request.key} (now {request.text!r})")
 
 
+def share_devices(s: Scenario, trials: Trials) -> Iterator[Offer]:
+    """Yield the gang with several pods on one shared device."""
+    if s.job.spec.shares_devices or not trials.runs(s.with_shared_devices()):
+        return
+    key, allowed = labels.SHARE, "allowed"
+    step = Step(kind=StepKind.SET_ANNOTATION, subject=s.job.key, field=key, after=allowed)
+    yield Offer((step,), f"set the annotation {key} to {allowed}: pods of the job share devices")
+
+
 def blocking_taints(s: Scenario) -> list[Taint]:
     """Return the taints that keep waiting pods away and that a pod may tolerate."""
     taints: dict[str, Taint] = {}

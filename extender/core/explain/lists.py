@@ -24,12 +24,14 @@ from extender.core.cluster.snapshot import Snapshot
 from extender.core.explain.job_details import JobDetails, job_details, requested
 from extender.core.nodes import leaving
 from extender.core.nodes.device_columns import repeated
+from extender.core.nodes.goods import Goods, goods
+from extender.core.nodes.gpus import shared_devices
 from extender.core.nodes.node_table import FloatVector, IntVector, NodeTable
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.placement import TopologyParameters
-from extender.core.placement import scoring
+from extender.core.placement import scoring, wishes
 from extender.core.pricing.outcome import JobStatus
-from extender.core.queue import fair_share, namespace_shares
+from extender.core.queue import namespace_shares
 from extender.core.queue.contenders import Standing
 from extender.core.queue.decision import QueueOutcome
 from extender.core.queue.forecast import UNKNOWN, Estimate
@@ -160,6 +162,8 @@ def nodes(session: Session, page: Page = WHOLE) -> api.NodesResponse:
             log_price=round(float(logs[i]), 6),
             agent=reports.agent(snapshot, node.name, freshness),
             domains=_domains(node, params.topology),
+            gpu_model=wishes.model_of(node),
+            gpu_devices=shared_devices(table, i),
         )
         for i, node in shown
     )
@@ -180,8 +184,11 @@ def namespaces(session: Session, cycle: QueueOutcome | None, *, acting: bool) ->
         name = key.partition("/")[0]
         running[name] += 1
         shapes[name] += held
+    counted = goods(snapshot.node_table, session.parameters.job_size)
     listed = (
-        _namespace(name, snapshot, shapes[name], waiting=waiting[name], running=running[name])
+        _namespace(
+            name, snapshot, shapes[name], counted, waiting=waiting[name], running=running[name]
+        )
         for name in sorted(names)
     )
     return NamespacesResponse(
@@ -220,6 +227,7 @@ def queue_entry(
             b=value.b,
             l=value.l,
             m=value.m,
+            m_unit=api.MILLI_GPUS if value.of_gpus else api.WORKERS,
             e_normalised=value.e_normalised,
             m_normalised=value.m_normalised,
         ),
@@ -247,6 +255,7 @@ def _weight(weight: Weight | None) -> api.Weight | None:
         size=weight.size,
         cpu_ratio=weight.cpu_ratio,
         memory_ratio=weight.memory_ratio,
+        gpu_ratio=weight.gpu_ratio,
     )
 
 
@@ -263,7 +272,13 @@ def _standing(standing: Standing | None) -> StandingEntry | None:
 
 
 def _namespace(
-    name: str, snapshot: Snapshot, shapes: list[PodShape], *, waiting: int, running: int
+    name: str,
+    snapshot: Snapshot,
+    shapes: list[PodShape],
+    counted: Goods,
+    *,
+    waiting: int,
+    running: int,
 ) -> NamespaceEntry:
     entitled, problem = namespace_shares.entitlement(name, snapshot)
     table = snapshot.node_table
@@ -273,7 +288,7 @@ def _namespace(
         waiting=waiting,
         running=running,
         held=_held(table, total),
-        share=round(fair_share.dominant_share(total, table.allocatable.sum(axis=0)), 6),
+        share=round(counted.share(total), 6),
         weight=entitled.weight,
         guaranteed_share=entitled.guaranteed,
         limit=None if math.isinf(entitled.limit) else round(entitled.limit, 6),

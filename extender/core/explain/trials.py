@@ -99,6 +99,11 @@ class Scenario:
         spec = replace(self.job.spec, topology=topology)
         return replace(self, job=replace(self.job, spec=spec))
 
+    def with_shared_devices(self) -> "Scenario":
+        """Return the scenario with pods of the job that may share devices."""
+        spec = replace(self.job.spec, shares_devices=True)
+        return replace(self, job=replace(self.job, spec=spec))
+
     def with_job_ahead(self, ahead: Job) -> "Scenario":
         """Return the scenario on all nodes, with another job placed first."""
         return replace(self, node_table=self.snapshot.node_table, ahead=ahead)

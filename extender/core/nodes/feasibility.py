@@ -176,7 +176,8 @@ def taint_text(taint: Taint) -> str:
 
 def weight(shape: PodShape) -> int:
     """Return how many requirements and values a class of pods has: the cost of filtering nodes."""
-    lines = [line for term in shape.affinity or () for line in (*term.expressions, *term.fields)]
+    terms = (*(shape.affinity or ()), *(one.term for one in shape.preferred))
+    lines = [line for term in terms for line in (*term.expressions, *term.fields)]
     values = sum(len(line.values) for line in lines)
     return 1 + len(shape.node_selector) + len(shape.tolerations) + len(lines) + values
 

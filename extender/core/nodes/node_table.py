@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from shared.model import CPU, PODS, HostPort, Node, NodeName, PodShape
 
@@ -23,6 +24,29 @@ BoolMatrix = NDArray[np.bool_]
 
 ALWAYS: Final = (CPU, "memory", PODS)
 """Columns every table has; the others follow in order of name, those that some node offers."""
+LIMIT: Final = " (one a device)"
+"""Suffix of a resource that stands for a limit of the job that is planned: how many units of the
+resource before it one job may have on a node (``placement.shared_devices``)."""
+
+
+def is_limit(resource: str) -> bool:
+    """Return True for what is counted but is no good: the pod count, and limits of one job."""
+    return resource == PODS or resource.endswith(LIMIT)
+
+
+class NodeList:
+    """A list of nodes as a key, equal to itself alone: comparing thousands would cost more."""
+
+    def __init__(self, nodes: tuple[Node, ...]) -> None:
+        self.nodes = nodes
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NodeList) and other.nodes is self.nodes
+
+    @override
+    def __hash__(self) -> int:
+        return id(self.nodes)
 
 
 class ClassMasks(Protocol):
@@ -80,6 +104,11 @@ class NodeTable:
         """Return the request of ``shape`` by column; None if it has a resource that no node has."""
         offered = set(self.resources)
         return self.demand(shape) if all(name in offered for name, _ in shape.requests) else None
+
+    @property
+    def goods(self) -> BoolVector:
+        """Mask of the columns that are goods and not limits."""
+        return np.array([not is_limit(name) for name in self.resources], dtype=np.bool_)
 
     def feasible(self, shape: PodShape) -> BoolVector:
         """Return the nodes on which one more pod of ``shape`` can run now.

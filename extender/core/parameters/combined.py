@@ -1,7 +1,7 @@
 """All parameters of the core in one frozen value."""
 
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Final
 
 from annotated_types import Ge, Le
 from typing_extensions import Doc
@@ -26,6 +26,8 @@ from extender.core.parameters.pricing import (
 from extender.core.parameters.queue import (
     BackfillParameters,
     FairShareParameters,
+    JobSize,
+    KeepsRoom,
     Order,
     PriorityParameters,
     ServiceParameters,
@@ -55,6 +57,15 @@ class CoreParameters:
             "service that is still needed, urgent jobs first (docs/policies/service.md)."
         ),
     ] = Order.CPS
+    job_size: Annotated[
+        JobSize,
+        Doc(
+            "What makes a job large. `dominant`: the GPUs that it requests, a MIG slice by its "
+            "part, in every order and in shares; without GPUs in the cluster as `published`. "
+            "`published`: as in the papers, the number of workers in CPS, CPU and memory in DRS, "
+            "each resource by itself in shares."
+        ),
+    ] = JobSize.DOMINANT
     topology_key: Annotated[
         str,
         Doc(
@@ -139,3 +150,11 @@ class CoreParameters:
                 f"most_backoff_seconds {self.most_backoff_seconds:g} must not be below "
                 f"backoff_seconds {self.backoff_seconds:g}"
             )
+
+
+PUBLISHED: Final = CoreParameters(
+    job_size=JobSize.PUBLISHED,
+    weights=ScoringWeights(preference=0.0, sparing=0.0),
+    waiting=BackfillParameters(keeps_room=KeepsRoom.OVERDUE),
+)
+"""Without what the papers do not have: for reproductions, and for comparisons with them."""

@@ -27,6 +27,26 @@ class Order(StrEnum):
     """By the service that is still needed, and by urgency."""
 
 
+class JobSize(StrEnum):
+    """What makes a job large, where size counts."""
+
+    PUBLISHED = "published"
+    """As the papers have it: the number of workers in CPS, CPU and memory in DRS."""
+    DOMINANT = "dominant"
+    """GPUs, in a cluster that has any; elsewhere as published."""
+
+
+class KeepsRoom(StrEnum):
+    """For which waiting job room is kept, beside one for which others give up workers."""
+
+    OVERDUE = "overdue"
+    """The one that has waited longer than its maximum wait."""
+    NEXT_IF_KNOWN = "next-if-known"
+    """Else the first that does not fit, if the jobs that it waits for have known ends."""
+    NEXT = "next"
+    """Else the first that does not fit, also if its start is not known."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class BackfillParameters:
     """For which job room is kept, and how many others may start before it.
@@ -53,6 +73,15 @@ class BackfillParameters:
             "again."
         ),
     ] = 20
+    keeps_room: Annotated[
+        KeepsRoom,
+        Doc(
+            "For which job room is kept: `overdue`: one whose maximum wait is over; "
+            "`next-if-known`: else the first of the order that does not fit, if the ends of the "
+            "jobs that it waits for are known; `next`: else that one in any case, which leaves "
+            "nodes idle for an unknown time."
+        ),
+    ] = KeepsRoom.NEXT_IF_KNOWN
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ is taken, then the first by name.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -24,7 +25,8 @@ from extender.core.parameters.placement import NodePriceParameters, ScoringWeigh
 from extender.core.placement import scoring
 from extender.core.placement.buckets import task_order_key
 from extender.core.placement.scoring import Terms
-from shared.model import PODS, HostPort, NodeName, PodShape, Uid
+from extender.core.placement.wishes import Accelerators, preference
+from shared.model import HostPort, NodeName, PodShape, Uid
 
 DIGITS: Final = 9
 """Sums nearer than this are equal, so that names decide and not the order of additions."""
@@ -168,9 +170,11 @@ class Preference:
         domains: Sequence[str | None] | None,
         weights: ScoringWeights,
         pricing: NodePriceParameters,
+        accelerators: Accelerators = (),
     ) -> None:
         self._room, self._members, self._domains = table, members, domains
         self._weights, self._pricing = weights, pricing
+        self._accelerators = accelerators
         self._terms: dict[Need, Terms] = {}
         self._totals: dict[Need, FloatVector] = {}
 
@@ -185,6 +189,7 @@ class Preference:
                 candidates=need.slots > 0,
                 pricing=self._pricing,
                 domains=self._domains,
+                preference=preference(need.shape, self._room, self._accelerators),
             )
         return self._terms[need]
 
@@ -219,8 +224,12 @@ class GangAllocation:
         needs: Iterable[Need],
         members: IntVector,
         within: BoolVector | None = None,
+        tier: Mapping[Need, BoolVector] = MappingProxyType({}),
     ) -> None:
-        """Begin without placed pods; nodes outside ``within`` hold none, None: all may."""
+        """Begin without placed pods; nodes outside ``within`` hold none, None: all may.
+
+        A ``tier`` says of some needs which nodes their pods may use.
+        """
         self.node_table = table
         self.free: IntMatrix = table.free
         self.members = members.copy()
@@ -229,10 +238,11 @@ class GangAllocation:
         self._ports: dict[int, frozenset[HostPort]] = {}
         self._open: dict[Need, BoolVector] = {need: need.open.copy() for need in needs}
         self._slots = {need: need.slots.copy() for need in self._open}
-        if within is not None:
-            for need in self._open:
-                self._open[need] &= within
-                self._slots[need][~within] = 0
+        for need in self._open:
+            for mask in (within, tier.get(need)):
+                if mask is not None:
+                    self._open[need] &= mask
+                    self._slots[need][~mask] = 0
 
     def slots(self, need: Need) -> IntVector:
         """Return how many more pods of ``need`` each node holds."""
@@ -281,10 +291,10 @@ class GangAllocation:
         ]
         return [group for group in left if group.pods]
 
-    def widen(self) -> None:
-        """Let nodes outside ``within`` hold pods too from now on."""
+    def widen(self, within: BoolVector | None = None) -> None:
+        """Let all nodes, or all ``within``, hold pods too from now on."""
         for need, allowed in self._open.items():
-            allowed[:] = need.open
+            allowed[:] = need.open if within is None else need.open & within
             taken = [node for node, ports in self._ports.items() if conflicts(need.ports, ports)]
             allowed[taken] = False
             self._slots[need] = need.slots_in(self.free, allowed)
@@ -292,12 +302,11 @@ class GangAllocation:
     def left_over(self, groups: Sequence[Group], taken: IntMatrix) -> FloatVector:
         """Return the share of each node that stays free once it took ``taken``.
 
-        Mean over the requested resources, without the pod count: that is a limit, not a good.
+        Mean over the requested goods: the pod count is a limit.
         """
         rows = [group.need.request for group in groups]
         requests = np.array(rows, dtype=np.int64).reshape(len(rows), self.free.shape[1])
-        requested: BoolVector = np.any(requests > 0, axis=0)
-        requested[self.node_table.resources.index(PODS)] = False
+        requested: BoolVector = np.any(requests > 0, axis=0) & self.node_table.goods
         capacity = self.node_table.allocatable[:, requested]
         free = self.free[:, requested] - taken.T @ requests[:, requested]
         share = np.divide(free, capacity, out=np.ones(capacity.shape), where=capacity > 0)

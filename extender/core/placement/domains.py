@@ -10,12 +10,18 @@ from functools import cached_property, lru_cache
 from typing import cast
 
 import numpy as np
-from typing_extensions import override
 
-from extender.core.nodes.node_table import BoolVector, FloatVector, IntMatrix, IntVector, NodeTable
+from extender.core.nodes.node_table import (
+    BoolVector,
+    FloatVector,
+    IntMatrix,
+    IntVector,
+    NodeList,
+    NodeTable,
+)
 from extender.core.parameters.placement import Level
 from extender.core.placement.allocation import GangAllocation, Group, Need, Preference
-from shared.model import PODS, Node, NodeName
+from shared.model import NodeName
 
 
 @dataclass(frozen=True)
@@ -24,19 +30,20 @@ class Domain:
 
     Attributes:
         levels: From the coarsest to its own.
-        values: Of their labels; None where the nodes have no such label. The last is never None.
+        places: Label and value of each level; None where the nodes have no such label. The last is
+            never None.
     """
 
     levels: tuple[Level, ...]
-    values: tuple[str | None, ...]
+    places: tuple[tuple[str, str] | None, ...]
 
     @property
     def name(self) -> str:
         """As messages have it: ``rack r1 (zone a, block b7)``."""
         *above, own = [
-            f"{level.name} {value}"
-            for level, value in zip(self.levels, self.values, strict=True)
-            if value is not None
+            f"{level.name} {place[1]}"
+            for level, place in zip(self.levels, self.places, strict=True)
+            if place is not None
         ]
         return f"{own} ({', '.join(above)})" if above else own
 
@@ -122,33 +129,31 @@ def domains(table: NodeTable, levels: Sequence[Level]) -> Domains:
 
     Racks of one name in two blocks are two racks, if both levels are among ``levels``.
     """
-    return _domains(_Nodes(table.nodes), tuple(levels))
-
-
-class _Nodes:
-    """A list of nodes, equal to itself alone: comparing thousands of nodes would cost more."""
-
-    def __init__(self, nodes: tuple[Node, ...]) -> None:
-        self.nodes = nodes
-
-    @override
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Nodes) and other.nodes is self.nodes
-
-    @override
-    def __hash__(self) -> int:
-        return id(self.nodes)
+    return _domains(NodeList(table.nodes), tuple(levels))
 
 
 @lru_cache(maxsize=8)
-def _domains(nodes: _Nodes, levels: tuple[Level, ...]) -> Domains:
-    keys = [level.label for level in levels]
-    paths = [tuple(map(node.labels.get, keys)) for node in nodes.nodes]
-    values = sorted({p for p in paths if p[-1] is not None}, key=lambda p: [v or "" for v in p])
-    index = {path: i for i, path in enumerate(values)}
+def _domains(nodes: NodeList, levels: tuple[Level, ...]) -> Domains:
+    path_levels = _path(levels)
+    paths = [tuple(level.on(node.labels) for level in path_levels) for node in nodes.nodes]
+    found = sorted({p for p in paths if p[-1] is not None}, key=_in_order)
+    index = {path: i for i, path in enumerate(found)}
     of_node = np.array([index.get(path, -1) for path in paths], dtype=np.int64)
     of_node.setflags(write=False)
-    return Domains(levels[-1], tuple(Domain(levels, path) for path in values), of_node)
+    return Domains(levels[-1], tuple(Domain(path_levels, path) for path in found), of_node)
+
+
+def _path(levels: tuple[Level, ...]) -> tuple[Level, ...]:
+    """Return the levels whose values tell the domains of the last one apart."""
+    own = levels[-1]
+    if own.unique:
+        return (own,)
+    return (*(level for level in levels[:-1] if not level.unique), own)
+
+
+def _in_order(path: tuple[tuple[str, str] | None, ...]) -> list[tuple[str, str]]:
+    """Return a key by values; nodes without a label come first."""
+    return [("", "") if place is None else place[::-1] for place in path]
 
 
 _DIGITS = 9
@@ -221,7 +226,7 @@ def _amounts(
     by_node: IntMatrix = np.where(usable, np.maximum(allocation.free[:, requested].T, 0), 0)
     left = candidates.sums(by_node) - demand[requested][:, None]
     enough: BoolVector = np.all(left >= 0, axis=0)
-    counted = requested != allocation.node_table.resources.index(PODS)
+    counted = allocation.node_table.goods[requested]
     capacity = np.maximum(allocation.node_table.allocatable[:, requested].sum(axis=0), 1)[:, None]
     shares = (left / capacity)[counted]
     return enough, shares.mean(axis=0).round(_DIGITS) if len(shares) else np.zeros(

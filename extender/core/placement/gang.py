@@ -1,7 +1,7 @@
 """Placement of a whole gang, all pods or none (docs/policies/gang.md)."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from typing import Final
@@ -38,13 +38,16 @@ from extender.core.placement.placement import (
     placement_of,
 )
 from extender.core.placement.rules import (
+    equal_domains,
     fewest_domains,
     fewest_nodes,
     largest_first,
     most_constrained_first,
     one_node,
 )
+from extender.core.placement.tiers import Tier, tiers
 from extender.core.placement.topology import EVERYWHERE, Area, Search, Wanted
+from extender.core.placement.wishes import Accelerators
 from shared.model import PodShape
 
 WORKER: Final = "worker"
@@ -55,6 +58,9 @@ BUCKETS: Final = "buckets"
 
 
 ONE_NODE: Final = "one-node"
+
+
+EQUAL_DOMAINS: Final = "equal-domains"
 
 
 FEWEST_DOMAINS: Final = "fewest-domains"
@@ -76,7 +82,7 @@ _Failures = dict[str, tuple[Sequence[Group], GangAllocation]]
 """What a rule, by its name, left without a node."""
 
 
-_Rules = Callable[[], Iterator[tuple[str, _Rule]]]
+_Rules = Callable[[], Iterable[tuple[str, _Rule]]]
 
 
 def place(
@@ -91,6 +97,7 @@ def place(
     params: GangParameters,
     weights: ScoringWeights,
     pricing: NodePriceParameters,
+    accelerators: Accelerators = (),
 ) -> Placement | Unschedulable:
     """Place all pods of a gang on a node table, or none, by the first rule that places them all.
 
@@ -100,7 +107,8 @@ def place(
     4. *best-fit*, for several shapes: largest pods, then pods with the fewest nodes, first.
 
     The highest weighted sum, then the name decides between equals, never the order of the input.
-    With a ``topology`` the rules are tried in one part of the nodes after the other (``Search``).
+    With a ``topology`` the rules are tried in one part of the nodes after the other (``Search``),
+    and all of it in each of the ``tiers``.
 
     Args:
         pods: Members without a node.
@@ -113,6 +121,7 @@ def place(
         params: See ``GangParameters``.
         weights: Of the terms.
         pricing: Of the term ``price``.
+        accelerators: GPU models in the order of preference.
 
     Returns:
         A placement, or why there is none. Exact for pods of one shape.
@@ -120,9 +129,8 @@ def place(
     Source:
         DRS, algorithm 2, corrected (one node, else spread); Du et al. 2023, Sect. 3.3 (buckets).
     """
-    job = _job(
-        pods, placed, table, topology_key, partial(Preference, weights=weights, pricing=pricing)
-    )
+    prefer = partial(Preference, weights=weights, pricing=pricing, accelerators=accelerators)
+    job = _job(pods, placed, table, topology_key, prefer)
     if refusal := job.unsatisfiable():
         return refusal
     buckets: Sequence[Bucket] = ()
@@ -132,18 +140,22 @@ def place(
             relations = relations.spreading(WORKER)
         buckets = buckets_of(job.pods, placed, relations, table, topology_key)
         rules = partial(job.bucket_rules, relations, buckets)
-    if topology is None or not pods:
-        result = job.place(rules(), buckets, params.spares)
-        return result if isinstance(result, Placement) else job.refusal(result)
-    search = Search(
-        wanted=topology,
-        params=levels or TopologyParameters(),
-        groups=job.groups,
-        allocation=job.allocation,
-        preference=job.preference,
-        in_buckets=any(bucket.tasks for bucket in buckets),
-    )
-    return job.place_in_areas(search, rules, buckets, params.spares)
+    search = None
+    if topology is not None and pods:
+        search = Search(
+            wanted=topology,
+            params=levels or TopologyParameters(),
+            groups=job.groups,
+            allocation=job.allocation,
+            preference=job.preference,
+            in_buckets=any(bucket.tasks for bucket in buckets),
+        )
+    for tier in tiers(job.groups, table, job.members, weights, accelerators):
+        found = replace(job, tier=tier).place(search, rules, buckets, params.spares)
+        if isinstance(found, Placement):
+            return found
+    result = job.place(search, rules, buckets, params.spares)
+    return result if isinstance(result, Placement) else job.refusal(result, search)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +169,7 @@ class _Job:
     node_table: NodeTable
     places: Places
     preference: Preference
+    tier: Tier = field(default_factory=dict)
 
     def unsatisfiable(self) -> Unschedulable | None:
         """Return why no rule can succeed, where that is easily seen."""
@@ -167,22 +180,38 @@ class _Job:
         )
 
     def allocation(self, within: BoolVector | None = None) -> GangAllocation:
-        return GangAllocation(self.node_table, self.by_shape.values(), self.members, within)
+        needs = self.by_shape.values()
+        return GangAllocation(self.node_table, needs, self.members, within, self.tier)
 
     def place(
+        self, search: Search | None, rules: _Rules, buckets: Sequence[Bucket], spare_count: int
+    ) -> Placement | _Failures:
+        """Place the gang in the tier; without a search anywhere in it."""
+        if search is None:
+            return self._place_in(EVERYWHERE, rules(), buckets, spare_count)
+        failures: _Failures = {}
+        for area in replace(search, allocation=self.allocation).areas():
+            spread = [] if area.over is None else self._over(area.over)
+            result = self._place_in(area, chain(spread, rules()), buckets, spare_count)
+            if isinstance(result, Placement):
+                return result
+            failures = result
+        return failures
+
+    def _place_in(
         self,
+        area: Area,
         rules: Iterable[tuple[str, _Rule]],
         buckets: Sequence[Bucket],
         spare_count: int,
-        area: Area = EVERYWHERE,
     ) -> Placement | _Failures:
         failures: _Failures = {}
         for name, rule in rules:
             allocation = self.allocation(area.within)
             left = rule(allocation)
             if not left:
-                if area.near is not None:
-                    allocation.widen()
+                if area.near is not None or self.tier:
+                    allocation.widen(area.within if area.near is None else None)
                 return placement_of(
                     name,
                     allocation,
@@ -196,30 +225,21 @@ class _Job:
             failures.setdefault(name, (left, allocation))
         return failures
 
-    def place_in_areas(
-        self, search: Search, rules: _Rules, buckets: Sequence[Bucket], spare_count: int
-    ) -> Placement | Unschedulable:
-        failures: _Failures = {}
-        for area in search.areas():
-            spread = [] if area.over is None else [self._over(area.over)]
-            result = self.place(chain(spread, rules()), buckets, spare_count, area)
-            if isinstance(result, Placement):
-                return result
-            failures = result
-        if search.wanted.required:
-            return gang_does_not_fit(self.groups, self.node_table) or search.refusal()
-        return self.refusal(failures)
-
-    def refusal(self, failures: _Failures) -> Unschedulable:
+    def refusal(self, failures: _Failures, search: Search | None) -> Unschedulable:
         """Return why there is no placement, from what the rules left without a node anywhere."""
         short = gang_does_not_fit(self.groups, self.node_table)
+        if short is None and search is not None and search.wanted.required:
+            return search.refusal()
         return short or fragmented(*failures[FEWEST_NODES])
 
-    def _over(self, domains: Domains) -> tuple[str, _Rule]:
-        def rule(allocation: GangAllocation) -> list[Group]:
+    def _over(self, domains: Domains) -> list[tuple[str, _Rule]]:
+        def equally(allocation: GangAllocation) -> list[Group]:
+            return equal_domains(allocation, self.groups, self.preference, domains)
+
+        def fewest(allocation: GangAllocation) -> list[Group]:
             return fewest_domains(allocation, self.groups, self.preference, domains)
 
-        return FEWEST_DOMAINS, rule
+        return [(EQUAL_DOMAINS, equally), (FEWEST_DOMAINS, fewest)]
 
     def plain_rules(self) -> Iterator[tuple[str, _Rule]]:
         tries: list[tuple[str, _Try]] = [(ONE_NODE, one_node), (FEWEST_NODES, fewest_nodes)]

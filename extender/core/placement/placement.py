@@ -60,7 +60,7 @@ class Placement:
         order: Bind order: ps first, then bucket, then pod index.
         spares: Other nodes where the pod would fit with the whole gang placed, best first.
         rule: ``buckets``, ``one-node``, ``fewest-nodes`` or ``best-fit`` (docs/policies/gang.md),
-            or ``fewest-domains`` (docs/policies/topology.md).
+            ``equal-domains`` or ``fewest-domains`` (docs/policies/topology.md).
         node_table: The nodes with the gang in it.
         bucket_of: Bucket of every pod that has one.
         terms: The terms of each pod's node as they were before the gang was placed.

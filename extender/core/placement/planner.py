@@ -25,7 +25,7 @@ from extender.core.cluster.reasons import Reason
 from extender.core.cluster.snapshot import Cache, Slot
 from extender.core.nodes.node_table import BoolVector, NodeTable
 from extender.core.parameters.combined import CoreParameters
-from extender.core.placement import gang, topology
+from extender.core.placement import gang, shared_devices, topology
 from extender.core.placement.allocation import GangPod, Placed
 from extender.core.placement.placement import Placement, Unschedulable
 from extender.core.placement.release import continued, plan_id, release_gang
@@ -216,7 +216,27 @@ def _place(
 ) -> Placement | Unschedulable:
     if problem := topology.problem(job, params.topology):
         return Unschedulable(Reason.MISCONFIGURED, problem.message)
-    pods = [GangPod(m.pod.uid, m.pod.name, m.role, m.rank, m.shape) for m in members]
+    pods = _pods(members)
+    limited, with_limit = shared_devices.limited(job, pods, table)
+    result = _place_pods(job, limited, with_limit, params)
+    if with_limit is table:
+        return result
+    if isinstance(result, Placement):
+        return shared_devices.without_limit(result, table)
+    empty, without_limit = map(shared_devices.emptied, (with_limit, table))
+    if isinstance(_place_pods(job, limited, empty, params), Placement):
+        return result  # it waits for room alone
+    would_fit = isinstance(_place_pods(job, pods, without_limit, params), Placement)
+    return shared_devices.shared_only(pods, table) if would_fit else result
+
+
+def _pods(members: Iterable[Member]) -> list[GangPod]:
+    return [GangPod(m.pod.uid, m.pod.name, m.role, m.rank, m.shape) for m in members]
+
+
+def _place_pods(
+    job: Job, pods: Sequence[GangPod], table: NodeTable, params: CoreParameters
+) -> Placement | Unschedulable:
     placed = [
         Placed(m.role, m.rank, m.node)
         for m in job.having(State.BOUND, State.RESERVED)
@@ -235,6 +255,7 @@ def _place(
         params=params.gang,
         weights=params.weights,
         pricing=params.pricing,
+        accelerators=job.spec.accelerators,
     )
 
 
@@ -245,15 +266,17 @@ def _place_single_pod(
     params: CoreParameters,
     single_pods: SinglePodPlacements,
 ) -> Placement | None:
-    """Place a job of one pod without relations and topology; None for all others."""
+    """Place a job of one pod without relations, topology and accelerators; None for others."""
     spec = job.spec
     key = params.topology_key if spec.topology_key is None else spec.topology_key
-    plain = not key and spec.relations is None and spec.topology is None
+    plain = not key and spec.relations is None and spec.topology is None and not spec.accelerators
     if not plain or len(job.members) != 1 or len(members) != 1:
         return None
-    (member,) = members
+    (pod,) = _pods(members)
+    if shared_devices.applies(job, [pod], table):
+        return None
     return single_pods.place(
-        GangPod(member.pod.uid, member.pod.name, member.role, member.rank, member.shape),
+        pod,
         table,
         spare_count=params.gang.spares,
         weights=params.weights,

@@ -8,7 +8,7 @@ Source:
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -19,6 +19,7 @@ from extender.core.cluster.commands import ReleaseGang, ReleasePod
 from extender.core.cluster.jobs import PLANNED_STATES, Job, Member, State
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.nodes.node_table import NodeTable
+from extender.core.parameters.placement import Level
 from extender.core.placement.domains import Domain
 from extender.core.placement.placement import Placement
 from shared import labels
@@ -179,10 +180,9 @@ def domain_terms(shape: PodShape, domain: Domain) -> tuple[NodeSelectorTerm, ...
     For pods that the planner does not model: kube-scheduler chooses the node, inside the domain.
     """
     lines = tuple(
-        Requirement(level.label, "DoesNotExist")
-        if value is None
-        else Requirement(level.label, "In", (value,))
-        for level, value in zip(domain.levels, domain.values, strict=True)
+        line
+        for level, place in zip(domain.levels, domain.places, strict=True)
+        for line in _of_level(level, place)
     )
     if shape.affinity is None:
         return (NodeSelectorTerm(lines),)
@@ -193,6 +193,18 @@ def domain_terms(shape: PodShape, domain: Domain) -> tuple[NodeSelectorTerm, ...
         else term
         for term in shape.affinity
     )
+
+
+def _of_level(level: Level, place: tuple[str, str] | None) -> Iterator[Requirement]:
+    """Yield what puts a node at this place of a level: its label, and none that would count more.
+
+    None: the node has no label of the level.
+    """
+    for label in level.labels:
+        if place is not None and label == place[0]:
+            yield Requirement(label, "In", (place[1],))
+            return
+        yield Requirement(label, "DoesNotExist")
 
 
 def _narrowed(term: NodeSelectorTerm, nodes: Sequence[Node]) -> NodeSelectorTerm:

@@ -1,4 +1,4 @@
-"""How good a node is for a pod: four named terms and their weights (docs/policies/scoring.md).
+"""How good a node is for a pod: named terms and their weights (docs/policies/scoring.md).
 
 One function for the planner and for ``prioritize``, so that a gang is placed by the same rule by
 which kube-scheduler is answered, and ``explain`` shows what was decided with.
@@ -16,7 +16,9 @@ from typing import Final, TypeVar
 
 import numpy as np
 
+from extender.core.nodes.gpus import has_gpu
 from extender.core.nodes.node_table import (
+    LIMIT,
     BoolVector,
     FloatMatrix,
     FloatVector,
@@ -25,7 +27,8 @@ from extender.core.nodes.node_table import (
     NodeTable,
 )
 from extender.core.parameters.placement import NodePriceParameters, ScoringWeights
-from shared.model import PODS, PodShape
+from shared.accelerators import is_gpu
+from shared.model import PodShape
 
 _Ratio = TypeVar("_Ratio", float, FloatMatrix)
 
@@ -88,7 +91,8 @@ def log_bills(table: NodeTable, shape: PodShape, params: NodePriceParameters) ->
     request = table.request(shape)
     if request is None:
         return np.full(len(table.nodes), np.inf)
-    requested = np.flatnonzero(request)
+    priced = [not name.endswith(LIMIT) for name in table.resources]
+    requested = np.flatnonzero(request.astype(bool) & priced)
     if not requested.size or not table.nodes:
         return np.full(len(table.nodes), -np.inf)
     return log_sum(log_prices(table, params)[:, requested] + log_shares(table, request, requested))
@@ -128,34 +132,40 @@ def log_sum(addends: FloatMatrix) -> FloatVector:
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """The four terms of one pod on every node, in name order, 0…1; 0 where it is no candidate.
+    """The terms of one pod on every node, in name order, 0…1; 0 where it is no candidate.
+
+    A term that says nothing about the pod is None and counts for nothing.
 
     Attributes:
         affinity: Bucket affinity.
         locality: Share of the job's placed members that are there.
         packing: How full the node is with the pod on it.
         price: How cheap the node is among the candidates.
+        preference: How far its owner prefers the node; None if it prefers none.
+        sparing: Whether the node has no GPUs; None if the pod requests one, or no node has any.
     """
 
     affinity: FloatVector
     locality: FloatVector
     packing: FloatVector
     price: FloatVector
+    preference: FloatVector | None = None
+    sparing: FloatVector | None = None
 
     def total(self, weights: ScoringWeights) -> FloatVector:
         """Return the weighted mean of the terms, 0…1."""
-        names = [f.name for f in fields(weights)]
-        weighted = [getattr(weights, name) * getattr(self, name) for name in names]
-        total: FloatVector = np.sum(weighted, axis=0) / sum(getattr(weights, n) for n in names)
-        return total
+        found = [(getattr(weights, name), term) for name, term in self._named().items()]
+        total: FloatVector = np.sum([w * term for w, term in found], axis=0)
+        mean: FloatVector = total / sum(w for w, _ in found)
+        return mean
 
     def explain(self, node: int) -> dict[str, float]:
         """Return every term of the node of this index, by name."""
-        return {name: float(getattr(self, name)[node]) for name in TERMS}
+        return {name: float(term[node]) for name, term in self._named().items()}
 
-
-TERMS: Final = tuple(term.name for term in fields(Terms))
-"""Names of the terms, in order."""
+    def _named(self) -> dict[str, FloatVector]:
+        named = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: term for name, term in named.items() if term is not None}
 
 
 def terms(
@@ -167,6 +177,7 @@ def terms(
     candidates: BoolVector,
     pricing: NodePriceParameters,
     domains: Sequence[str | None] | None = None,
+    preference: FloatVector | None = None,
 ) -> Terms:
     """Return the terms of one more pod of ``shape`` on every node.
 
@@ -179,6 +190,7 @@ def terms(
         candidates: The nodes that are compared; ``price`` and ``affinity`` are relative to them.
         pricing: Parameters of the price.
         domains: Each node's topology domain; None counts members by node.
+        preference: How far the owner of the pod prefers each node, 0…1; None if it prefers none.
 
     Source:
         Ours; what each term comes from is in docs/policies/scoring.md.
@@ -191,7 +203,17 @@ def terms(
         locality=np.where(candidates, _locality(members_on_node, domains), 0.0),
         packing=np.where(candidates, _packing(shape, table), 0.0),
         price=price,
+        preference=None if preference is None else np.where(candidates, preference, 0.0),
+        sparing=sparing(shape, table, candidates),
     )
+
+
+def sparing(shape: PodShape, table: NodeTable, candidates: BoolVector) -> FloatVector | None:
+    """Return 1 for candidates without GPUs; None for a pod with GPUs, or where no node has any."""
+    if any(is_gpu(name) for name, _ in shape.requests):
+        return None
+    with_gpus = has_gpu(table)
+    return np.where(candidates & ~with_gpus, 1.0, 0.0) if with_gpus.any() else None
 
 
 def prioritize_scores(total: FloatVector) -> IntVector:
@@ -235,17 +257,11 @@ def _locality(members_on_node: IntVector, domains: Sequence[str | None] | None) 
 def _packing(shape: PodShape, table: NodeTable) -> FloatVector:
     """Return 1 - mean free ratio with the pod on the node, over what the pod requests."""
     request = table.request(shape)
-    requested = [] if request is None else [i for i in np.flatnonzero(request) if i != _pods(table)]
-    if (
-        request is None or not requested
-    ):  # nothing that could be packed: the pod count is a limit only
-        return np.zeros(len(table.nodes))
+    if request is None or not (request.astype(bool) & table.goods).any():
+        return np.zeros(len(table.nodes))  # nothing that could be packed
+    requested = np.flatnonzero(request.astype(bool) & table.goods)
     capacity = table.allocatable[:, requested]
     left = capacity - table.used[:, requested] - request[requested]
     free_ratio = np.divide(left, capacity, out=np.ones(capacity.shape), where=capacity > 0)
     packed: FloatVector = np.clip(1.0 - free_ratio.mean(axis=1), 0.0, 1.0)
     return packed
-
-
-def _pods(table: NodeTable) -> int:
-    return table.resources.index(PODS)

@@ -14,10 +14,12 @@ from extender.core.cluster.snapshot import Slot
 from extender.core.nodes.node_table import BoolVector, FloatVector, IntVector, NodeTable
 from extender.core.parameters.placement import NodePriceParameters, ScoringWeights
 from extender.core.placement import scoring as prices
+from extender.core.placement import wishes
 from extender.core.placement.allocation import DIGITS, GangPod, Need, needs
 from extender.core.placement.gang import ONE_NODE
 from extender.core.placement.placement import Placement
 from extender.core.placement.scoring import Terms
+from extender.core.placement.tiers import possible_tiers
 from shared.model import PODS, NodeName, PodShape, Uid
 
 MOST_SHAPES: Final = 32
@@ -52,7 +54,7 @@ class SinglePodPlacements:
             None where no node takes the pod, or where ``gang.place`` is needed: host ports,
             no requests.
         """
-        ranking = self._ranking(pod.shape, table, pricing)
+        ranking = self._ranking(pod.shape, table, weights, pricing)
         return None if ranking is None else ranking.placement(pod, spare_count, weights)
 
     def node(
@@ -65,7 +67,7 @@ class SinglePodPlacements:
         within: BoolVector | None = None,
     ) -> NodeName | None:
         """Return the node of such a pod alone, of those ``within``; see ``place``."""
-        ranking = self._ranking(shape, table, pricing)
+        ranking = self._ranking(shape, table, weights, pricing)
         return None if ranking is None else ranking.node(weights, within)
 
     def take(
@@ -81,21 +83,25 @@ class SinglePodPlacements:
 
         The next call for the same shape looks at that node alone, if it is given that table.
         """
-        ranking = self._ranking(shape, table, pricing)
+        ranking = self._ranking(shape, table, weights, pricing)
         return None if ranking is None else ranking.take(weights, within)
 
     def _ranking(
-        self, shape: PodShape, table: NodeTable, pricing: NodePriceParameters
+        self,
+        shape: PodShape,
+        table: NodeTable,
+        weights: ScoringWeights,
+        pricing: NodePriceParameters,
     ) -> "_Ranking | None":
         """Return the ranking of the nodes for a pod of the shape."""
         if shape.host_ports or not any(amount for name, amount in shape.requests if name != PODS):
             return None
         ranking = self._rankings.pop(shape, None)
-        if ranking is None or not ranking.is_about(table, pricing):
+        if ranking is None or not ranking.is_about(table, weights, pricing):
             need = needs([GangPod(Uid(""), "", "", 0, shape)], table)[shape]
             if not need.slots.any():
                 return None
-            ranking = _Ranking(need, table, pricing)
+            ranking = _Ranking(need, table, weights, pricing)
         self._rankings[shape] = ranking
         if len(self._rankings) > MOST_SHAPES:
             del self._rankings[next(iter(self._rankings))]
@@ -106,23 +112,30 @@ class SinglePodPlacements:
 class _Ranking:
     """The nodes ranked for one more pod of a shape, on the last node table."""
 
-    def __init__(self, need: Need, table: NodeTable, pricing: NodePriceParameters) -> None:
+    def __init__(
+        self, need: Need, table: NodeTable, weights: ScoringWeights, pricing: NodePriceParameters
+    ) -> None:
         count = len(table.nodes)
-        self._need, self._room, self._pricing = need, table, pricing
+        self._need, self._room, self._weights, self._pricing = need, table, weights, pricing
+        self._tiers = [tier[need] for tier in possible_tiers([need], table, weights, ())]
+        self._preference = wishes.preference(need.shape, table, ())
+        self._sparing = prices.sparing(need.shape, table, np.ones(count, dtype=np.bool_))
         self._asked = np.flatnonzero(need.request)
-        self._packed = self._asked[self._asked != table.resources.index(PODS)]
+        self._packed = self._asked[table.goods[self._asked]]
         self._log_shares = prices.log_shares(table, need.request, self._asked)
         self._slots: IntVector = np.zeros(count, dtype=np.int64)
         self._free_ratio: FloatVector = np.zeros(count)
         self._log_bills: FloatVector = np.zeros(count)
         self._rank(np.arange(count))
 
-    def is_about(self, table: NodeTable, pricing: NodePriceParameters) -> bool:
+    def is_about(
+        self, table: NodeTable, weights: ScoringWeights, pricing: NodePriceParameters
+    ) -> bool:
         """Return True if only the used amounts may differ from the last node table."""
         own = self._room
         same = table.nodes is own.nodes and table.classes is own.classes
         same = same and table.allocatable is own.allocatable and table.resources == own.resources
-        return same and pricing == self._pricing
+        return same and (weights, pricing) == (self._weights, self._pricing)
 
     def move_to(self, table: NodeTable) -> None:
         """Rank the nodes anew on which other amounts are used now."""
@@ -185,8 +198,12 @@ class _Ranking:
         self._rank(np.array([node]))
 
     def _fullest(self, candidates: BoolVector) -> IntVector:
-        """Return the nodes with the least share free with the pod on it, in order of name."""
-        nodes = np.flatnonzero(candidates)
+        """Return the nodes with the least share free with the pod on it, in order of name.
+
+        They are of the first tier that has candidates.
+        """
+        tier = next((mask for mask in self._tiers if (mask & candidates).any()), None)
+        nodes = np.flatnonzero(candidates if tier is None else candidates & tier)
         free_after = self._free_ratio[nodes].round(DIGITS)
         fullest: IntVector = nodes[free_after == free_after.min()]
         return fullest
@@ -209,7 +226,14 @@ class _Ranking:
         price = np.zeros(candidates.shape)
         price[candidates] = prices.price_scores(self._log_bills[candidates]) / prices.BEST_SCORE
         packing = np.clip(1.0 - self._free_ratio, 0.0, 1.0)
-        return Terms(nothing, nothing, np.where(candidates, packing, 0.0), price)
+        return Terms(
+            affinity=nothing,
+            locality=nothing,
+            packing=np.where(candidates, packing, 0.0),
+            price=price,
+            preference=_among(candidates, self._preference),
+            sparing=_among(candidates, self._sparing),
+        )
 
     def _rank(self, rows: IntVector) -> None:
         """Compute slots, fit and price of these nodes for one more pod."""
@@ -222,6 +246,10 @@ class _Ranking:
         self._free_ratio[rows] = ratio.mean(axis=1)
         ratios = prices.log_price_rows(allocatable, used, self._pricing)[:, self._asked]
         self._log_bills[rows] = prices.log_sum(ratios + self._log_shares)
+
+
+def _among(candidates: BoolVector, term: FloatVector | None) -> FloatVector | None:
+    return None if term is None else np.where(candidates, term, 0.0)
 
 
 def _highest(total: FloatVector, nodes: IntVector) -> int:

@@ -4,11 +4,12 @@ Inside each area the rules of ``gang`` apply (docs/policies/topology.md).
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
+from extender.core.cluster.job_spec import TopologyRequest
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.reasons import Reason
 from extender.core.kinds.base import Problem
@@ -29,12 +30,15 @@ class Wanted:
     Attributes:
         level: Index of the level.
         required: Whether one domain must hold all pods; otherwise as few as possible should.
+        inside: Index of the finer level of which as few domains as possible should hold them in the
+            required one; None: no matter.
         anchors: Nodes in the domains of members of which the domain is known, but not the node.
     """
 
     level: int
     required: bool
     anchors: tuple[int, ...] = ()
+    inside: int | None = None
 
 
 def wanted(job: Job, table: NodeTable, params: TopologyParameters) -> Wanted | None:
@@ -46,23 +50,45 @@ def wanted(job: Job, table: NodeTable, params: TopologyParameters) -> Wanted | N
     request = job.spec.topology
     if request is None:
         return None
-    level = params.level(request.text, f"annotation {request.key}")
+    level = _index(request, params)
     anchors: tuple[int, ...] = ()
     if request.required and (loose := job.having(State.LOOSE)):
         level_domains = domains(table, params.levels[: level + 1])
         anchors = tuple(i for m in loose if (i := _anchor(m, table, level_domains)) is not None)
-    return Wanted(level, request.required, anchors)
+    inside = None if request.inside is None else _index(request.inside, params)
+    return Wanted(level, request.required, anchors, inside)
 
 
 def problem(job: Job, params: TopologyParameters) -> Problem | None:
-    """Return what is wrong with the level that the job names; None if nothing is."""
+    """Return what is wrong with the levels that the job names; None if nothing is."""
     request = job.spec.topology
     try:
         if request is not None:
-            params.level(request.text, f"annotation {request.key}")
+            _check(request, params)
     except InputError as error:
         return Problem.of(error)
     return None
+
+
+def _check(request: TopologyRequest, params: TopologyParameters) -> None:
+    """Check that the levels exist, and that a preferred one is finer than the required one.
+
+    Raises:
+        InputError: Otherwise.
+    """
+    level, wish = _index(request, params), request.inside
+    if wish is not None and _index(wish, params) <= level:
+        expected = f"a level finer than {request.text}, which {request.key} requires"
+        raise InputError(f"annotation {wish.key}", wish.text, expected)
+
+
+def _index(request: TopologyRequest, params: TopologyParameters) -> int:
+    """Return the index of the level that a request names.
+
+    Raises:
+        InputError: There is none.
+    """
+    return params.level(request.text, f"annotation {request.key}")
 
 
 def absent(job: Job, table: NodeTable, params: TopologyParameters) -> str | None:
@@ -74,13 +100,11 @@ def absent(job: Job, table: NodeTable, params: TopologyParameters) -> str | None
     if request is None or required_domains is None or required_domains.all or not table.nodes:
         return None
     level = required_domains.level
-    existing = [
-        other for other in params.levels if any(other.label in n.labels for n in table.nodes)
-    ]
+    existing = [other for other in params.levels if any(other.on(n.labels) for n in table.nodes)]
     others = " or ".join(f"{other.name} ({other.label})" for other in existing)
     instead = f", or require a level that nodes have: {others}" if others else ""
     return (
-        f"{level.name} is the label {level.label} (annotation {request.key}); "
+        f"{level.name} is the label {' or '.join(level.labels)} (annotation {request.key}); "
         f"label the nodes with it{instead}"
     )
 
@@ -90,7 +114,7 @@ def required(job: Job, table: NodeTable, params: TopologyParameters) -> Domains 
     request = job.spec.topology
     if request is None or not request.required or problem(job, params):
         return None
-    return domains(table, params.levels[: params.level(request.text, request.key) + 1])
+    return domains(table, params.levels[: _index(request, params) + 1])
 
 
 def home(job: Job, leaving: Collection[Uid], table: NodeTable, job_domains: Domains) -> BoolVector:
@@ -163,14 +187,17 @@ class Search:
     def areas(self) -> Iterator[Area]:
         """Yield the parts of the nodes in which to try the gang, the best first.
 
-        1. The domains of the level that can hold all pods.
+        1. The domains of the level that can hold all pods. If the level is required, that is all;
+           inside it the gang is spread over as few domains of a finer level as possible.
         2. If the level is preferred: those of the level above, and so on to the coarsest; in each
            the gang is spread over as few domains of its own level as possible.
         3. If the level is preferred: all nodes, likewise.
         """
         own = self.of_level(self.wanted.level)
         if self.wanted.required:
-            yield from self._holding(own)
+            over = None if self.wanted.inside is None else self.of_level(self.wanted.inside)
+            for area in self._holding(own):
+                yield replace(area, over=over)
             return
         for area in self._holding(own):
             yield Area(area.within, area.domain, near=own)

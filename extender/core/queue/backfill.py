@@ -1,4 +1,4 @@
-"""EASY backfill: room kept for the job that has waited too long, and jobs that start before it.
+"""EASY backfill: room kept for one waiting job, and jobs that start before it.
 
 One job at a time, the backfill head, holds such a reservation. Another job may start before it if
 it has ended when the head starts, or if the head can start then in spite of it
@@ -32,9 +32,10 @@ class RunningJob:
 
     Attributes:
         started_at: Seconds since the epoch.
-        ends_at: Not before now; None if unknown.
+        ends_at: The upper end of the band, not before now; None if unknown.
         pods: Their shapes, with the index of the node of each.
         endless: It does not end by itself, by its kind.
+        expected_at: When it is expected to end; None: as ``ends_at``.
     """
 
     job: JobKey
@@ -42,6 +43,7 @@ class RunningJob:
     ends_at: float | None
     pods: Sequence[tuple[PodShape, int]]
     endless: bool = False
+    expected_at: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +54,7 @@ class HeadReservation:
         job: The backfill head.
         starts_at: When it starts at the latest, if those it waits for end as expected (seconds
             since the epoch); None if the end of one of them is unknown.
+        expected_at: When it is expected to start, not after ``starts_at``; None likewise.
         waits_for: The jobs that end before, the first one first.
         before: The nodes when those have ended, without the head.
         after: The same with the head placed.
@@ -59,6 +62,7 @@ class HeadReservation:
 
     job: JobKey
     starts_at: float | None
+    expected_at: float | None
     waits_for: tuple[JobKey, ...]
     before: NodeTable
     after: NodeTable
@@ -128,15 +132,25 @@ def reserve(
             low = middle + 1
         else:
             high, after = middle, placed
-    ends = [running.ends_at for running in order[:high]]
-    all_known = all(at is not None for at in ends)
+    first = order[:high]
     return HeadReservation(
         job=job,
-        starts_at=max((at for at in ends if at is not None), default=now) if all_known else None,
+        starts_at=_last([running.ends_at for running in first], now),
+        expected_at=_last([_expected(running) for running in first], now),
         waits_for=tuple(running.job for running in order[:high]),
         before=leaving.table(high),
         after=after,
     )
+
+
+def _last(ends: Sequence[float | None], now: float) -> float | None:
+    """Return the last of the ends; None if one is unknown, now if there is none."""
+    known = [at for at in ends if at is not None]
+    return max(known, default=now) if len(known) == len(ends) else None
+
+
+def _expected(running: RunningJob) -> float | None:
+    return running.ends_at if running.expected_at is None else running.expected_at
 
 
 def without(table: NodeTable, ended: Sequence[RunningJob]) -> NodeTable:
@@ -196,8 +210,12 @@ class _Leaving:
 
 
 def gone_in_time(head: HeadReservation, now: float, lasts_seconds: float | None) -> bool:
-    """Return True if a job that starts now has ended when the head starts; False if unknown."""
-    start = head.starts_at
+    """Return True if a job that starts now has ended when the head starts; False if unknown.
+
+    The head starts when it is expected to, the job ends at the upper end of its band: neither side
+    counts on luck of the other.
+    """
+    start = head.expected_at
     return start is not None and lasts_seconds is not None and now + lasts_seconds <= start
 
 

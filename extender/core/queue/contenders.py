@@ -6,8 +6,9 @@ from typing import Final
 
 from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.session import Session
+from extender.core.nodes.goods import Goods, goods
 from extender.core.nodes.node_table import NodeTable
-from extender.core.queue import fair_share, namespace_shares, service
+from extender.core.queue import namespace_shares, service
 from extender.core.queue.service import Contender, Place
 from extender.core.queue.state import QueueState
 from extender.core.queue.time_left import Timed, TimeLeft
@@ -42,22 +43,23 @@ def standings(
         state: Of the queue: which jobs have no slot plan because of the price.
     """
     table = session.snapshot.node_table
+    counted = goods(table, session.parameters.job_size)
     found = [
-        _contender(timed, importance[key], table, session.now, state) for key, timed in jobs.items()
+        _contender(timed, importance[key], share(timed.job, table, counted), session.now, state)
+        for key, timed in jobs.items()
     ]
     places = service.ordered(found, session.parameters.service)
     return tuple(Standing(place, jobs[place.job].left) for place in places)
 
 
-def share(job: Job, table: NodeTable) -> float:
+def share(job: Job, table: NodeTable, counted: Goods) -> float:
     """Return the dominant share of the cluster that all pods of a job request, above 0."""
     shapes = (member.shape for member in job.members if member.state not in _GONE)
-    held = namespace_shares.total(shapes, table)
-    return max(LEAST_SHARE, fair_share.dominant_share(held, table.allocatable.sum(axis=0)))
+    return max(LEAST_SHARE, counted.share(namespace_shares.total(shapes, table)))
 
 
 def _contender(
-    timed: Timed, importance: float, table: NodeTable, now: float, state: QueueState
+    timed: Timed, importance: float, part: float, now: float, state: QueueState
 ) -> Contender:
     job, seconds = timed.job, timed.left.seconds.value
     age = max(0.0, now - job.created_at)  # another machine's clock stamped it
@@ -66,7 +68,7 @@ def _contender(
         uid=job.about.uid,
         created_at=job.created_at,
         seconds=seconds,
-        service=seconds * share(job, table),
+        service=seconds * part,
         age_seconds=age,
         waited_seconds=max(0.0, age - timed.ran_seconds),
         importance=importance,

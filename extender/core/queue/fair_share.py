@@ -13,6 +13,7 @@ from typing import Annotated, Final, NamedTuple, TypeVar
 import numpy as np
 from annotated_types import Ge, Le
 
+from extender.core.nodes.goods import dominant_share
 from extender.core.nodes.node_table import IntVector
 from extender.core.parameters.queue import FairShareParameters
 
@@ -50,21 +51,6 @@ class Turn(NamedTuple):
     """It holds what it is guaranteed."""
     step: float
     """Its weighted share, in steps of the tolerance."""
-
-
-def dominant_share(held: IntVector, capacity: IntVector) -> float:
-    """Return the largest part of the cluster that is held of any resource.
-
-    Args:
-        held: By resource, base units.
-        capacity: The same of all nodes; a resource that no node has counts for nothing.
-
-    Source:
-        Ghodsi et al., "Dominant Resource Fairness", NSDI 2011, Sect. 4.
-    """
-    existing = capacity > 0
-    parts = held[existing] / capacity[existing]
-    return float(parts.max(initial=0.0))
 
 
 def turn(share: float, entitled: Entitlement, params: FairShareParameters) -> Turn:

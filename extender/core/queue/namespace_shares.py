@@ -17,6 +17,7 @@ from extender.core.cluster import pod_shape
 from extender.core.cluster.jobs import UNPLANNED_STATES, Job, State, in_order
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.snapshot import Snapshot
+from extender.core.nodes.goods import dominant_share, goods
 from extender.core.nodes.node_table import IntVector, NodeTable
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import planner
@@ -103,17 +104,26 @@ def total(shapes: Iterable[PodShape], table: NodeTable) -> IntVector:
 
 
 class Demands:
-    """What shapes request; by identity, since hashing a shape costs more than all else."""
+    """What shapes request; by identity, since hashing a shape costs more than all else.
 
-    def __init__(self, table: NodeTable) -> None:
-        self._room = table
+    Args:
+        table: The nodes.
+        counted: What amounts by resource are returned as; None: as they are.
+    """
+
+    def __init__(
+        self, table: NodeTable, counted: Callable[[IntVector], IntVector] | None = None
+    ) -> None:
+        self._room, self._counted = table, counted
         self._known: dict[int, tuple[PodShape, IntVector]] = {}
 
     def of(self, shape: PodShape) -> IntVector:
         """Return the demand of one shape; callers must not write to it."""
         demand = self._known.get(id(shape))
         if demand is None:
-            demand = self._known[id(shape)] = (shape, self._room.demand(shape))
+            amounts = self._room.demand(shape)
+            counted = amounts if self._counted is None else self._counted(amounts)
+            demand = self._known[id(shape)] = (shape, counted)
         return demand[1]
 
 
@@ -154,8 +164,9 @@ class Shares:
 
     def __init__(self, held: Held, snapshot: Snapshot, params: CoreParameters) -> None:
         self._snapshot, self._params = snapshot, params.fair_share
-        self._capacity: IntVector = snapshot.node_table.allocatable.sum(axis=0)
-        self._demands = Demands(snapshot.node_table)
+        counted = goods(snapshot.node_table, params.job_size)
+        self._capacity = counted.capacity
+        self._demands = Demands(snapshot.node_table, counted.of)
         self._entitled: dict[str, Entitlement] = {}
         self._held: dict[str, IntVector] = {}
         self._kept_for: dict[str, JobKey] = {}
@@ -181,8 +192,8 @@ class Shares:
     def leave(self, running: RunningJob) -> None:
         """Count no more what a job held that has ended."""
         namespace = running.job.partition("/")[0]
-        gone = total((shape for shape, _ in running.pods), self._snapshot.node_table)
-        self._held[namespace] = self._holds(namespace) - gone
+        gone = (self._demands.of(shape) for shape, _ in running.pods)
+        self._held[namespace] = sum((-amounts for amounts in gone), self._holds(namespace))
 
     def keep_for(self, job: Job, refusal: Refusal) -> None:
         """Leave the rest of its namespace's quota to a job whose maximum wait is over.
@@ -228,10 +239,10 @@ class Shares:
         waiting = in_order(job.having(*UNPLANNED_STATES))
         needed = waiting[: max(1, planner.missing(job))]
         total = sum((self._demands.of(m.shape) for m in needed), self._holds(job.namespace))
-        return fair_share.dominant_share(total, self._capacity)
+        return dominant_share(total, self._capacity)
 
     def _turn(self, namespace: str) -> Turn:
-        share = fair_share.dominant_share(self._holds(namespace), self._capacity)
+        share = dominant_share(self._holds(namespace), self._capacity)
         return fair_share.turn(share, self._entitlement(namespace), self._params)
 
     def _entitlement(self, namespace: str) -> Entitlement:
@@ -264,9 +275,9 @@ def may_hold(snapshot: Snapshot, pod: Pod, params: CoreParameters) -> bool:
         return True
     entitled, _ = entitlement(pod.namespace, snapshot)
     mine = (shape for key, shapes in by_job(snapshot, pod.namespace) for shape in shapes)
-    capacity: IntVector = snapshot.node_table.allocatable.sum(axis=0)
-    held = total((*mine, pod_shape.with_devices(snapshot, pod)), snapshot.node_table)
-    return fair_share.allows(entitled, held, capacity)
+    counted = goods(snapshot.node_table, params.job_size)
+    held = counted.of(total((*mine, pod_shape.with_devices(snapshot, pod)), snapshot.node_table))
+    return fair_share.allows(entitled, held, counted.capacity)
 
 
 def shares(snapshot: Snapshot, params: CoreParameters) -> Shares:

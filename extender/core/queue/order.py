@@ -13,7 +13,7 @@ from typing import Final
 from extender.core.cluster.jobs import MEMORY, Job
 from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.nodes.node_table import NodeTable
+from extender.core.nodes.goods import Goods, goods
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.queue import Order, PriorityParameters
 from extender.core.queue import contenders, namespace_shares, time_left, weighting
@@ -22,6 +22,7 @@ from extender.core.queue.state import QueueState
 from extender.core.queue.time_left import Timed
 from extender.core.queue.weighting import Capacity, Waiting, Weight
 from shared import labels
+from shared.accelerators import PARTS
 from shared.errors import InputError
 from shared.model import CPU, JobKey, Uid
 
@@ -29,6 +30,10 @@ MINUTE_SECONDS: Final = 60.0
 
 LONGEST_WAIT_SECONDS: Final = 60 * MINUTE_SECONDS
 """A job that can wait longer than this is in no hurry: l = 1."""
+
+
+THOUSAND: Final = 1000
+"""m counts thousandths of a GPU where GPUs come first, because a MIG slice is a part of one."""
 
 
 MOST_TIME_PRIORITY: Final = 100
@@ -54,7 +59,8 @@ class Candidate:
         user_priority: u, 1…10, checked where it was read.
         class_value: Value of the job's PriorityClass; 0 without one.
         max_wait_seconds: L; None where the job names none.
-        workers: Number of worker pods, at least 1.
+        size: m: the number of worker pods, at least 1; with ``of_gpus`` thousandths of GPUs.
+        of_gpus: Whether its GPUs are its size, because the cluster has some.
     """
 
     job: JobKey
@@ -63,7 +69,8 @@ class Candidate:
     user_priority: int
     class_value: int
     max_wait_seconds: float | None
-    workers: int
+    size: int
+    of_gpus: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,11 +83,12 @@ class Value:
         b: Job priority: hp, np or lp.
         l: Time-constraint priority, 1…100.
         e: Urgency u + b + l.
-        m: Task parallelism, the number of workers.
+        m: Task parallelism, the number of workers; with ``of_gpus`` thousandths of GPUs.
         e_normalised: ê, 0…1 among the waiting jobs.
         m_normalised: m̂, 0…1 among the waiting jobs.
         v: V = k'·(m̂ + ê), 0…2k'. The order follows this one.
         v_rounded: V rounded half up, for places that take an integer only.
+        of_gpus: Whether m counts GPUs.
     """
 
     job: JobKey
@@ -93,6 +101,7 @@ class Value:
     m_normalised: float
     v: float
     v_rounded: int
+    of_gpus: bool = False
 
 
 def cps_values(
@@ -100,7 +109,7 @@ def cps_values(
 ) -> tuple[Value, ...]:
     """Return the values of all waiting jobs, in the order in which they should start.
 
-    1. l = ⌈100/L⌉, e = u + b + l, m = number of workers                          (5)-(8)
+    1. l = ⌈100/L⌉, e = u + b + l, m = number of workers (or GPUs: ``goods``)      (5)-(8)
     2. m̂, ê: min-max normalised over ``candidates``; 0 for all where max = min    (9), (10)
     3. V = k'·(m̂ + ê)                                                             (11)
 
@@ -119,7 +128,7 @@ def cps_values(
         return ()
     urgencies = [_urgency(c, params, now) for c in candidates]
     e_low, e_span = _range([sum(terms) for terms in urgencies])
-    m_low, m_span = _range([c.workers for c in candidates])
+    m_low, m_span = _range([c.size for c in candidates])
     ranked = [
         (c, _value(c, terms, (e_low, e_span), (m_low, m_span), params.expansion))
         for c, terms in zip(candidates, urgencies, strict=True)
@@ -186,7 +195,7 @@ def _value(
     expansion: float,
 ) -> Value:
     u, b, l = terms  # noqa: E741 - the paper's letter
-    e, m = sum(terms), candidate.workers
+    e, m = sum(terms), candidate.size
     (e_low, e_span), (m_low, m_span) = e_range, m_range
     # one division of integers: m̂ + ê added as floats would tear exact ties apart by an ulp
     v = expansion * (((m - m_low) * e_span + (e - e_low) * m_span) / (m_span * e_span))
@@ -201,6 +210,7 @@ def _value(
         m_normalised=(m - m_low) / m_span,
         v=v,
         v_rounded=math.floor(v + 0.5),
+        of_gpus=candidate.of_gpus,
     )
 
 
@@ -253,7 +263,8 @@ def ordered(
         for namespace, (_, problem) in priorities.items()
     }
     by_key = {job.key: job for job in jobs}
-    candidates = [_candidate(job, priorities[job.namespace][0]) for job in jobs]
+    counted = goods(snapshot.node_table, params.job_size)
+    candidates = [_candidate(job, priorities[job.namespace][0], counted) for job in jobs]
     values = cps_values(candidates, params.priority, now)
     ranked = [
         Ranked(by_key[value.job], value, notes[by_key[value.job].namespace]) for value in values
@@ -261,7 +272,7 @@ def ordered(
     if params.order is Order.CREATION:
         ranked.sort(key=lambda place: (place.job.created_at, place.job.about.uid))
     if params.order is Order.WEIGHTING:
-        return _by_weight(ranked, snapshot.node_table, params)
+        return _by_weight(ranked, counted, params)
     if params.order is Order.SERVICE:
         return _by_service(ranked, session, state or QueueState(), running)
     return tuple(ranked)
@@ -274,8 +285,11 @@ def standings(
     by_key = {timed.job.key: timed for timed in jobs}
     params = session.parameters
     default = params.priority.default_user_priority
+    counted = goods(session.snapshot.node_table, params.job_size)
     candidates = [
-        _candidate(timed.job, user_priority(timed.job.namespace, session.snapshot, default)[0])
+        _candidate(
+            timed.job, user_priority(timed.job.namespace, session.snapshot, default)[0], counted
+        )
         for timed in by_key.values()
     ]
     priority = replace(params.priority, ageing=True)
@@ -306,11 +320,11 @@ def _note(problem: str, namespace: str, snapshot: Snapshot, params: CoreParamete
 
 
 def _by_weight(
-    ranked: Sequence[Ranked], table: NodeTable, params: CoreParameters
+    ranked: Sequence[Ranked], counted: Goods, params: CoreParameters
 ) -> tuple[Ranked, ...]:
     by_key: Mapping[JobKey, Ranked] = {place.job.key: place for place in ranked}
-    waiting = [weighed(place.job, place.value.u) for place in ranked]
-    weights = weighting.weights(waiting, capacity(table), params.weighting)
+    waiting = [weighed(place.job, place.value.u, counted) for place in ranked]
+    weights = weighting.weights(waiting, capacity(counted), params.weighting)
     return tuple(replace(by_key[weight.job], weight=weight) for weight in weights)
 
 
@@ -332,27 +346,28 @@ def _by_service(
     )
 
 
-def capacity(table: NodeTable) -> Capacity:
+def capacity(counted: Goods) -> Capacity:
     """Return what all nodes together have, as DRS' order counts it."""
-    totals = dict(zip(table.resources, table.allocatable.sum(axis=0).tolist(), strict=True))
-    return Capacity(totals.get(CPU, 0), totals.get(MEMORY, 0))
+    totals = dict(zip(counted.resources, counted.capacity.tolist(), strict=False))
+    return Capacity(totals.get(CPU, 0), totals.get(MEMORY, 0), counted.gpu_parts)
 
 
-def weighed(job: Job, user: int) -> Waiting:
+def weighed(job: Job, user: int, counted: Goods) -> Waiting:
     """Return a job as DRS' order reads it; ``user``: u of its namespace."""
-    cpu_milli, memory_bytes = job.requests
     return Waiting(
         job=job.key,
         uid=job.about.uid,
         created_at=job.created_at,
         user_priority=user,
         class_value=max(m.pod.priority for m in job.members),
-        cpu_milli=cpu_milli,
-        memory_bytes=memory_bytes,
+        cpu_milli=job.requests[CPU],
+        memory_bytes=job.requests[MEMORY],
+        gpu_parts=counted.size(job.requests),
     )
 
 
-def _candidate(job: Job, user: int) -> Candidate:
+def _candidate(job: Job, user: int, counted: Goods) -> Candidate:
+    gpus = counted.size(job.requests) * THOUSAND // PARTS
     return Candidate(
         job=job.key,
         uid=job.about.uid,
@@ -360,5 +375,6 @@ def _candidate(job: Job, user: int) -> Candidate:
         user_priority=user,
         class_value=max(m.pod.priority for m in job.members),
         max_wait_seconds=job.spec.max_wait_seconds,
-        workers=job.workers,
+        size=gpus if counted.gpu_parts else job.workers,
+        of_gpus=counted.gpu_parts > 0,
     )

@@ -11,8 +11,9 @@ files, so it comes last.
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from statistics import median
 from typing import Final
 
 from extender.core.cluster import job_spec, owner_progress, pod_shape
@@ -74,10 +75,14 @@ class Length:
 
 @dataclass(frozen=True)
 class End:
-    """When a running job ends, seconds since the epoch, and its source; or why it is unknown."""
+    """When a running job ends, seconds since the epoch, and its source; or why it is unknown.
+
+    ``at`` is the upper end of the band, ``expected`` its middle; None where there is no band.
+    """
 
     at: float | None
     why: Source | Unknown
+    expected: float | None = None
 
 
 def length(job: Job, runs: Mapping[str, tuple[float, ...]]) -> Length | None:
@@ -102,13 +107,13 @@ def expected_end(
     past = state.runs.get(run_name(key)) if state.runs else None
     status = owner_progress.read(snapshot, pods, started_at, now)
     sources = [
-        (status.ends_at(now) if status else None, Source.STATUS),
-        (None if stated is None else started_at + stated, Source.ANNOTATION),
-        (started_at + max(past) if past else None, Source.HISTORY),
-        (_predicted(session, pods), Source.PROGRESS),
+        End(status.ends_at(now) if status else None, Source.STATUS),
+        End(None if stated is None else started_at + stated, Source.ANNOTATION),
+        _by_runs(past or (), started_at, now),
+        _predicted(session, pods),
     ]
-    ends = [(at, source) for at, source in sources if at is not None]
-    ahead = next((End(at, source) for at, source in ends if at > now), None)
+    ends = [(end.at, end) for end in sources if end.at is not None]
+    ahead = next((end for at, end in ends if at > now), None)
     return ahead or End(None, Unknown.OVERRUN if ends else Unknown.UNSTATED)
 
 
@@ -180,14 +185,27 @@ def _stated(
     return Length(max(past), Source.HISTORY) if past else None
 
 
-def _predicted(session: Session, pods: Iterable[Pod]) -> float | None:
-    """Return the latest of the ends that agents predict for the members; None if none does."""
+def _by_runs(past: Sequence[float], started_at: float, now: float) -> End:
+    """Return the end by the longest earlier run, expected with the middle of those ahead."""
+    if not past:
+        return End(None, Source.HISTORY)
+    ahead = [started_at + seconds for seconds in past if started_at + seconds > now]
+    expected = median(ahead) if ahead else None
+    return End(started_at + max(past), Source.HISTORY, expected)
+
+
+def _predicted(session: Session, pods: Iterable[Pod]) -> End:
+    """Return the latest of the ends that agents predict for the members, if any does."""
     if not session.snapshot.reports:
-        return None
+        return End(None, Source.PROGRESS)
     reports = (session.pod_report(pod.uid) for pod in pods)
     progress = [report.progress for report in reports if report and report.progress]
     spans = [(p.updated_at, p.remaining_seconds) for p in progress]
-    return max((at + span.high for at, span in spans if span is not None), default=None)
+    known = [(at, span) for at, span in spans if span is not None]
+    expected = max((at + span.value for at, span in known), default=None)
+    if expected is not None:
+        expected = max(expected, session.now)
+    return End(max((at + s.high for at, s in known), default=None), Source.PROGRESS, expected)
 
 
 def _runs(snapshot: Snapshot, pod: Pod) -> bool:
@@ -231,7 +249,8 @@ def running(session: Session, state: QueueState) -> tuple[Ending, ...]:
         if staying:
             since = started_at(pods, now)
             end = expected_end(session, pods, key, since, state)
-            jobs.append(Ending(_running_job(key, since, _by(end, now), staying), end))
+            running_job = _running_job(key, since, _by(end, now), staying)
+            jobs.append(Ending(replace(running_job, expected_at=end.expected), end))
     return tuple(jobs)
 
 

@@ -5,8 +5,9 @@
 2. The first of them that does not fit now, but would once others have ended, is the backfill head:
    room is kept for it (``backfill.reserve``). One that would never fit is skipped with that reason.
 3. The others follow in their order; with fair share the namespaces take turns, and that order holds
-   inside each (``namespace_shares``). While there is a backfill head, a job starts only if the head
-   starts no later for it.
+   inside each (``namespace_shares``). Without a backfill head the first of them that does not fit
+   becomes it, as far as the settings say (``KeepsRoom``). While there is one, a job starts only if
+   the head starts no later for it.
 4. Last come workers that their job can do without: growth delays no job that could start.
 
 No state is kept: the backfill head follows from the snapshot and the clock. A gang that has members
@@ -23,7 +24,7 @@ from extender.core.cluster.reason_record import Room
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Steps, in_full
 from extender.core.nodes.node_table import NodeTable
-from extender.core.parameters.queue import BackfillParameters
+from extender.core.parameters.queue import BackfillParameters, KeepsRoom
 from extender.core.placement import planner
 from extender.core.placement.planner import Plan, Refusal
 from extender.core.queue import backfill
@@ -88,6 +89,7 @@ class SchedulingPass:
     _head: Ranked | None = None
     _open: tuple[HeadReservation, NodeTable, NodeTable] | None = None
     _tries: int = 0
+    _unkept: bool = False
     _started: list[RunningJob] = field(default_factory=list)
     _running: Sequence[RunningJob] | None = None
 
@@ -172,7 +174,10 @@ class SchedulingPass:
     def _next(self, place: Ranked) -> Result:
         job, head = place.job, self.backfill_head
         if head is None:
-            return self._start(place, self.table)
+            result = self._start(place, self.table)
+            if isinstance(result, Refusal) and self._may_be_next(job, result):
+                self._reserve_next(place)
+            return result
         if job.key in self.owed or _lacks_members(job):
             result = self._start(place, self.table)
             if isinstance(result, Plan) and self._head:
@@ -181,6 +186,21 @@ class SchedulingPass:
         if backfill.gone_in_time(head, self.now, self.attempts.lasts(job)):
             return self._start(place, self.table)
         return self._backfill(place, head)
+
+    def _may_be_next(self, job: Job, refusal: Refusal) -> bool:
+        """Return True if a job may become the head because it is the first that does not fit."""
+        if self.params.keeps_room is KeepsRoom.OVERDUE or self._unkept:
+            return False
+        lacks_room = refusal.reason.lacks_room and _may_hold(job, refusal)
+        return lacks_room and self._tries < self.params.passing_tries
+
+    def _reserve_next(self, place: Ranked) -> None:
+        """Make a job the backfill head, unless it never fits or its start is not known."""
+        self._tries += 1
+        self._reserve(place)
+        head, keeps = self.backfill_head, self.params.keeps_room
+        if head and head.starts_at is None and keeps is KeepsRoom.NEXT_IF_KNOWN:
+            self.backfill_head, self._head, self._unkept = None, None, True
 
     def _backfill(self, place: Ranked, head: HeadReservation) -> Result:
         """Place a job that stays beyond the head's start: beside the nodes that are kept.

@@ -22,6 +22,7 @@ class Waiting:
         class_value: Value of the job's PriorityClass; 0 without one.
         cpu_milli: What all its pods request together, in milli-CPU.
         memory_bytes: The same of memory.
+        gpu_parts: The same of GPUs, in parts of a device; 0 where GPUs do not come first.
     """
 
     job: JobKey
@@ -31,14 +32,16 @@ class Waiting:
     class_value: int
     cpu_milli: int
     memory_bytes: int
+    gpu_parts: int = 0
 
 
 @dataclass(frozen=True)
 class Capacity:
-    """What the cluster has on all nodes together."""
+    """What the cluster has on all nodes together; ``gpu_parts`` is 0 where GPUs come not first."""
 
     cpu_milli: int
     memory_bytes: int
+    gpu_parts: int = 0
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,9 @@ class Weight:
         utility: U; larger goes first.
         cpu_ratio: Its CPU request as a part of the cluster; above 1 it can never run.
         memory_ratio: The same of memory.
-        size: Their sum; between jobs of equal utility the larger goes first.
+        size: Their sum, or ``gpu_ratio`` where GPUs come first; between jobs of equal utility the
+            larger goes first.
+        gpu_ratio: Its GPUs as a part of the cluster's; 0 where GPUs do not come first.
     """
 
     job: JobKey
@@ -58,6 +63,7 @@ class Weight:
     cpu_ratio: float
     memory_ratio: float
     size: float
+    gpu_ratio: float = 0.0
 
 
 def weights(
@@ -67,7 +73,8 @@ def weights(
 
     ``key(j) = (U_j, cpu_j / cpu_total + mem_j / mem_total)``, the larger first, then earlier
     creation, then smaller uid: total, and the same for every order of ``jobs``. Sizes are compared
-    as integers, so that jobs that are equal by calculation are equal in the machine.
+    as integers, so that jobs that are equal by calculation are equal in the machine. Where GPUs
+    come first, the share of the GPUs is the size, and that sum decides between equal ones.
 
     Args:
         jobs: All waiting jobs; unlike V the key of one does not depend on the others.
@@ -85,8 +92,11 @@ def weights(
         cpu, memory = job.cpu_milli * has_cpu, job.memory_bytes * has_memory
         utility = params.class_weight * job.class_value + params.user_weight * job.user_priority
         scaled = cpu * memory_total + memory * cpu_total  # size over one common denominator
-        size = scaled / (cpu_total * memory_total)
-        weight = Weight(job.job, utility, cpu / cpu_total, memory / memory_total, size)
-        ranked.append((-utility, -scaled, job.created_at, job.uid, weight))
-    ranked.sort(key=lambda one: one[:4])
+        gpus = job.gpu_parts if capacity.gpu_parts else 0
+        gpu_ratio = gpus / max(1, capacity.gpu_parts)
+        size = gpu_ratio if capacity.gpu_parts else scaled / (cpu_total * memory_total)
+        ratios = (cpu / cpu_total, memory / memory_total)
+        weight = Weight(job.job, utility, *ratios, size, gpu_ratio)
+        ranked.append((-utility, -gpus, -scaled, job.created_at, job.uid, weight))
+    ranked.sort(key=lambda one: one[:-1])
     return tuple(weight for *_, weight in ranked)

@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from extender.core.cluster import pod_shape
+from extender.core.cluster import job_views, pod_shape
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.kinds import registry
 from extender.core.nodes.node_table import IntVector
 from extender.core.parameters.combined import CoreParameters
-from extender.core.placement import scoring
+from extender.core.placement import scoring, wishes
 from extender.core.placement.scoring import Terms
+from extender.core.placement.wishes import Accelerators
 from shared.model import NodeName, Pod
 
 
@@ -36,14 +37,21 @@ def terms(snapshot: Snapshot, pod: Pod, names: Sequence[str], params: CoreParame
     table = snapshot.node_table
     candidates = np.zeros(len(table.nodes), dtype=np.bool_)
     candidates[[table.index[NodeName(n)] for n in names if n in table.index]] = True
+    shape = pod_shape.with_devices(snapshot, pod)
     return scoring.terms(
-        pod_shape.with_devices(snapshot, pod),
+        shape,
         table,
         members_on_node=_members_on_node(snapshot, pod),
         bucket_score=None,
         candidates=candidates,
         pricing=params.pricing,
+        preference=wishes.preference(shape, table, _accelerators(snapshot, pod)),
     )
+
+
+def _accelerators(snapshot: Snapshot, pod: Pod) -> Accelerators:
+    key = registry.job_key(pod)
+    return job_views.view(snapshot, key).spec.accelerators if key in snapshot.jobs else ()
 
 
 def explain(

@@ -120,7 +120,7 @@ class Combined:
                 user_priority=job.spec.user_priority,
                 class_value=job.spec.class_value,
                 max_wait_seconds=job.spec.max_wait_seconds,
-                workers=job.spec.workers,
+                size=job.spec.workers,
             )
             for job in jobs
         ]

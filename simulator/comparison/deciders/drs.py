@@ -11,7 +11,7 @@ from extender.core.elastic import scaling, speed
 from extender.core.elastic.scaling_values import Candidate, Elastic, Running, ScalingPlan, Worker
 from extender.core.elastic.speed import Measured, Mode, Speed
 from extender.core.nodes.node_table import NodeTable
-from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.combined import PUBLISHED, CoreParameters
 from extender.core.parameters.elastic import ScalingParameters, SpeedParameters
 from extender.core.placement.placement import Placement as Placed
 from extender.core.queue import weighting
@@ -41,7 +41,7 @@ class Drs:
 
     estimates: Estimates
     parameters: ScalingParameters = field(default_factory=ScalingParameters)
-    engine: CoreParameters = field(default_factory=CoreParameters)
+    engine: CoreParameters = PUBLISHED
     oracle: Final = True
     _speeds: dict[str, Speed | None] = field(default_factory=dict)
 

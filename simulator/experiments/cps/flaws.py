@@ -6,7 +6,7 @@ from functools import cache
 from typing import Final
 
 from extender.core.parameters.combined import CoreParameters
-from extender.core.parameters.queue import BackfillParameters, PriorityParameters
+from extender.core.parameters.queue import BackfillParameters, KeepsRoom, PriorityParameters
 from extender.core.queue import order
 from extender.core.queue.order import PAPER_SECTION_3, Candidate
 from shared.model import JobKey, Uid
@@ -96,7 +96,7 @@ def _waits(rule: str, params: CoreParameters) -> tuple[float, float]:
     params = replace(
         params,
         priority=replace(params.priority, ageing=ages),
-        waiting=BackfillParameters(default_max_wait_seconds=None),
+        waiting=BackfillParameters(default_max_wait_seconds=None, keeps_room=KeepsRoom.OVERDUE),
     )
     run = simulate(_stream(max_wait), EngineDecider(params))
     waits = {record.name: (record.queueing_seconds or 0.0) / _MINUTES for record in run.jobs}
@@ -159,5 +159,5 @@ def _candidate(name: str, u: int, minutes: int, m: int, class_value: int = 0) ->
         user_priority=u,
         class_value=class_value,
         max_wait_seconds=minutes * _MINUTES,
-        workers=m,
+        size=m,
     )

@@ -7,7 +7,7 @@ from extender.core.elastic import scaling
 from extender.core.elastic.scaling_values import Candidate, Elastic, Running, ScalingPlan, Worker
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters import queue
-from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.combined import PUBLISHED, CoreParameters
 from extender.core.parameters.elastic import ScalingParameters
 from extender.core.placement import gang
 from extender.core.placement.allocation import GangPod
@@ -37,7 +37,7 @@ class Scaler:
         any_worker: bool = True,
     ) -> None:
         self._params = params
-        self._engine = engine or CoreParameters()
+        self._engine = engine or PUBLISHED
         self._any_worker = any_worker
         self._tables: NodeTables | None = None
         self._jobs: dict[JobKey, ServerJob] = {}

@@ -55,6 +55,10 @@ BEYOND = {
         {"containers": [{"ports": [{"hostPort": 1 + i} for i in range(513)]}]},
         "spec.containers[].ports: 513",
     ),
+    "claims for devices": (
+        {"resourceClaims": [{"name": f"c{i}"} for i in range(513)]},
+        "spec.resourceClaims: 513",
+    ),
     "claims": (
         {"volumes": [{"persistentVolumeClaim": {"claimName": f"c{i}"}} for i in range(513)]},
         "spec.volumes: 513",

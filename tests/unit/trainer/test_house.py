@@ -26,11 +26,15 @@ from tests.unit.trainer.processes import (
 
 FOLDER = ROOT / "trainer" / "shuntyard_trainer"
 FRAMEWORKS = {
+    "accelerate.py": {"accelerate"},
+    "deepspeed.py": {"deepspeed"},
     "huggingface.py": {"transformers"},
     "keras.py": {"keras"},
     "lightning.py": {"lightning", "pytorch_lightning"},
+    "orbax.py": {"orbax"},
     "torch_dcp.py": {"torch"},
     "torch_files.py": {"torch"},
+    "torch_folders.py": {"torch"},
     "torch_generators.py": {"torch"},
     "torch_loop.py": {"torch"},
     "torch_ranks.py": {"torch"},

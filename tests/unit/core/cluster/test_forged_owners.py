@@ -265,8 +265,8 @@ def test_a_record_of_an_owner_without_pods_in_the_job_requests_nothing() -> None
     mine = replace(mine, annotations={labels.RESCALE: rescale(mine, "prod/job/db", own)})
     assert list(requests.orders(cluster(owner, own, mine), NodeName("a"))) == []
     asks = replace(owner, annotations={labels.RESCALE: rescale(owner, "prod/job/db", own[:1])})
-    ((_, uid, holds),) = requests.orders(cluster(asks, own), NodeName("a"))
-    assert (uid, holds) == (own[0].uid, True)
+    ((ask, holds),) = requests.orders(cluster(asks, own), NodeName("a"))
+    assert (ask.uid, holds) == (own[0].uid, True)
 
 
 def plan(owner: Owner, job: str) -> str:

@@ -224,6 +224,18 @@ NODE_SITUATIONS: dict[str, Situation] = {
         cause="topology",
         smallest="drop-topology",
     ),
+    "a device has several replicas": Situation(
+        cluster(
+            make_node(
+                "a",
+                allocatable={GPU: "4"},
+                labels={f"{GPU}.count": "1", f"{GPU}.replicas": "4"},
+            ),
+            train(2, requests={GPU: "1"}),
+        ),
+        cause="shared-devices",
+        smallest="set-annotation",
+    ),
     "no node has the required rack and there is no room": Situation(
         cluster(
             [make_node(n, cpu="4") for n in "ab"],

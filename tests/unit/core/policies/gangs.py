@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from extender.core.cluster.accelerator_order import Accelerator
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.placement import (
     GangParameters,
@@ -47,6 +48,7 @@ def place(
     levels: TopologyParameters | None = None,
     params: GangParameters | None = None,
     weights: ScoringWeights | None = None,
+    accelerators: Sequence[Accelerator] = (),
 ) -> Placement | Unschedulable:
     return gang.place(
         pods,
@@ -59,6 +61,7 @@ def place(
         params=params or GangParameters(),
         weights=weights or ScoringWeights(),
         pricing=NodePriceParameters(),
+        accelerators=accelerators,
     )
 
 

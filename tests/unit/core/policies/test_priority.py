@@ -42,7 +42,7 @@ def jobs(*, u=5, b=50, wait=30, m=4, count=5) -> list[Candidate]:
             user_priority=u_i,
             class_value=CLASS_VALUES[b_i],
             max_wait_seconds=wait_i * MINUTE,
-            workers=m_i,
+            size=m_i,
         )
         for i, (u_i, b_i, wait_i, m_i) in enumerate(zip(*columns, strict=True), start=1)
     ]

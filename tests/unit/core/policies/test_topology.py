@@ -180,10 +180,15 @@ PREFERRED = {
         7,
         {"r1": 4, "r3": 3},
     ),
-    "the last rack is the tightest": (
+    "in equal parts rather than the tightest": (
         {"r1": [16], "r2": [12], "r3": [4], "r4": [6]},
         10,
-        {"r1": 8, "r3": 2},
+        {"r1": 5, "r2": 5},
+    ),
+    "the last rack is the tightest where parts cannot be equal": (
+        {"r1": [16], "r2": [4], "r3": [6]},
+        10,
+        {"r1": 8, "r2": 2},
     ),
     "nodes without a rack come last": ({"r1": [4], "": [4, 2]}, 5, {"": 3, "r1": 2}),
 }
@@ -213,7 +218,7 @@ def test_a_preferred_rack_names_what_holds_the_gang():
     named = {n: domain.name if domain else "" for n, domain in domain_of.items()}
     assert named == {1: "rack r3 (zone b)", 2: "rack r1 (zone a)", 4: "zone a", 5: ""}
     rules = [place_gang(workers(n), room, topology=asked).rule for n in (2, 4, 5)]
-    assert rules == ["one-node", "fewest-domains", "fewest-domains"]
+    assert rules == ["one-node", "equal-domains", "equal-domains"]
 
 
 def test_what_fails_everywhere_fails_with_a_preference_too():

@@ -8,15 +8,18 @@ from msgspec.structs import replace as changed
 from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.reasons import Reason
 from extender.core.parameters.combined import CoreParameters
-from extender.core.parameters.queue import BackfillParameters
+from extender.core.parameters.queue import BackfillParameters, KeepsRoom, Order
 from extender.core.queue.decision import QueueOutcome
+from extender.core.queue.state import QueueState
 from shared import labels
 from shared.model import Delete, JobKey, Pod, Upsert
 from tests.fakes.builders import make_gang, make_node, make_pod
 from tests.unit.core.clusters import queued_job
 from tests.unit.core.queue.runs import START, Spec, World
 
-PARAMS = CoreParameters(waiting=BackfillParameters(default_max_wait_seconds=None))
+PARAMS = CoreParameters(
+    waiting=BackfillParameters(default_max_wait_seconds=None, keeps_room=KeepsRoom.OVERDUE)
+)
 NODES = [make_node("a", cpu="4"), make_node("b", cpu="4")]
 WHOLE = Spec("whole", 2, cpu="4", comes_at=1.0, max_wait=3.0)
 """Wants both nodes."""
@@ -59,9 +62,70 @@ def test_a_job_that_has_waited_too_long_starts_when_those_that_run_have_ended() 
 
 
 def test_a_job_without_a_maximum_wait_has_that_of_the_settings() -> None:
-    params = CoreParameters(waiting=BackfillParameters(default_max_wait_seconds=5.0))
+    params = CoreParameters(
+        waiting=BackfillParameters(default_max_wait_seconds=5.0, keeps_room=KeepsRoom.OVERDUE)
+    )
     world = World(NODES, [replace(WHOLE, max_wait=None), *STREAM], params).run()
     assert world.started["whole"] <= 1.0 + 5.0 + 9.0
+
+
+def keeping(keeps: KeepsRoom) -> CoreParameters:
+    return CoreParameters(
+        order=Order.CREATION,
+        waiting=BackfillParameters(default_max_wait_seconds=None, keeps_room=keeps),
+    )
+
+
+FIRST = replace(WHOLE, max_wait=None)
+UNSTATED = small("u", 0.0, lasts=20.0, stated=False)
+NEXT: dict[str, tuple[KeepsRoom, list[Spec], str | None, Reason]] = {
+    "only if its maximum wait is over, by setting": (
+        KeepsRoom.OVERDUE,
+        [small("r", 0.0, lasts=20.0)],
+        None,
+        Reason.RELEASING,
+    ),
+    "if the ends of those that run are known": (
+        KeepsRoom.NEXT_IF_KNOWN,
+        [small("r", 0.0, lasts=20.0)],
+        "whole",
+        Reason.BEHIND_RESERVATION,
+    ),
+    "not if one of them is unknown": (
+        KeepsRoom.NEXT_IF_KNOWN,
+        [UNSTATED],
+        None,
+        Reason.RELEASING,
+    ),
+    "also then, by setting": (KeepsRoom.NEXT, [UNSTATED], "whole", Reason.BEHIND_RESERVATION),
+}
+
+
+@pytest.mark.parametrize(("keeps", "run", "kept", "later"), NEXT.values(), ids=NEXT.keys())
+def test_room_is_kept_for_the_first_that_does_not_fit(keeps, run, kept, later) -> None:
+    specs = [*run, FIRST, small("late", 2.0, lasts=30.0)]
+    _, outcome = at(2.0, *specs, params=keeping(keeps))
+    assert head(outcome) == kept
+    assert reasons(outcome)["late"] is later
+    assert reasons(outcome)["whole"] is Reason.GANG_DOES_NOT_FIT
+
+
+def test_a_job_that_never_fits_is_no_head_and_the_next_one_is() -> None:
+    never = Spec("never", 3, cpu="4", comes_at=1.0)
+    specs = [small("r", 0.0, lasts=20.0), never, FIRST, small("late", 2.0, lasts=30.0)]
+    _, outcome = at(2.0, *specs, params=keeping(KeepsRoom.NEXT_IF_KNOWN))
+    assert head(outcome) == "whole"
+
+
+def test_a_job_passes_only_if_it_ends_before_the_head_is_expected() -> None:
+    """The jobs that run may end earlier than the upper end of their band."""
+    world = World(NODES, [FIRST, small("p", 2.0, lasts=40.0)], keeping(KeepsRoom.NEXT_IF_KNOWN))
+    running = small("r-7", 0.0, lasts=90.0, stated=False)
+    world.specs[running.key] = running
+    world._coming.insert(0, running)
+    world.state = QueueState(runs={"default/job/r": (20.0, 20.0, 90.0)})
+    world.run(until=START + 2.5)
+    assert "p" not in world.started
 
 
 def test_the_deadline_wakes_the_next_pass() -> None:

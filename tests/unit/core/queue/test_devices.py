@@ -292,6 +292,14 @@ def test_a_pod_whose_devices_are_modelled_keeps_the_same_shape_object() -> None:
     assert pod_shape.shape(snapshot_of(NODES, CLASS, SLICES, pod), pod) is pod.shape
 
 
+def test_explain_offers_nodes_with_the_devices_that_an_existing_one_has() -> None:
+    snapshot = snapshot_of(NODES, CLASS, SLICES, queued_job("j", 12, requests=ASKS))
+    (key,) = snapshot.jobs
+    session = explain.isolated(Session(snapshot, Reading(1, 1), PARAMS), None)
+    offers = [change.says for change in explain.job(session, JobKey(key)).changes]
+    assert any(text.startswith("add 1 empty node like") for text in offers), offers
+
+
 def test_explain_shows_why_it_was_released_without_a_pin() -> None:
     owner = make_owner("j", size=2)
     loose = [

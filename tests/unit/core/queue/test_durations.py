@@ -71,11 +71,16 @@ def end(snapshot, runs=None, *, since: float = 900.0) -> End:
 ENDS = {
     "no source": ({}, {}, End(None, Unknown.UNSTATED)),
     "the annotation": (SAYS, {}, End(1200.0, Source.ANNOTATION)),
-    "an earlier run": ({}, {"default/job/j": (150.0,)}, End(1050.0, Source.HISTORY)),
+    "an earlier run": ({}, {"default/job/j": (150.0,)}, End(1050.0, Source.HISTORY, 1050.0)),
+    "earlier runs, expected with the middle of those that took longer": (
+        {},
+        {"default/job/j": (150.0, 250.0, 40.0, 350.0)},
+        End(1250.0, Source.HISTORY, 1150.0),
+    ),
     "the annotation's time is over, an earlier run took longer": (
         {labels.EXPECTED_DURATION: "50s"},
         {"default/job/j": (150.0,)},
-        End(1050.0, Source.HISTORY),
+        End(1050.0, Source.HISTORY, 1050.0),
     ),
     "all sources are overrun": (
         {labels.EXPECTED_DURATION: "50s"},
@@ -97,7 +102,11 @@ def test_end_of_a_running_job(notes, runs, want) -> None:
 
 
 PREDICTED = {
-    "the upper end of the band": (970.0, Span(50.0, 40.0, 70.0), End(1040.0, Source.PROGRESS)),
+    "the upper end of the band": (
+        970.0,
+        Span(50.0, 40.0, 70.0),
+        End(1040.0, Source.PROGRESS, 1020.0),
+    ),
     "its time is over": (900.0, Span(50.0, 40.0, 70.0), End(None, Unknown.OVERRUN)),
     "it predicts nothing": (970.0, None, End(None, Unknown.UNSTATED)),
 }

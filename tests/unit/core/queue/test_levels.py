@@ -11,7 +11,7 @@ from extender.core.cluster.job_spec import TopologyRequest
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
-from extender.core.parameters.placement import Level, TopologyParameters
+from extender.core.parameters.placement import LEVELS, Level, TopologyParameters
 from extender.core.placement import planner, topology
 from extender.core.placement.placement import Unschedulable
 from extender.core.queue.state import QueueState
@@ -81,8 +81,8 @@ def test_the_request_is_read_from_pod_and_owner(on_pod, on_owner, want):
 
 
 WRONG = {
-    "both": ({MUST: "rack", SHOULD: "zone"}, [SHOULD, "'zone'", MUST, "not both"]),
-    "both of Kueue's": ({KUEUE_MUST: RACK, KUEUE_SHOULD: ZONE}, [KUEUE_SHOULD, KUEUE_MUST]),
+    "a coarser one preferred": ({MUST: "rack", SHOULD: "zone"}, [SHOULD, "'zone'", MUST, "finer"]),
+    "Kueue's": ({KUEUE_MUST: RACK, KUEUE_SHOULD: ZONE}, [KUEUE_SHOULD, KUEUE_MUST]),
     "no such level": ({MUST: "row"}, [f"annotation {MUST}", "'row'", f"rack ({RACK})"]),
     "no such label": ({KUEUE_SHOULD: "a.b/c"}, [f"annotation {KUEUE_SHOULD}", "'a.b/c'", ZONE]),
 }
@@ -163,7 +163,7 @@ def test_pods_without_a_planned_node_are_pinned_to_the_rack():
     ssd = [replace(node, labels={**node.labels, "disk": "ssd"}) for node in nodes]
     in_r2 = [
         Requirement(ZONE, "In", ("a",)),
-        Requirement("cloud.provider.com/topology-block", "DoesNotExist"),
+        *(Requirement(label, "DoesNotExist") for label in LEVELS[1].labels),
         Requirement(RACK, "In", ("r2",)),
     ]
     for shape, want in (
@@ -288,7 +288,8 @@ def test_a_required_level_that_no_node_has_is_a_reason_of_its_own(key, text, pod
     outcome = run_pass(*nodes, queued_job("j", pods, cpu="1", annotations={key: text}))
     (entry,) = outcome.entries
     assert entry.reason is Reason.NO_SUCH_TOPOLOGY_LEVEL
-    assert f"rack is the label {RACK} (annotation {key})" in entry.message
+    assert f"rack is the label {RACK} or " in entry.message
+    assert f"(annotation {key})" in entry.message
     assert f"require a level that nodes have: zone ({ZONE})" in entry.message
 
 
@@ -324,3 +325,57 @@ def test_a_job_whose_level_no_node_has_keeps_no_room() -> None:
     reasons = {entry.job.name: entry.reason for entry in outcome.entries}
     assert outcome.backfill_head is None
     assert reasons == {"old": Reason.NO_SUCH_TOPOLOGY_LEVEL, "young": Reason.RELEASING}
+
+
+LABELS = {
+    "GKE": ("rack", "cloud.google.com/gce-topology-subblock"),
+    "AWS": ("block", "topology.k8s.aws/network-node-layer-2"),
+    "OKE": ("rack", "oci.oraclecloud.com/rdma.local_block_id"),
+    "Topograph": ("rack", "fabric.topograph.run/tier-0"),
+    "GPU feature discovery": ("nvlink", "nvidia.com/gpu.clique"),
+}
+
+
+@pytest.mark.parametrize(("level", "label"), LABELS.values(), ids=LABELS)
+@pytest.mark.parametrize("named", [True, False], ids=["by name", "by label"])
+def test_labels_of_clouds_make_the_levels(level, label, named) -> None:
+    nodes = [make_node(f"n{i}", cpu="2", labels={label: f"d{i // 2}"}) for i in range(4)]
+    taken = released_job("other", ["n0"], bound=1, cpu="2")
+    wish = {MUST: level if named else label}
+    pods = released(run_pass(*nodes, taken, queued_job("j", 4, cpu="1", annotations=wish)))
+    assert {pod.node for pod in pods} == {"n2", "n3"}
+
+
+def test_an_nvlink_domain_may_be_at_several_switches() -> None:
+    """Its label says all: the racks of its nodes do not divide it."""
+    clique, racks_of = {"nvidia.com/gpu.clique": "uuid.1"}, ("r1", "r2")
+    nodes = [make_node(r, cpu="2", labels={RACK: r, **clique}) for r in racks_of]
+    wish = {MUST: "nvlink"}
+    pods = released(run_pass(*nodes, queued_job("j", 4, cpu="1", annotations=wish)))
+    assert {pod.node for pod in pods} == {"r1", "r2"}
+
+
+def test_a_finer_level_may_be_preferred_inside_the_required_one() -> None:
+    """One zone holds the gang, in equal parts of its two racks."""
+    sizes = {"a": [3, 3], "b": [4, 1]}
+    nodes = [
+        make_node(f"{zone}-{i}", cpu=str(cpu), labels={ZONE: zone, RACK: f"{zone}{i}"})
+        for zone, cpus in sizes.items()
+        for i, cpu in enumerate(cpus)
+    ]
+    both = {MUST: "zone", SHOULD: "rack"}
+    pods = released(run_pass(*nodes, queued_job("j", 4, cpu="1", annotations=both)))
+    assert {pod.node for pod in pods} == {"b-0"}, "one rack of a zone holds it"
+    pods = released(run_pass(*nodes[:2], queued_job("j", 4, cpu="1", annotations=both)))
+    assert sorted(str(pod.node) for pod in pods) == ["a-0", "a-0", "a-1", "a-1"]
+
+
+def test_a_pod_that_is_not_pinned_gets_the_label_that_its_node_has() -> None:
+    label = "cloud.google.com/gce-topology-subblock"
+    node = make_node("a", labels={label: "s"})
+    wish = {MUST: "rack"}
+    job = queued_job("j", 1, annotations=wish, shape=make_shape(unmodelled=["podAffinity"]))
+    (pod,) = released(run_pass(node, job))
+    lines = pod.terms[0].expressions
+    assert Requirement(label, "In", ("s",)) in lines
+    assert Requirement(RACK, "DoesNotExist") in lines
