@@ -117,6 +117,8 @@ class NodeEntry(Struct, frozen=True, kw_only=True):
     Attributes:
         ready: Without a taint ``node.kubernetes.io/not-ready`` or ``unreachable``.
         unschedulable: Cordoned.
+        leaving: By what it announces that it leaves, such as ``cordon`` or ``taint KEY``; empty if
+            it does not (docs/drain.md).
         allocatable: Amount by resource, base units.
         used: Amount by resource, base units: bound pods of all schedulers, and seats.
         seats: Pods that are planned here and not bound yet.
@@ -136,6 +138,7 @@ class NodeEntry(Struct, frozen=True, kw_only=True):
     seats: int
     relative_price: float
     log_price: float
+    leaving: str = ""
     agent: AgentEntry | None = None
     domains: Mapping[str, str] = {}
     gpu_model: str = ""

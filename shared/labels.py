@@ -113,6 +113,10 @@ PROFILE: Final = "shuntyard.io/profile"
 HANG_RESTARTS: Final = "shuntyard.io/hang-restarts"
 """Annotation on the owner: how often its job was restarted because it hung, and when. Ours."""
 
+LEAVING: Final = "shuntyard.io/leaving"
+"""Annotation on the Node: its jobs are to save and leave; the time by which, RFC 3339, or anything
+else where that is unknown."""
+
 PARKING: Final = "shuntyard.io/parking"
 """Annotation on the owner: its job is parked, or was, and what its pods need to come back. Ours."""
 
@@ -167,6 +171,9 @@ CPU_GIVEN: Final = "shuntyard.io/cpu-given"
 """Annotation on the pod: container and CPU request that its owner gave, while we have changed it,
 e.g. ``main=500m`` (``shared.pod_cpu``). Ours."""
 
+GENERATION: Final = "shuntyard.io/generation"
+"""Annotation on the pod: number of its job's start, which the Binding writes. Ours."""
+
 REPLACED_BY: Final = "shuntyard.io/replaced-by"
 """Annotation on a bare pod that we are about to delete: name of its copy. Ours."""
 
@@ -183,7 +190,7 @@ RESERVED: Final = frozenset(
     {
         *(*RESERVATION, *RECORDS, *RECORDS.values()),
         *(SPEC_SIGNATURE, MIGRATION, CPU_GIVEN, REPLACED_BY, REPLACES),
-        *(LAST_CHECKPOINT_STEP, LAST_CHECKPOINT_TIME),
+        *(LAST_CHECKPOINT_STEP, LAST_CHECKPOINT_TIME, GENERATION),
     }
 )
 """The annotations that only the extender writes (deploy/base/our-keys.yaml)."""
@@ -220,6 +227,9 @@ LABEL_KEYS: Final = frozenset({JOB, ROLE})
 
 NAMESPACE_KEYS: Final = frozenset({USER_PRIORITY, WEIGHT, GUARANTEED_SHARE, BORROWING_LIMIT})
 """Keys of ours that count on a Namespace or ResourceQuota alone."""
+
+NODE_KEYS: Final = frozenset({LEAVING})
+"""Keys of ours that count on a Node alone."""
 
 KEYS: Final = frozenset(
     value

@@ -115,7 +115,12 @@ class Pod(Struct, frozen=True, kw_only=True, tag=True, omit_defaults=True):
 
 
 class Node(Struct, frozen=True, kw_only=True, tag=True):
-    """A node. ``allocatable`` is in base units and includes ``pods``."""
+    """A node. ``allocatable`` is in base units and includes ``pods``.
+
+    ``conditions`` are the types that are True, but for Ready. ``unreachable_since`` is since when
+    its kubelet has not reported, so that Ready is Unknown; 0.0 while it reports. ``leaves_at`` is
+    the time in the annotation ``labels.LEAVING``; 0.0 if that names none, None if it is missing.
+    """
 
     name: NodeName
     uid: Uid
@@ -124,6 +129,9 @@ class Node(Struct, frozen=True, kw_only=True, tag=True):
     labels: Mapping[str, str] = {}
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
+    conditions: tuple[str, ...] = ()
+    unreachable_since: float = 0.0
+    leaves_at: float | None = None
 
     @property
     def key(self) -> str:

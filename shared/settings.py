@@ -146,6 +146,11 @@ def takes(*parts: Part) -> Callable[[type[SectionType]], type[SectionType]]:
     return build
 
 
+def listed(value: object) -> object:
+    """Split a text at its commas, as it is in the environment."""
+    return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+
+
 def fill(parameters: Parameters, sections: Sequence[Section]) -> Parameters:
     """Return the parameters, and those inside them, with the values of the sections."""
     for section in sections:

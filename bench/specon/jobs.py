@@ -128,6 +128,7 @@ class Training:
         fields = {
             "POD_NAME": "metadata.name",
             "SHUNTYARD_POD_UID": "metadata.uid",
+            "SHUNTYARD_GENERATION": f"metadata.annotations['{labels.GENERATION}']",
             "NODE_NAME": "spec.nodeName",
         }
         if self.index_label:

@@ -41,6 +41,7 @@ def nodes(answer: api.NodesResponse, *, wide: bool, screen: Terminal = UNLIMITED
         Column("MEM-NOW", lambda node: memory_now(node.agent), right=True, wide=True),
         Column("LOG-PRICE", lambda node: f"{node.log_price:.3f}", right=True, wide=True),
         Column("OTHER-FREE", _other_free, wide=True),
+        Column("LEAVES-BY", lambda node: node.leaving or NOTHING, wide=True),
     ]
     return table(columns, answer.entries, wide=wide, screen=screen)
 
@@ -90,7 +91,9 @@ def memory_now(agent: api.AgentEntry | None) -> str:
 
 def _state(node: api.NodeEntry) -> str:
     state = "Ready" if node.ready else "NotReady"
-    return f"{state},Cordoned" if node.unschedulable else state
+    if node.unschedulable:
+        return f"{state},Cordoned"
+    return f"{state},Leaving" if node.leaving else state
 
 
 def _free(node: api.NodeEntry, resource: str) -> str:
@@ -132,7 +135,7 @@ def _gpu_colour(node: api.NodeEntry) -> Colour:
 def _state_colour(node: api.NodeEntry) -> Colour:
     if not node.ready:
         return Colour.RED
-    return Colour.YELLOW if node.unschedulable else Colour.NONE
+    return Colour.YELLOW if node.unschedulable or node.leaving else Colour.NONE
 
 
 def _used(node: api.NodeEntry, resource: str) -> str:

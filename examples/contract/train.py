@@ -5,6 +5,7 @@ Python's standard library only; one process. The rules: docs/checkpoint-contract
 
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -15,9 +16,38 @@ STEP_SECONDS = 0.02
 DIRECTORY = Path(os.environ.get("SHUNTYARD_CHECKPOINT_DIR", "checkpoints"))
 METRICS = Path(os.environ.get("SHUNTYARD_METRICS_FILE", os.devnull))
 UID = os.environ.get("SHUNTYARD_POD_UID", "")
+GENERATION = os.environ.get("SHUNTYARD_GENERATION", "")
+START = re.compile("start-([0-9]{1,18})-([0-9]{1,18})[.]json")
 FOLDER = DIRECTORY / ".shuntyard"
-ALONE = {"rank": 0, "world_size": 1}
+ALONE = {"rank": 0, "world_size": 1, "exits_zero_on_term": False, "pod_uid": UID}
 terminating: list[int] = []
+mine = [0, 0]  # generation and number of this start
+
+
+def latest() -> list[int]:
+    """Return generation and number of the latest start in the directory."""
+    found = (START.fullmatch(path.name) for path in FOLDER.iterdir())
+    return max(([int(one[1]), int(one[2])] for one in found if one), default=[0, 0])
+
+
+def begin() -> None:
+    """Leave the file of this start, then remove the temporary files of earlier ones."""
+    last = latest()
+    mine[0] = int(GENERATION or last[0])
+    mine[1] = last[1] + 1 if mine[0] == last[0] else 1
+    end_if_stale()
+    new = FOLDER / f".start.{UID or os.getpid()}.trainer-tmp"
+    start = {"version": 1, "generation": mine[0], "number": mine[1], "pod_uid": UID}
+    new.write_text(json.dumps({**start, "at": time.time()}))
+    os.link(new, FOLDER / f"start-{mine[0]}-{mine[1]}.json")  # fails if it exists
+    for left in FOLDER.glob(".*.trainer-tmp"):
+        left.unlink(missing_ok=True)
+
+
+def end_if_stale() -> None:
+    """End without a save if another copy of this training has begun."""
+    if latest() > mine:
+        sys.exit(143)
 
 
 def put(name: str, **fields: object) -> None:
@@ -26,12 +56,15 @@ def put(name: str, **fields: object) -> None:
 
 
 def write(path: Path, text: str) -> None:
-    """Write to a temporary name, fsync, rename, fsync the directory."""
-    new = path.with_name(f".{path.name}.trainer-tmp")
+    """Write to a temporary name, fsync, look for a later start, rename, fsync the directory."""
+    new = path.with_name(f".{path.name}.{mine[0]}-{mine[1]}.trainer-tmp")
     with new.open("w") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
+    if latest() > mine:
+        new.unlink(missing_ok=True)
+        sys.exit(143)
     new.replace(path)
     folder = os.open(path.parent, os.O_RDONLY)
     os.fsync(folder)
@@ -60,6 +93,7 @@ def save(step: int, weight: float) -> dict:
 
 def new_request() -> str:
     """Return the id of a new request for this pod; empty without one."""
+    end_if_stale()
     found = read("request.json")
     name = str(found.get("id", ""))
     safe = 0 < len(name) <= 100 and all(c.isascii() and (c.isalnum() or c in "._-") for c in name)
@@ -110,17 +144,16 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda number, _: terminating.append(number))
     FOLDER.mkdir(parents=True, exist_ok=True)
     FOLDER.chmod(0o2775)
+    begin()
     saved = read("saved.json")
-    step, weight = saved.get("step", 0), 0.0
-    if saved:
-        weight = json.loads((DIRECTORY / saved["path"]).read_text())["weight"]
+    step = saved.get("step", 0)
+    weight = json.loads((DIRECTORY / saved["path"]).read_text())["weight"] if saved else 0.0
     put(
         "trainer.json",
         pid=os.getpid(),
         started_at=time.time(),
         resumed_step=step if saved else None,
-        exits_zero_on_term=False,
-        pod_uid=UID,
+        generation=mine[0],
         **ALONE,
     )
     if name := held_before():

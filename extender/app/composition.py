@@ -18,6 +18,7 @@ from extender.controllers.elastic import ElasticController
 from extender.controllers.hold import HoldPermit
 from extender.controllers.measure import MeasureLoop, ReportsLoop
 from extender.controllers.migration import MigrationController
+from extender.controllers.node_loss import NodeLossController
 from extender.controllers.observe.observer import Observer
 from extender.controllers.preemption import PreemptionController
 from extender.controllers.pricing import PricingController
@@ -279,6 +280,16 @@ class Composition:
         )
 
     @cached_property
+    def node_loss(self) -> NodeLossController:
+        """Deletes pods of fenced nodes by force."""
+        return NodeLossController(
+            context=self.decisions,
+            heartbeat=self._context.beat("node-loss"),
+            executor=self.executor,
+            interval_seconds=self._settings.lost_nodes.interval_seconds,
+        )
+
+    @cached_property
     def barrier(self) -> BindBarrier:
         """Binds a gang when all its members have arrived."""
         most_calls = listeners.most_of(ListenerName.SCHEDULER, self._settings.scheduler)
@@ -342,8 +353,9 @@ class Composition:
         shell = (self.observer, self.leadership, self.recorder, self.barrier)
         binding = (self.bursts, self.events)
         decisions = (self.queue, self.migration, self.cpu_shares, self.elastic, self.pricing)
-        notes = (self.preemption, self.training_faults, self.checkpoint_notes)
-        return (*shell, *binding, *decisions, *notes, measure)
+        notes = (self.training_faults, self.checkpoint_notes)
+        leaving = (self.preemption, self.node_loss)
+        return (*shell, *binding, *decisions, *notes, *leaving, measure)
 
     def _agents_loop(self) -> tuple[Loop, ...]:
         if ListenerName.AGENTS not in self._certificates:

@@ -82,6 +82,10 @@ class ClusterMetrics:
             "shuntyard_barrier_pods",
             "Pods whose bind call waits for their gang or their Binding.",
         )
+        self.unfenced_pods = series.gauge(
+            "shuntyard_unfenced_pods",
+            "Pods on unreachable nodes without a fence: a copy of them may run unseen.",
+        )
         self._training_pods = series.gauge(
             "shuntyard_training_pods",
             "Pods whose training is followed, by category.",

@@ -133,6 +133,10 @@ class Cause(StrEnum):
     """Its gang stayed partial and was dissolved."""
     HUNG = "hung"
     """Its training hung, and its owner asked for a restart."""
+    NODE_FENCED = "node-fenced"
+    """Its node is unreachable and fenced: deleted by force."""
+    NODE_LOST = "node-lost"
+    """Its node is unreachable without a fence, for longer than the settings wait."""
     REPLACED = "replaced"
     """An earlier deletion for one of these causes was not finished."""
 

@@ -10,13 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from shared import labels
 from shared.answer import VIEWERS_ACCOUNT
 from shared.connections import BODY_SECONDS, MOST_CONNECTIONS
-from shared.settings import Section
-
-
-def listed(value: object) -> object:
-    """Split a text at its commas, as it is in the environment."""
-    return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
-
+from shared.settings import Section, listed
 
 MOST_SCHEDULER_CONNECTIONS: Final = 16384
 """A gang of ten thousand waits at the bind barrier with a connection each; one loopback address has

@@ -13,6 +13,7 @@ from typing_extensions import override
 from extender.core.parameters.agents import AgentReportParameters, CheckpointNoteParameters
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.cpu_shares import CpuShareParameters
+from extender.core.parameters.drain import DrainParameters, LostNodeParameters
 from extender.core.parameters.elastic import RescaleParameters, ScalingParameters, SpeedParameters
 from extender.core.parameters.migration import (
     CountParameters,
@@ -43,7 +44,7 @@ from extender.core.parameters.queue import (
 )
 from extender.core.parameters.training_faults import DetectionParameters, RestartParameters
 from extender.core.queue import order
-from shared.settings import Part, Section, fill, takes
+from shared.settings import Part, Section, fill, listed, takes
 
 
 @takes(Part(CoreParameters, only=["order", "job_size"]))
@@ -329,6 +330,26 @@ class CheckpointNotesSection(Section):
     )
 
 
+@takes(Part(DrainParameters))
+class DrainSection(Section):
+    """By what a node announces that it leaves, so that its jobs save and leave (docs/drain.md)."""
+
+    _lists = field_validator("taints", "conditions", "labels", mode="before", check_fields=False)(
+        listed
+    )
+
+
+@takes(Part(LostNodeParameters))
+class LostNodesSection(Section):
+    """When pods of an unreachable node are deleted by force (docs/drain.md#nodes-that-die)."""
+
+    _lists = field_validator("fences", mode="before", check_fields=False)(listed)
+
+    interval_seconds: float = Field(
+        default=5.0, ge=0.05, le=60, description="Time between two looks at unreachable nodes."
+    )
+
+
 class PolicySettings(Section):
     """Everything in the settings file that changes a decision."""
 
@@ -352,6 +373,8 @@ class PolicySettings(Section):
     price_bounds: PriceBoundsSection = PriceBoundsSection()
     training_faults: TrainingFaultsSection = TrainingFaultsSection()
     checkpoint_notes: CheckpointNotesSection = CheckpointNotesSection()
+    drain: DrainSection = DrainSection()
+    lost_nodes: LostNodesSection = LostNodesSection()
 
 
 def core_parameters(settings: PolicySettings, scheduler_name: str) -> CoreParameters:

@@ -292,7 +292,8 @@ class Executor:
         if command.bare:
             attempt = Replacement(self.client, command.pod, command.uid)
             return await attempt.carry_out() is Ending.DELETED
-        await writes.delete_pod(self.client, command.pod, command.uid)
+        grace_seconds = 0 if command.force else None
+        await writes.delete_pod(self.client, command.pod, command.uid, grace_seconds=grace_seconds)
         return True
 
 

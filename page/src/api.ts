@@ -241,6 +241,7 @@ export interface NodeEntry {
   readonly seats: number;
   readonly relative_price: number;
   readonly log_price: number;
+  readonly leaving: string;
   readonly agent: AgentEntry | null;
   readonly domains: Readonly<Record<string, string>>;
   readonly gpu_model: string;

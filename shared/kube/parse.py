@@ -20,6 +20,7 @@ from shared.kube import (
     interned,
     job_state,
     kept_keys,
+    node_state,
     pod_defaults,
     pod_templates,
     stamps,
@@ -150,7 +151,9 @@ def decode_node(data: Data) -> model.Node:
     """
     raw = _NODE.decode(data)
     meta, spec = raw.metadata, raw.spec or wire.NodeSpec()
-    allocatable = (raw.status.allocatable if raw.status else None) or {}
+    status = raw.status or wire.NodeStatus()
+    allocatable = status.allocatable or {}
+    raised, unreachable_since = node_state.conditions(status)
     return model.Node(
         name=model.NodeName(meta.name),
         uid=model.Uid(meta.uid or ""),
@@ -162,6 +165,9 @@ def decode_node(data: Data) -> model.Node:
         labels=kept_keys.keep_labels(meta, kept_keys.OF_NODES),
         taints=tuple(model.Taint(t.key, t.value or "", t.effect) for t in spec.taints or ()),
         unschedulable=bool(spec.unschedulable),
+        conditions=raised,
+        unreachable_since=unreachable_since,
+        leaves_at=node_state.leaves_at(meta),
     )
 
 

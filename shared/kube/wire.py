@@ -223,6 +223,7 @@ class NodeStatus(Struct):
     """``status`` of a node."""
 
     allocatable: ResourceList | None = None
+    conditions: list[Condition] | None = None
 
 
 class Node(Struct):

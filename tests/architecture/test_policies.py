@@ -48,6 +48,8 @@ LIMITS = {
     "elastic.RescaleParameters",
     "training_faults.RestartParameters",
     "pricing.SlotTimeParameters",
+    "drain.DrainParameters",
+    "drain.LostNodeParameters",
     "combined.CoreParameters",
 }
 """Parameters of a decision around its policies."""

@@ -68,13 +68,15 @@ BUSY: Final = "while True: pass"
 _CONFIG_MAPS: Final = "/api/v1/configmaps"
 
 
-def start(cluster: Cluster, nodes: Sequence[str] = NODES) -> None:
+def start(
+    cluster: Cluster, nodes: Sequence[str] = NODES, settings: Mapping[str, Any] = SETTINGS
+) -> None:
     """Start a process for each node, so that each can fail alone, our pair, and the agents."""
     for name in nodes:
         wanted = ProcessNodes(1, cpu="300m", memory="1Gi", prefix=name.rpartition("-")[0])
         cluster._supervisor.launch({component(name): process_nodes(cluster.layout, wanted)})
         cluster._await_nodes(component(name), frozenset(wanted.names()))
-    cluster.start_shuntyard(SETTINGS)
+    cluster.start_shuntyard(settings)
     cluster.start_default_scheduler()
     cluster.start_agents(AGENT_SETTINGS)
 

@@ -207,6 +207,9 @@ def make_node(
     labels: Mapping[str, str] | None = None,
     taints: Iterable[Taint | str] = (),
     unschedulable: bool = False,
+    conditions: Iterable[str] = (),
+    unreachable_since: float = 0.0,
+    leaves_at: float | None = None,
 ) -> Node:
     """``allocatable`` adds resources; ``taints`` may be texts ``key=value:Effect``."""
     amounts = {"cpu": cpu, "memory": memory, "pods": str(pods), **(allocatable or {})}
@@ -218,6 +221,9 @@ def make_node(
         labels={names.HOSTNAME_LABEL: name, **(labels or {})},
         taints=tuple(make_taint(t) if isinstance(t, str) else t for t in taints),
         unschedulable=unschedulable,
+        conditions=tuple(conditions),
+        unreachable_since=unreachable_since,
+        leaves_at=leaves_at,
     )
 
 

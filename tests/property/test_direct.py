@@ -136,7 +136,7 @@ class World:
             burst = binding.burst(snapshot, here[0], {p.uid for p in here}, PARAMS)
             due = {*burst.first, *burst.rest} if burst else set()
             for pod in [p for p in here if p.uid in due][:most]:
-                notes = {**pod.annotations, **binding.annotations(snapshot, pod)}
+                notes = {**pod.annotations, **binding.annotations(snapshot, pod, {})}
                 self.place(pod, notes)
 
     def place(self, pod, notes):
@@ -156,7 +156,7 @@ class World:
             if any(self._objection(snapshot, m.pod) or self._crowded(m.node) for m in due):
                 continue
             for member in due[:most]:
-                notes = binding.annotations(snapshot, member.pod)
+                notes = binding.annotations(snapshot, member.pod, {})
                 self.place(member.pod, {**member.pod.annotations, **notes})
             for member in due[most : most + 1]:
                 self.store.apply(Upsert(replace(member.pod, gates=())))

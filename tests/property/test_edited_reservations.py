@@ -58,7 +58,7 @@ class LooseWorld(World):
         burst = binding.burst(snapshot, here[0], nodes.keys(), PARAMS) if here else None
         due = {*burst.first, *burst.rest} if burst else set()
         for pod in [p for p in here if p.uid in due][:most]:
-            notes = {**pod.annotations, **binding.annotations(snapshot, pod)}
+            notes = {**pod.annotations, **binding.annotations(snapshot, pod, {})}
             node, now = nodes[pod.uid], self.now
             placed = replace(pod, node_name=node, annotations=notes, phase="Running")
             self.store.apply(Upsert(replace(placed, scheduled_at=now)))

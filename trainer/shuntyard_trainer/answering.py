@@ -72,7 +72,7 @@ class Hold:
         return now if now is not None and request is not None and now.id == request.id else request
 
     def _mine(self, request: Request | None, *, is_due: bool) -> Release:
-        if self._termination.requested:
+        if self._termination.requested or (self._mailbox and self._mailbox.superseded):
             return Release.TERMINATED
         if request is None or self._mailbox is None:
             return Release.NOT_YET

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import logging
 import math
 from dataclasses import dataclass
 
@@ -12,6 +13,8 @@ from shuntyard_trainer.mailbox import Mailbox
 from shuntyard_trainer.ranks import Ranks
 from shuntyard_trainer.records import Request
 from shuntyard_trainer.termination import Termination
+
+log = logging.getLogger(__name__)
 
 
 class Decision(enum.IntEnum):
@@ -24,6 +27,8 @@ class Decision(enum.IntEnum):
     """Save, answer, and take no step until released."""
     TERMINATE = 3
     """Save and exit with 143."""
+    STALE = 4
+    """Another copy of this training has begun: exit with 143, without a save."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +107,9 @@ class Boundary:
 
         With one rank, this reads the monotonic clock and a flag, and once in ``poll_seconds`` a
         file. With several ranks it is one ``agree`` in ``agree_every_steps`` calls.
+
+        Raises:
+            SystemExit: With 143, if another copy of this training has begun.
         """
         if self._ranks.alone:
             if self._monotonic() < self._next_check and not self._termination.requested:
@@ -117,6 +125,9 @@ class Boundary:
         decision = Decision(self._ranks.largest(self._mine(request)))
         if decision is Decision.GO_ON:
             return None
+        if decision is Decision.STALE:
+            log.error("another copy of this training has begun: this one ends without a save")
+            self._termination.leave()
         return Order(decision, step, self._clock.now(), request)
 
     def _request(self) -> Request | None:
@@ -128,6 +139,8 @@ class Boundary:
         return self._mailbox.new_request()
 
     def _mine(self, request: Request | None) -> Decision:
+        if self._mailbox is not None and self._mailbox.superseded:
+            return Decision.STALE
         if self._termination.requested:
             return Decision.TERMINATE
         if request is not None:

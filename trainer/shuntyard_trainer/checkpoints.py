@@ -39,6 +39,7 @@ class Checkpoints:
         save_at_end: ``done`` saves if the last step is not saved, so that a restart after the end
             repeats nothing.
         pod_uid: Uid of this pod; empty if unknown.
+        generation: Number of the job's start, which grows; None if unknown.
         rank: Rank of this process in the job, from 0.
         world_size: Processes of the job.
         agree: Needed with several processes, see ``ranks.Agree``.
@@ -65,6 +66,7 @@ class Checkpoints:
         save_every_seconds: float | None = None,
         save_at_end: bool = True,
         pod_uid: str = "",
+        generation: int | None = None,
         rank: int = 0,
         world_size: int = 1,
         agree: Agree | None = None,
@@ -85,9 +87,9 @@ class Checkpoints:
         if handle_sigterm:
             self._termination.handle_sigterm()
         where = None if directory is None else Path(directory)
-        self._resume = last_saved(where)
         first = where if self._ranks.first else None
-        self._mailbox = None if first is None else Mailbox(first, pod_uid, self._clock)
+        self._mailbox = Mailbox(first, pod_uid, self._clock, generation) if first else None
+        self._resume = last_saved(where)  # after the mailbox: an older copy commits nothing more
         parts = (self._mailbox, self._ranks, self._termination)
         self._boundary = Boundary(
             *parts,
@@ -166,8 +168,7 @@ class Checkpoints:
         """Return the completed steps, and report to the agent that training begins.
 
         Raises:
-            RanksError: The ranks do not begin at the same step.
-            SystemExit: With 143, if SIGTERM came already.
+            RanksError, SystemExit: As ``begin``.
         """
         step = 0 if self._resume is None else self._resume.step
         self.begin(step)
@@ -180,23 +181,22 @@ class Checkpoints:
 
         Raises:
             RanksError: The ranks do not begin at the same step.
-            SystemExit: With 143, if SIGTERM came already.
+            SystemExit: With 143, if SIGTERM came already, or a later copy of this training exists.
         """
         if self._begun:
             return
         self._begun = True
         self._ranks.require_same_step(completed)
-        kept = None
-        if self._mailbox is not None:
-            self._mailbox.write_trainer(
-                completed or None, self._started_at, self._rank, self._world_size
-            )
-            kept = self._mailbox.unfinished_hold()
+        kept, box = None, self._mailbox
+        ends = self.terminating or (box is not None and not box.may_begin())
+        if box is not None and not box.superseded:
+            box.write_trainer(completed or None, self._started_at, self._rank, self._world_size)
+            kept = box.unfinished_hold()
         mine = Decision.HOLD if kept else Decision.GO_ON
-        decision = self._ranks.largest(Decision.TERMINATE if self.terminating else mine)
+        decision = self._ranks.largest(Decision.TERMINATE if ends else mine)
         if decision == Decision.TERMINATE:
             self._termination.leave()
-        if decision == Decision.HOLD:
+        elif decision == Decision.HOLD:
             self._answering.keep_hold(kept)
         if self._restore is not None:
             self._restore()
@@ -208,7 +208,7 @@ class Checkpoints:
         are restored after that.
 
         Raises:
-            SystemExit: With 143, if SIGTERM came already.
+            SystemExit: As ``begin``.
         """
         self.start_step()
         batches = iter(loader)

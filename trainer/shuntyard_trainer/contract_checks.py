@@ -13,6 +13,7 @@ from typing import Any
 
 from shuntyard_trainer import records
 from shuntyard_trainer.clock import Clock
+from shuntyard_trainer.contract_copies import begins_no_older_start, yields_to_later_start
 from shuntyard_trainer.contract_failures import answers_failure, ignores_second_term
 from shuntyard_trainer.contract_run import AFTER_TERM, FIRST, SECOND, Check, Run, expect
 from shuntyard_trainer.contract_trainer import ContractError, TrainerUnderTest, checkpoint_path
@@ -160,6 +161,7 @@ def survives_kill(run: Run) -> None:
 
 def completes(run: Run) -> None:
     """Check rule 9: at the end ``saved.json``, ``done.json``, exit code 0."""
+    run.start(SECOND)
     run.life.request("completes", action="cancel")
     code = run.life.ends(run.end_seconds, "the whole training")
     expect(code == 0, f"exit code {code} at the end of training, expected 0")
@@ -183,6 +185,8 @@ CHECKS = (
     Check(answers_failure, "rule 6"),
     Check(holds_again, "rule 7", must=False),
     Check(survives_kill, "rule 8"),
+    Check(yields_to_later_start, "rule 11"),
+    Check(begins_no_older_start, "rule 11"),
     Check(completes, "rule 9"),
 )
 

@@ -47,14 +47,19 @@ class Run:
     def start(self, uid: str, *, is_weak: bool = False) -> dict[str, Any]:
         """Start the trainer, and return its ``trainer.json``."""
         before = self.life.read(records.TRAINER) if self.lives else None
-        trainer = TrainerUnderTest(self.command, self.directory, uid, self.ranks, is_weak=is_weak)
-        self.lives.append(trainer)
+        self.begin(uid, is_weak=is_weak)
 
         def opened() -> dict[str, Any] | None:
             found = self.life.read(records.TRAINER)
             return found if found != before else None
 
         return self.life.wait_for(opened, self.seconds, "trainer.json of this start")
+
+    def begin(self, uid: str, *, generation: str = "", is_weak: bool = False) -> None:
+        """Start the trainer, and wait for nothing."""
+        more: dict[str, Any] = {"generation": generation, "is_weak": is_weak}
+        trainer = TrainerUnderTest(self.command, self.directory, uid, self.ranks, **more)
+        self.lives.append(trainer)
 
     def ask(self, name: str, **fields: Any) -> dict[str, Any]:
         """Request a checkpoint, and return the answer."""

@@ -37,7 +37,7 @@ class ContractSchema:
             name: ``trainer.json``, ``ack-m1.json``, …
             document: The parsed content.
         """
-        kind = "ack.json" if name.startswith("ack-") else name
+        kind = next((f"{k}.json" for k in ("ack", "start") if name.startswith(f"{k}-")), name)
         return list(self._errors(name, document, self._defs[kind]))
 
     def _errors(self, where: str, value: Any, schema: Mapping[str, Any]) -> Iterator[str]:

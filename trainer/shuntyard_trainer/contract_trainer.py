@@ -26,6 +26,7 @@ linux/capability.h."""
 MOST_OUTPUT = 2000
 """Characters of the program's output that are shown."""
 _FILES = (records.TRAINER, records.SAVED, records.RELEASED, records.DONE)
+_GLOBS = (records.ACKS, records.STARTS)
 
 
 class ContractError(Exception):
@@ -39,6 +40,7 @@ class TrainerUnderTest:
         command: Command line of the trainer.
         directory: Its checkpoint directory.
         uid: Uid of its pod.
+        generation: Of its pod's start; empty: unknown.
         ranks: Number of processes; each has its ``RANK`` in its environment.
         is_weak: Root's processes may write only where the mode of a directory allows it.
 
@@ -54,6 +56,7 @@ class TrainerUnderTest:
         uid: str,
         ranks: int = 1,
         *,
+        generation: str = "",
         is_weak: bool = False,
     ) -> None:
         self.directory = directory
@@ -67,6 +70,7 @@ class TrainerUnderTest:
             "SHUNTYARD_CHECKPOINT_DIR": str(directory),
             "SHUNTYARD_METRICS_FILE": str(self.metrics),
             "SHUNTYARD_POD_UID": uid,
+            "SHUNTYARD_GENERATION": generation,
         }
         with self.output.open("wb") as output:
             self._processes = [
@@ -201,7 +205,8 @@ class TrainerUnderTest:
     def _watch(self) -> None:
         """Read all its files again and again: one that is not written at once is found torn."""
         while not self._ended.wait(LOOK_SECONDS):
-            for name in (*_FILES, *(path.name for path in self.folder.glob(records.ACKS))):
+            many = (path for glob in _GLOBS for path in self.folder.glob(glob))
+            for name in (*_FILES, *(path.name for path in many)):
                 self.read(name)
 
 

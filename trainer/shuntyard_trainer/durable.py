@@ -7,10 +7,12 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 _NO_FSYNC = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EROFS})
 """Errors of mounts without fsync for directories or at all, such as object stores."""
+_NO_LINK = frozenset({errno.EPERM, errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EMLINK})
+"""Errors of mounts without hard links."""
 MOST_BYTES = 64 * 1024
 LEFTOVERS = ".*.trainer-tmp"
 """Our temporary files; the agent's have another suffix."""
@@ -64,22 +66,75 @@ def _is_plain(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
 
 
-def write_record(path: Path, record: Mapping[str, Any]) -> None:
+def write_record(
+    path: Path, record: Mapping[str, Any], *, life: str = "", permit: Callable[[], object] = bool
+) -> None:
     """Replace a JSON file atomically: temporary file in the same directory, fsync, rename, fsync.
+
+    Args:
+        path: The file.
+        record: Its content.
+        life: Part of the temporary name that no other writer of the directory has.
+        permit: Called between the temporary file and the rename; an ``OSError`` ends the write.
 
     Raises:
         OSError: It could not be written; the file is unchanged.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.trainer-tmp")
+    temporary = _written(path, record, life)
+    try:
+        permit()
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    temporary.replace(path)
+    fsync(path.parent)
+
+
+def create_record(path: Path, record: Mapping[str, Any]) -> bool:
+    """Create a JSON file whole; return False if it exists, or a later start removed our part of it.
+
+    Raises:
+        OSError: It could not be written.
+    """
+    temporary = _written(path, record, os.urandom(8).hex())
+    try:
+        os.link(temporary, path)
+    except (FileExistsError, FileNotFoundError):
+        return False
+    except OSError as error:
+        if error.errno not in _NO_LINK:
+            raise
+        return _created(path, temporary.read_bytes())
+    finally:
+        temporary.unlink(missing_ok=True)
+    fsync(path.parent)
+    return True
+
+
+def _created(path: Path, data: bytes) -> bool:
+    """Create a file on a mount without hard links: another one may see it before it is whole."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o664)
+    except FileExistsError:
+        return False
+    _fill(descriptor, data)
+    return True
+
+
+def _written(path: Path, record: Mapping[str, Any], life: str) -> Path:
+    """Return a temporary file beside ``path`` with its content."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{life}.trainer-tmp")
     data = (json.dumps(record) + "\n").encode()
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o664)
+    _fill(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o664), data)
+    return temporary
+
+
+def _fill(descriptor: int, data: bytes) -> None:
     try:
         _write_all(descriptor, data)
         fsync_descriptor(descriptor)
     finally:
         os.close(descriptor)
-    temporary.replace(path)
-    fsync(path.parent)
 
 
 def parse_record(data: bytes) -> Mapping[str, Any]:

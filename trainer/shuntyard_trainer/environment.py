@@ -13,6 +13,7 @@ from shuntyard_trainer.errors import SettingError
 CHECKPOINT_DIR = "SHUNTYARD_CHECKPOINT_DIR"
 METRICS_FILE = "SHUNTYARD_METRICS_FILE"
 POD_UID = "SHUNTYARD_POD_UID"
+GENERATION = "SHUNTYARD_GENERATION"
 RANK = ("SHUNTYARD_RANK", "RANK")
 WORLD_SIZE = ("SHUNTYARD_WORLD_SIZE", "WORLD_SIZE")
 LOCAL_RANK = ("SHUNTYARD_LOCAL_RANK", "LOCAL_RANK")
@@ -26,6 +27,7 @@ class Environment:
         checkpoint_dir: None: there will be no checkpoint requests.
         metrics_file: None: metrics are not read.
         pod_uid: Empty if unknown.
+        generation: Number of the job's start, which grows; None if unknown.
         rank: Rank of this process in the job, from 0.
         world_size: Processes of the job.
         local_rank: Rank of this process in its pod, from 0.
@@ -34,6 +36,7 @@ class Environment:
     checkpoint_dir: Path | None = None
     metrics_file: Path | None = None
     pod_uid: str = ""
+    generation: int | None = None
     rank: int = 0
     world_size: int = 1
     local_rank: int = 0
@@ -55,6 +58,7 @@ class Environment:
             checkpoint_dir=_path(environ, CHECKPOINT_DIR),
             metrics_file=_path(environ, METRICS_FILE),
             pod_uid=environ.get(POD_UID, ""),
+            generation=_whole(environ, (GENERATION,), -1) if environ.get(GENERATION) else None,
             rank=rank,
             world_size=world_size,
             local_rank=_whole(environ, LOCAL_RANK, 0),
@@ -65,6 +69,7 @@ class Environment:
         return {
             "directory": self.checkpoint_dir,
             "pod_uid": self.pod_uid,
+            "generation": self.generation,
             "rank": self.rank,
             "world_size": self.world_size,
         }

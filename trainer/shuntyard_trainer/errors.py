@@ -6,7 +6,8 @@
     ├── SettingError     an argument or an environment variable cannot be used
     ├── SaveError        a checkpoint could not be written
     ├── UnloadableError  a checkpoint was written and cannot be loaded
-    └── RanksError       the ranks of one job are not at the same step
+    ├── RanksError       the ranks of one job are not at the same step
+    └── StaleCopyError   another copy of this training has begun later
 """
 
 
@@ -24,6 +25,10 @@ class SaveError(TrainerError):
 
 class UnloadableError(TrainerError):
     """A checkpoint was written and cannot be loaded; requests get it as the error of the save."""
+
+
+class StaleCopyError(TrainerError, OSError):
+    """Another copy of this training has begun later: this one writes nothing more."""
 
 
 class RanksError(TrainerError):

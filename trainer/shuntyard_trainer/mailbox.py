@@ -12,6 +12,7 @@ from shuntyard_trainer import durable, records
 from shuntyard_trainer.clock import Clock
 from shuntyard_trainer.errors import SettingError
 from shuntyard_trainer.records import Request, Saved
+from shuntyard_trainer.starts import Starts
 
 log = logging.getLogger(__name__)
 FOLDER_MODE = 0o2775
@@ -56,20 +57,46 @@ def _identity(status: os.stat_result) -> tuple[int, int, int]:
 class Mailbox:
     """Writes the trainer's files, reads the agent's. Only rank 0 of a job has one.
 
+    Every write raises ``StaleCopyError`` once another copy of this training has begun.
+
+    Attributes:
+        superseded: Another copy has begun, as of the last look for a request.
+
     Raises:
         SettingError: The directory cannot be created or written.
     """
 
-    def __init__(self, directory: Path, pod_uid: str, clock: Clock) -> None:
+    def __init__(
+        self, directory: Path, pod_uid: str, clock: Clock, generation: int | None = None
+    ) -> None:
         self._folder = directory / records.FOLDER
+        self._starts = Starts(self._folder, generation)
         self._pod_uid = pod_uid
         self._clock = clock
         self._answered = ""
         self._incoming = RequestFile(self._folder / records.REQUEST)
         self._open()
+        self.superseded = False
+
+    def may_begin(self) -> bool:
+        """Return True unless another copy of this training has begun."""
+        self.superseded = self._starts.is_superseded()
+        return not self.superseded
+
+    def require_latest(self) -> None:
+        """Raise if another copy of this training has begun.
+
+        Raises:
+            StaleCopyError: It has.
+        """
+        self._starts.require_latest()
 
     def new_request(self) -> Request | None:
-        """Return the open request: for this pod, not cancelled, in time, not answered."""
+        """Return the open request: for this pod, not cancelled, in time, not answered.
+
+        Also looks whether another copy has begun.
+        """
+        self.superseded = self._starts.is_superseded()
         request = self._incoming.current()
         if request is None or request.cancelled or request.id == self._answered:
             return None
@@ -110,6 +137,7 @@ class Mailbox:
             "pod_uid": self._pod_uid,
             "rank": rank,
             "world_size": world_size,
+            "generation": self._starts.mine.generation,
         }
         self._write(records.TRAINER, record)
 
@@ -136,14 +164,18 @@ class Mailbox:
         self._write(records.DONE, {"step": step, "finished_at": self._clock.now()})
 
     def remove_done(self) -> None:
-        """Remove the marker of an earlier run: this one trains on."""
-        (self._folder / records.DONE).unlink(missing_ok=True)
+        """Remove the marker of an earlier run: this one trains on; a later copy's stays."""
+        if self.may_begin():
+            (self._folder / records.DONE).unlink(missing_ok=True)
 
     def _open(self) -> None:
         try:
             if not self._folder.is_dir():
                 self._folder.mkdir(parents=True, exist_ok=True)
                 self._folder.chmod(FOLDER_MODE)
+            self._starts.begin({"pod_uid": self._pod_uid, "at": self._clock.now()})
+            if self._starts.is_superseded():
+                return  # the temporary files are another copy's
             for left in self._folder.glob(durable.LEFTOVERS):
                 left.unlink(missing_ok=True)
         except OSError as error:
@@ -165,7 +197,13 @@ class Mailbox:
             old.unlink(missing_ok=True)
 
     def _write(self, name: str, record: Mapping[str, Any]) -> None:
-        durable.write_record(self._folder / name, {"version": records.VERSION, **record})
+        start = self._starts.mine
+        durable.write_record(
+            self._folder / name,
+            {"version": records.VERSION, **record},
+            life=f"{start.generation}-{start.number}",
+            permit=self._starts.require_latest,
+        )
 
     def _read(self, name: str) -> Mapping[str, Any] | None:
         return read_record(self._folder / name)

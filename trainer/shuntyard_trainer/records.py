@@ -21,7 +21,10 @@ RELEASED = "released.json"
 DONE = "done.json"
 ACKS = "ack-*.json"
 KEPT_ACKS = 8
+STARTS = "start-*.json"
+KEPT_STARTS = 8
 _SAFE_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
+_START = re.compile(r"start-([0-9]{1,18})-([0-9]{1,18})\.json")
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,17 @@ class Saved:
 def ack_name(request_id: str) -> str:
     """Return the name of the file that answers a request."""
     return f"ack-{request_id}.json"
+
+
+def start_name(generation: int, number: int) -> str:
+    """Return the name of the file that a start leaves."""
+    return f"start-{generation}-{number}.json"
+
+
+def start_of(name: str) -> tuple[int, int] | None:
+    """Return generation and number of a start by the name of its file; None: it is no such file."""
+    found = _START.fullmatch(name)
+    return None if found is None else (int(found[1]), int(found[2]))
 
 
 def request_from(record: Mapping[str, Any]) -> Request:

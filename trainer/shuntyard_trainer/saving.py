@@ -241,6 +241,8 @@ class Saver:
     def _begin(self, step: int, started_at: float, write: Callable[[], Where | Pending]) -> Started:
         try:
             self._ranks.require_same_step(step)
+            if self._mailbox is not None:
+                self._mailbox.require_latest()
             found = write() if self._saves_here else None
         except Exception as failure:  # noqa: BLE001 - a user's function; it is logged
             return Started(step, started_at, None, _failed(step, failure))

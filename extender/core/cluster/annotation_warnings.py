@@ -80,6 +80,8 @@ def _line(key: str, place: str) -> str | None:
         return _unknown(key, place)
     if key in labels.NAMESPACE_KEYS:
         return f"{place} {key} has no effect here: set it on the Namespace"
+    if key in labels.NODE_KEYS:
+        return f"{place} {key} has no effect here: set it on the Node"
     right = "label" if key in labels.LABEL_KEYS else "annotation"
     if place != right:
         return f"{place} {key} has no effect: set it as {_a(right)}"

@@ -159,13 +159,17 @@ class OpenGate(Struct, frozen=True, tag=True):
     pods: tuple[tuple[PodKey, Uid], ...]
 
 
-class DeletePod(Struct, frozen=True, tag=True):
-    """Delete a pod so that its owner recreates it; ``writers`` recreate a ``bare`` one."""
+class DeletePod(Struct, frozen=True, tag=True, omit_defaults=True):
+    """Delete a pod so that its owner recreates it; ``writers`` recreate a ``bare`` one.
+
+    ``force``: its object goes at once, whether its node has ended it or not.
+    """
 
     pod: PodKey
     uid: Uid
     cause: str
     bare: bool = False
+    force: bool = False
 
 
 class SetQueuedCondition(Struct, frozen=True, tag=True):

@@ -300,6 +300,18 @@ class Reason(StrEnum):
         room=Room.NOT_NEEDED,
         limit=Limit.NONE,
     )
+    NODE_NOT_FENCED = ReasonRecord(
+        "NodeNotFenced",
+        "a pod whose place it takes is on an unreachable node and may still run: the node is not "
+        "fenced",
+        names_details=False,
+        severity=Severity.WARNING,
+        actor=Actor.ADMINISTRATOR,
+        time_helps=False,
+        nodes_help=False,
+        room=Room.NOT_NEEDED,
+        limit=Limit.NONE,
+    )
     REPLACING = ReasonRecord(
         "Replacing",
         "a pod without an owner is replaced, and the old one is not gone yet",

@@ -8,7 +8,8 @@ from extender.core.cluster.session import Decision
 from extender.core.cpu_shares.decision import CPU_SHARES
 from extender.core.elastic.decision import ELASTIC
 from extender.core.migration.decision import MIGRATION
-from extender.core.preemption import by_service, manual, priority
+from extender.core.node_loss.decision import NODE_LOSS
+from extender.core.preemption import by_service, drains, manual, priority
 from extender.core.preemption.decision import PreemptionDecision
 from extender.core.pricing.decision import PRICING
 from extender.core.queue.decision import QUEUE
@@ -17,7 +18,8 @@ from extender.core.scheduler.requests import FILTER, PRIORITIZE
 from extender.core.training_faults.decision import TRAINING_FAULTS
 
 PREEMPTION: Final = PreemptionDecision(
-    prompt=(manual.proposals,), searching=(priority.proposals, by_service.proposals)
+    prompt=(manual.proposals, drains.proposals),
+    searching=(priority.proposals, by_service.proposals),
 )
 """Parking, with everything that proposes it. A further cause of parking needs one entry here."""
 
@@ -32,6 +34,7 @@ DECISIONS: Final[Mapping[str, Decision[Any, Any, Any]]] = {
         PRICING,
         TRAINING_FAULTS,
         CHECKPOINT_NOTES,
+        NODE_LOSS,
         FILTER,
         PRIORITIZE,
         BURST,

@@ -9,10 +9,11 @@ from msgspec.structs import replace as changed
 
 from extender.core.agents import reports
 from extender.core.cluster import job_views, replacements
-from extender.core.cluster.jobs import Job, State
+from extender.core.cluster.jobs import UNPLANNED_STATES, Job, State
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Cache, Snapshot
+from extender.core.cluster.unfenced_copies import unfenced_copies
 from extender.core.explain import changes, corrections, hypothetical_nodes, verdicts
 from extender.core.explain.changes import Preconditions
 from extender.core.explain.corrections import as_queued
@@ -196,7 +197,7 @@ def _findings(session: ExplainSession, job: Job) -> _Findings:
     again_at = _again_at(session, job.key)
     needed = (
         *corrections.raised_quota(s, reason),
-        *corrections.corrections(s, _old_pods(session.snapshot, job.key)),
+        *corrections.corrections(s, _old_pods(session, job)),
     )
     head = _head(session, job)
     ahead = as_queued(job_views.view(session.snapshot, head.job)) if head else None
@@ -277,7 +278,10 @@ def _scenario(session: ExplainSession, job: Job) -> Scenario:
         table = migrations.without_reservations(table, arrivals.reserved)
     if (head := _head(session, job)) is not None:
         table = backfill.open_nodes(head, table)
-    queued = as_queued(migrations.with_held(job, arrivals.held))
+    held = arrivals.held
+    if unfenced_copies(session, job):
+        held |= {member.pod.uid for member in job.having(*UNPLANNED_STATES)}
+    queued = as_queued(migrations.with_held(job, held))
     return Scenario(session, queued, table, arrivals.targets)
 
 
@@ -304,8 +308,9 @@ def _again_at(session: ExplainSession, key: JobKey) -> float | None:
     return session.now + left if left > 0 else None
 
 
-def _old_pods(snapshot: Snapshot, key: JobKey) -> tuple[PodKey, ...]:
-    """Return the job's migrated or replaced pods that still exist."""
+def _old_pods(session: Session, job: Job) -> tuple[PodKey, ...]:
+    """Return the job's migrated, replaced or lost pods that still exist."""
+    snapshot, key = session.snapshot, job.key
     moved = (
         PodKey(f"{migration.namespace}/{member.pod}")
         for _, migration in sorted(snapshot.migrations.items())
@@ -314,4 +319,4 @@ def _old_pods(snapshot: Snapshot, key: JobKey) -> tuple[PodKey, ...]:
         if not migrations.has_left(snapshot, migration, member)
     )
     replaced = replacements.awaited_by(snapshot, snapshot.jobs.get(key, ()))
-    return tuple(dict.fromkeys((*moved, *replaced)))
+    return tuple(dict.fromkeys((*moved, *replaced, *unfenced_copies(session, job))))

@@ -22,6 +22,7 @@ from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.explain.job_details import JobDetails, job_details, requested
+from extender.core.nodes import leaving
 from extender.core.nodes.device_columns import repeated
 from extender.core.nodes.goods import Goods, goods
 from extender.core.nodes.gpus import shared_devices
@@ -153,6 +154,7 @@ def nodes(session: Session, page: Page = WHOLE) -> api.NodesResponse:
             name=node.name,
             ready=_is_ready(node),
             unschedulable=node.unschedulable,
+            leaving=_leaving(node, params),
             allocatable=_amounts(table, table.allocatable[i]),
             used=_amounts(table, table.used[i]),
             seats=reserved[node.name],
@@ -292,6 +294,11 @@ def _namespace(
         limit=None if math.isinf(entitled.limit) else round(entitled.limit, 6),
         problem=problem,
     )
+
+
+def _leaving(node: Node, params: CoreParameters) -> str:
+    why = leaving.leaving(node, params.drain)
+    return "" if why is None else why.text
 
 
 def _domains(node: Node, topology: TopologyParameters) -> dict[str, str]:

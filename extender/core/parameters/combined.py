@@ -8,6 +8,7 @@ from typing_extensions import Doc
 
 from extender.core.parameters.agents import AgentReportParameters, CheckpointNoteParameters
 from extender.core.parameters.cpu_shares import CpuShareParameters
+from extender.core.parameters.drain import DrainParameters, LostNodeParameters
 from extender.core.parameters.elastic import RescaleParameters, ScalingParameters, SpeedParameters
 from extender.core.parameters.migration import MigrationParameters
 from extender.core.parameters.placement import (
@@ -140,6 +141,8 @@ class CoreParameters:
     fault_detection: DetectionParameters = field(default_factory=DetectionParameters)
     hang_restarts: RestartParameters = field(default_factory=RestartParameters)
     checkpoint_notes: CheckpointNoteParameters = field(default_factory=CheckpointNoteParameters)
+    drain: DrainParameters = field(default_factory=DrainParameters)
+    lost_nodes: LostNodeParameters = field(default_factory=LostNodeParameters)
 
     def __post_init__(self) -> None:
         if self.most_backoff_seconds < self.backoff_seconds:

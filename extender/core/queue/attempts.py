@@ -14,6 +14,7 @@ from extender.core.cluster import replacements
 from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Backoff, Session
+from extender.core.cluster.unfenced_copies import unfenced_copies
 from extender.core.nodes.node_table import NodeTable
 from extender.core.placement import planner
 from extender.core.placement.planner import Plan, Refusal
@@ -55,6 +56,8 @@ class PassAttempts(Attempts):
         backoff = self.backoff.get(job.key)
         if backoff and self.session.monotonic < backoff.until:
             return Refusal.of(Reason.BACKING_OFF)
+        if unfenced_copies(self.session, job):
+            return Refusal.of(Reason.NODE_NOT_FENCED)
         moved = self.moved.get(job.key, NO_REPLACEMENTS)
         held = migrations.with_held(job, moved.held)
         if moved.targets:

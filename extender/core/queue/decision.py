@@ -27,6 +27,7 @@ from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Decision, Outcome, Session, Steps, in_full, strike
 from extender.core.cluster.snapshot import Snapshot
+from extender.core.nodes import leaving
 from extender.core.parameters.queue import Order
 from extender.core.placement import planner, release
 from extender.core.placement.planner import Plan, Refusal
@@ -77,7 +78,8 @@ class _QueuePass:
 
     Attributes:
         bursts: Gangs may be released for a burst.
-        table: The free amounts of the nodes; less with every job that is placed.
+        table: The free amounts of the nodes, none where a node leaves; less with every job that
+            is placed.
         whole: Jobs whose gang is whole, or was and has members left.
         inferred: Those of them for which only their pods show it (``repair.was_whole``).
         dissolved: Jobs that this pass dissolves.
@@ -89,7 +91,7 @@ class _QueuePass:
         self.session, self.state, self.bursts = self.parked.session, state, bursts
         session = self.session
         self.snapshot, self.params = session.snapshot, session.parameters
-        self.table = self.snapshot.node_table
+        self.table = leaving.without_leaving(self.snapshot.node_table, self.params.drain)
         self.commands: list[Command] = []
         self.resumes: list[ChangeOwner] = []
         self.backoff = {k: b for k, b in state.backoff.items() if k in self.snapshot.jobs}

@@ -16,7 +16,7 @@ from extender.core.kinds import registry
 from extender.core.parameters.combined import CoreParameters
 from extender.core.scheduler import direct_gangs
 from shared import labels
-from shared.model import NodeName, Pod, PodKey, Uid
+from shared.model import JobKey, NodeName, Pod, PodKey, Uid
 
 
 @dataclass(frozen=True)
@@ -117,16 +117,21 @@ def burst(
     return _in_order(arrived_members)
 
 
-def annotations(snapshot: Snapshot, pod: Pod) -> Mapping[str, str]:
+def annotations(
+    snapshot: Snapshot, pod: Pod, generations: Mapping[JobKey, int]
+) -> Mapping[str, str]:
     """Return what the Binding writes on the pod beside its node.
 
-    The decision, and for a promised reservation everything that a release would have written: from
-    then on the pod itself names its plan.
+    The number of the job's start, of ``generations``; the decision; and for a promised reservation
+    everything that a release would have written: from then on the pod itself names its plan.
     """
     notes, reservation = pod.annotations, snapshot.reservations.get(pod.uid)
     promised = reservation is not None and reservation.promised
     decision = notes.get(labels.DECISION) or (reservation.decision if reservation else "")
-    written = {labels.DECISION: decision} if decision else {}
+    number = generations.get(registry.job_key(pod))
+    written = {} if number is None else {labels.GENERATION: str(number)}
+    if decision:
+        written[labels.DECISION] = decision
     if reservation is None or labels.PLAN in notes:
         return written
     if labels.GATE in pod.gates and not promised:  # our release names the plan; it is on its way

@@ -38,7 +38,7 @@ from extender.core.cluster.session import Decision, Outcome, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.kinds import registry
 from extender.core.queue import namespace_shares
-from extender.core.scheduler import binding
+from extender.core.scheduler import binding, generation
 from extender.core.scheduler.direct_gangs import NEVER, Grant, QueueView
 from extender.core.scheduler.offer import GangSeats, Offer, TakenPlaceholder, offer_of
 from extender.core.scheduler.requests import abridged, in_full
@@ -346,8 +346,9 @@ def _of_gangs(
 
 
 def _bindings(snapshot: Snapshot, members: Sequence[Member]) -> tuple[BurstBinding, ...]:
+    numbers = generation.of_pods(snapshot, (m.pod for m in members))
     return tuple(
-        BurstBinding(m.pod.key, m.pod.uid, m.node, binding.annotations(snapshot, m.pod))
+        BurstBinding(m.pod.key, m.pod.uid, m.node, binding.annotations(snapshot, m.pod, numbers))
         for m in members
         if m.node is not None
     )

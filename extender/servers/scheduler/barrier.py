@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.kinds import registry
 from extender.core.parameters.combined import CoreParameters
-from extender.core.scheduler import binding
+from extender.core.scheduler import binding, generation
 from extender.core.scheduler.binding import CallError
 from extender.metrics.extender import ExtenderMetrics, Passed
 from extender.store.source import SnapshotSource
@@ -107,9 +107,10 @@ class BindBarrier:
         arrivals = [gang[uid] for uid in unbound if uid in gang and not gang[uid].started]
         if len(arrivals) < len(unbound) or not self.acting():
             return False
+        numbers = generation.of_pods(snapshot, (arrival.pod for arrival in arrivals))
         for arrival in arrivals:
             arrival.started = True
-            arrival.annotations = binding.annotations(snapshot, arrival.pod)
+            arrival.annotations = binding.annotations(snapshot, arrival.pod, numbers)
         return await self._bind_all(arrivals)
 
     def waiting(self) -> int:
@@ -201,9 +202,11 @@ class BindBarrier:
             return None
         pod = next(iter(waiting.values())).pod
         burst = binding.burst(snapshot, pod, waiting.keys(), self.parameters)
-        for uid in (*burst.first, *burst.rest) if burst else ():
-            waiting[uid].started = True
-            waiting[uid].annotations = binding.annotations(snapshot, waiting[uid].pod)
+        started = [waiting[uid] for uid in (*burst.first, *burst.rest)] if burst else []
+        numbers = generation.of_pods(snapshot, (arrival.pod for arrival in started))
+        for arrival in started:
+            arrival.started = True
+            arrival.annotations = binding.annotations(snapshot, arrival.pod, numbers)
         return burst
 
     async def _run_burst(self, job: JobKey, burst: binding.Burst) -> None:

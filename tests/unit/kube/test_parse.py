@@ -277,6 +277,46 @@ def test_all_fields_of_a_node_are_read() -> None:
     )
 
 
+def test_of_a_nodes_conditions_those_that_are_true_are_kept() -> None:
+    conditions = [
+        {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+        {"type": "KernelDeadlock", "status": "True"},
+        {"type": "MemoryPressure", "status": "False"},
+    ]
+    found = parse.decode_node(
+        encoded({"metadata": {"name": "n"}, "status": {"conditions": conditions}})
+    )
+    assert (found.conditions, found.unreachable_since) == (("KernelDeadlock",), 0.0)
+
+
+READY: dict[str, tuple[str, float]] = {
+    "its kubelet does not report": ("Unknown", 60.0),
+    "its kubelet says that it is not ready": ("False", 0.0),
+    "it is ready": ("True", 0.0),
+}
+
+
+@pytest.mark.parametrize(("status", "since"), READY.values(), ids=READY)
+def test_a_node_is_unreachable_while_ready_is_unknown(status: str, since: float) -> None:
+    ready = {"type": "Ready", "status": status, "lastTransitionTime": "1970-01-01T00:01:00Z"}
+    node = {"metadata": {"name": "n"}, "status": {"conditions": [ready]}}
+    assert parse.decode_node(encoded(node)).unreachable_since == since
+
+
+LEAVES: dict[str, tuple[dict[str, str], float | None]] = {
+    "with a time": ({"shuntyard.io/leaving": "1970-01-01T00:01:00Z"}, 60.0),
+    "without a time": ({"shuntyard.io/leaving": ""}, 0.0),
+    "with another text": ({"shuntyard.io/leaving": "soon"}, 0.0),
+    "without the annotation": ({"example.com/leaving": "soon"}, None),
+}
+
+
+@pytest.mark.parametrize(("annotations", "at"), LEAVES.values(), ids=LEAVES)
+def test_a_node_may_announce_that_it_leaves(annotations: dict[str, str], at: float | None) -> None:
+    node = {"metadata": {"name": "n", "annotations": annotations}}
+    assert parse.decode_node(encoded(node)).leaves_at == at
+
+
 def test_a_node_may_lack_everything_but_its_name() -> None:
     assert parse.decode_node(b'{"metadata": {"name": "n"}}').allocatable == {}
 

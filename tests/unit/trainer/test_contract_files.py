@@ -22,7 +22,8 @@ def test_trainer_json(tmp_path: Path) -> None:
     training.checkpoints.begin(0)
     assert _text(training, "trainer.json") == (
         f'{{"version": 1, "pid": {os.getpid()}, "started_at": 1800000000.0, "resumed_step": null, '
-        f'"exits_zero_on_term": false, "pod_uid": "{POD}", "rank": 0, "world_size": 1}}\n'
+        f'"exits_zero_on_term": false, "pod_uid": "{POD}", "rank": 0, "world_size": 1, '
+        f'"generation": 0}}\n'
     )
 
 
@@ -79,6 +80,7 @@ def test_nothing_temporary_stays(tmp_path: Path) -> None:
         "released.json",
         "request.json",
         "saved.json",
+        "start-0-1.json",
         "trainer.json",
     ]
 
@@ -109,7 +111,7 @@ def test_leftovers_of_a_killed_trainer_go_those_of_the_agent_stay(tmp_path: Path
     folder.mkdir()
     (folder / ".saved.json.77.trainer-tmp").write_text('{"ver')
     (folder / ".request.json.agent-tmp").write_text('{"ver')
-    assert Training(tmp_path).agent.names() == [".request.json.agent-tmp"]
+    assert Training(tmp_path).agent.names() == [".request.json.agent-tmp", "start-0-1.json"]
 
 
 PLACES = {

@@ -24,7 +24,8 @@ QUIET_SECONDS = "0.4"
 CHECKS = (
     *("opens", "ignores-others", "answers", "holds", "continues-after-cancel"),
     *("continues-after-deadline", "ends-in-hold", "resumes", "saves-on-term"),
-    *("ignores-second-term", "answers-failure", "holds-again", "survives-kill", "completes"),
+    *("ignores-second-term", "answers-failure", "holds-again", "survives-kill"),
+    *("yields-to-later-start", "begins-no-older-start", "completes"),
 )
 
 
@@ -142,6 +143,24 @@ def test_several_ranks_keep_it(tmp_path: Path) -> None:
 
 # what is changed in the example, the check that finds it, a part of what it prints
 BROKEN: dict[str, tuple[str, str, str, str]] = {
+    "it leaves no start": (
+        '    os.link(new, FOLDER / f"start-{mine[0]}-{mine[1]}.json")  # fails if it exists\n', "",
+        "yields-to-later-start", "there is no start-",
+    ),
+    "it does not look for a later start": (
+        "    found = (START.fullmatch(path.name) for path in FOLDER.iterdir())",
+        "    found = (START.fullmatch(path.name) for path in FOLDER.iterdir() if not mine[1])",
+        "yields-to-later-start", "a later start: it did not end",
+    ),
+    "it ends with 0 after a later start": (
+        "    if latest() > mine:\n        sys.exit(143)\n\n\n",
+        "    if latest() > mine:\n        sys.exit(0)\n\n\n",
+        "yields-to-later-start", "exit code 0 after a later start",
+    ),
+    "it ignores its generation": (
+        "int(GENERATION or last[0])", "last[0]", "begins-no-older-start",
+        "a start of an older generation",
+    ),
     "no trainer.json": ('        "trainer.json",', '        "trainer",', "opens", "trainer.json"),
     "a directory that is not the group's": (
         "FOLDER.chmod(0o2775)", "FOLDER.chmod(0o700)", "opens", "expected 2775"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -278,10 +279,10 @@ def test_an_answer_that_cannot_be_written_causes_no_hold_and_no_save_at_every_po
 ) -> None:
     write = durable.write_record
 
-    def full(path: Path, record: dict[str, object]) -> None:
+    def full(path: Path, record: dict[str, object], **more: Any) -> None:
         if path.name.startswith("ack-"):
             raise OSError(28, "No space left on device")
-        write(path, record)
+        write(path, record, **more)
 
     monkeypatch.setattr(durable, "write_record", full)
     training.clock.after(3.0, training.agent.ask)

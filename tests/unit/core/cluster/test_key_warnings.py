@@ -69,7 +69,7 @@ def jobs_of(marks, notes, owner_notes=None, **more):
     return job_views.view(snapshot_of(NODE, owner, pods), JobKey("default/job/j"))
 
 
-@pytest.mark.parametrize("key", sorted(labels.KEYS - labels.NAMESPACE_KEYS))
+@pytest.mark.parametrize("key", sorted(labels.KEYS - labels.NAMESPACE_KEYS - labels.NODE_KEYS))
 def test_every_key_of_ours_is_known_where_it_counts(key):
     marks, notes = ({key: "x"}, {}) if key in labels.LABEL_KEYS else ({}, {key: "x"})
     pod = make_pod(labels=marks, annotations=notes)

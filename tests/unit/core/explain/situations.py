@@ -53,6 +53,14 @@ def _replaced() -> tuple[Entity, ...]:
     return cluster(make_node("a"), make_node("b"), old, new)
 
 
+def _lost() -> tuple[Entity, ...]:
+    """Build a Job with a new pod whose old pod is terminating on an unreachable node."""
+    owner = make_owner("train", size=1)
+    old = make_pod("train-0-x", owner=owner, uid="old", index=0, node="a", plan="p", deleting=True)
+    new = make_pod("train-0-y", owner=owner, uid="new", index=0, gated=True, created_at=NOW - 5)
+    return cluster(make_node("a", unreachable_since=NOW - 60), make_node("b"), owner, old, new)
+
+
 JOB_SITUATIONS: dict[str, Situation] = {
     "another job gives up workers for it": Situation(
         cluster(
@@ -112,6 +120,11 @@ JOB_SITUATIONS: dict[str, Situation] = {
     ),
     "the pod that is replaced is not gone yet": Situation(
         _replaced(),
+        cause="old-pod",
+        smallest="wait",
+    ),
+    "the old pod may still run on a node that is not fenced": Situation(
+        _lost(),
         cause="old-pod",
         smallest="wait",
     ),

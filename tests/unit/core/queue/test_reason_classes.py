@@ -68,6 +68,7 @@ ROWS: dict[Reason, set[Is]] = {
     Reason.RELEASING: {Is.NEEDS_NO_ROOM},
     Reason.MIGRATING: {Is.NEEDS_NO_ROOM},
     Reason.REPLACING: {Is.NEEDS_NO_ROOM},
+    Reason.NODE_NOT_FENCED: {Is.NEEDS_NO_ROOM, Is.WARNING, Is.NEEDS_ACTION},
 }
 
 

@@ -290,11 +290,11 @@ def test_a_binding_writes_the_annotations_of_a_release():
     gang = members(2)
     store = store_of(NODES, gang)
     ask(store, gang[1])
-    notes = binding.annotations(store.snapshot(), gang[1])
+    notes = binding.annotations(store.snapshot(), gang[1], {})
     assert (notes[labels.NODE], notes[labels.PLAN_SIZE]) == ("a", "2")
     assert (notes[labels.DIRECT], '"rule"' in notes[labels.DECISION]) == ("true", True)
     released = make_pod("r", reservation="a", plan="p", plan_size=1)
-    assert binding.annotations(snapshot_of(NODES, released), released) == {}
+    assert binding.annotations(snapshot_of(NODES, released), released, {}) == {}
 
 
 def test_a_member_that_lost_its_reservation_is_not_bound():

@@ -1,0 +1,1 @@
+"""Last checkpoints of jobs, as annotations that other programs can read."""

@@ -1,0 +1,96 @@
+"""Which nodes leave, by which announcement, and by when, if that is known (docs/drain.md).
+
+A node leaves if one of these says so, the first counts: our annotation ``shuntyard.io/leaving``, a
+taint, a condition, a label, a cordon. Only the annotation names a time. A bad one is no time: the
+node leaves all the same.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from extender.core.nodes.node_table import NodeTable
+from extender.core.parameters.drain import DrainParameters
+from shared import labels
+from shared.model import Node, NodeName
+
+
+class Announcement(StrEnum):
+    """The kind of thing that announces that a node leaves."""
+
+    ANNOTATION = "annotation"
+    TAINT = "taint"
+    CONDITION = "condition"
+    LABEL = "label"
+    CORDON = "cordon"
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """Why a node leaves.
+
+    Attributes:
+        kind: What announces it.
+        key: Its key or type; empty for a cordon.
+        by: When the node goes, seconds since the epoch; None if that is unknown.
+    """
+
+    kind: Announcement
+    key: str = ""
+    by: float | None = None
+
+    @property
+    def text(self) -> str:
+        """The announcement in words, such as ``taint karpenter.sh/disrupted``."""
+        return f"{self.kind} {self.key}".rstrip()
+
+
+def leaving(node: Node, params: DrainParameters) -> Leaving | None:
+    """Return why a node leaves; None if it does not."""
+    if not params.enabled:
+        return None
+    return next(_announcements(node, params), None)
+
+
+def leaving_nodes(table: NodeTable, params: DrainParameters) -> dict[NodeName, Leaving]:
+    """Return the nodes that leave, in order of name."""
+    found = ((node.name, leaving(node, params)) for node in table.nodes)
+    return {name: why for name, why in found if why is not None}
+
+
+def without_leaving(table: NodeTable, params: DrainParameters) -> NodeTable:
+    """Return the table without free amounts on nodes that leave; itself if that changes nothing.
+
+    Nothing is to start there, although neither a cordon nor a taint keeps kube-scheduler off.
+    """
+    left = leaving_nodes(table, params)
+    rows = [table.index[name] for name in left if not table.nodes[table.index[name]].unschedulable]
+    if not rows:
+        return table
+    used = table.used.copy()
+    used[rows] = np.maximum(used[rows], table.allocatable[rows])
+    return table.replaced(used=used, ports=table.ports)
+
+
+def _announcements(node: Node, params: DrainParameters) -> Iterator[Leaving]:
+    if node.leaves_at is not None:
+        yield Leaving(Announcement.ANNOTATION, labels.LEAVING, node.leaves_at or None)
+    kinds = {
+        Announcement.TAINT: (taint.key for taint in node.taints if taint.key in params.taints),
+        Announcement.CONDITION: (c for c in node.conditions if c in params.conditions),
+        Announcement.LABEL: _keys(node, params),
+    }
+    for kind, keys in kinds.items():
+        yield from (Leaving(kind, key) for key in keys)
+    if params.cordon and node.unschedulable:
+        yield Leaving(Announcement.CORDON)
+
+
+def _keys(node: Node, params: DrainParameters) -> Iterator[str]:
+    """Yield the labels that announce it."""
+    for label in params.labels:
+        key, equals, value = label.partition("=")
+        if key in node.labels and (not equals or node.labels[key] == value):
+            yield key
