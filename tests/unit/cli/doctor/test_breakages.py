@@ -341,7 +341,7 @@ BROKEN: dict[str, tuple[Break, str, Level, str]] = {
     ),
     "a policy for our keys that blocks the extender": (
         changed(policies.VALIDATING, lambda one: one["items"][0]["spec"].update(
-            variables=[{"name": "keys", "expression": "['shuntyard.io/seat-signature']"}])),
+            matchConditions=[])),
         "our-keys", FAULT, "it blocks the extender",
     ),
     "no signatures": (
