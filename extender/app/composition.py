@@ -9,6 +9,7 @@ from functools import cached_property
 from extender.app import listeners
 from extender.app.context import Context, segments, signing_keys
 from extender.app.listeners import Certificates, Listener
+from extender.app.measuring import measuring
 from extender.app.parts import Loop, Parts
 from extender.controllers.base import ChangeNotifier, DecisionContext
 from extender.controllers.bursts import Bursts
@@ -16,14 +17,12 @@ from extender.controllers.checkpoint_notes import CheckpointNotesController
 from extender.controllers.cpu_shares import CpuSharesController
 from extender.controllers.elastic import ElasticController
 from extender.controllers.hold import HoldPermit
-from extender.controllers.measure import MeasureLoop, ReportsLoop
 from extender.controllers.migration import MigrationController
 from extender.controllers.observe.observer import Observer
 from extender.controllers.preemption import PreemptionController
 from extender.controllers.pricing import PricingController
 from extender.controllers.queue import QueueController
 from extender.controllers.training_faults import TrainingFaultsController
-from extender.core.decisionlog.registry import PREEMPTION
 from extender.core.decisionlog.replay import parameters_hash
 from extender.core.parameters.combined import CoreParameters
 from extender.metrics.listeners import ListenerName
@@ -79,7 +78,7 @@ class Composition:
         """
         self._context.health.conditions = {"synced": lambda: self.observer.synced}
         return Parts(
-            loops=(*self._loops(), *beside, *self._optional_loops(), *self._agents_loop()),
+            loops=(*self._loops(), *beside, *self._optional_loops()),
             listeners=tuple(self._listeners()),
             farewell=self.cpu_shares.farewell,
             release=self.leadership.release,
@@ -222,7 +221,6 @@ class Composition:
     def preemption(self) -> PreemptionController:
         """Parks jobs, and ends their suspension."""
         return PreemptionController(
-            decision=PREEMPTION,
             context=self.decisions,
             heartbeat=self._context.beat("park"),
             writer=self.owner_writer,
@@ -330,27 +328,14 @@ class Composition:
         )
 
     def _loops(self) -> tuple[Loop, ...]:
-        measure = MeasureLoop(
-            store=self.recorder.store,
-            pricing=self.parameters.pricing,
-            clock=self._context.clock,
-            metrics=self._context.metrics,
-            heartbeat=self._context.beat("measure"),
-            health=self._context.health,
-            barrier=self.barrier.waiting,
-        )
+        agents = ListenerName.AGENTS in self._certificates
+        measures = (self.recorder.store, self.parameters, self._context, self.barrier.waiting)
+        measured = measuring(*measures, agents=agents)
         shell = (self.observer, self.leadership, self.recorder, self.barrier)
         binding = (self.bursts, self.events)
         decisions = (self.queue, self.migration, self.cpu_shares, self.elastic, self.pricing)
         notes = (self.preemption, self.training_faults, self.checkpoint_notes)
-        return (*shell, *binding, *decisions, *notes, measure)
-
-    def _agents_loop(self) -> tuple[Loop, ...]:
-        if ListenerName.AGENTS not in self._certificates:
-            return ()
-        context, stale_seconds = self._context, self.parameters.agent_reports.stale_seconds
-        shared = (self.recorder.store, context.clock, context.metrics)
-        return (ReportsLoop(*shared, context.beat("agents"), stale_seconds),)
+        return (*shell, *binding, *decisions, *notes, *measured)
 
     def _listeners(self) -> list[Listener]:
         settings, context, certificates = self._settings, self._context, self._certificates
