@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from extender.app import listeners
-from extender.app.context import Context, segments, signing_keys
+from extender.app.context import Context, segments
 from extender.app.listeners import Certificates, Listener
+from extender.app.measuring import measuring
+from extender.app.optional_loops import optional_loops
 from extender.app.parts import Loop, Parts
 from extender.controllers.base import ChangeNotifier, DecisionContext
 from extender.controllers.bursts import Bursts
@@ -16,7 +18,6 @@ from extender.controllers.checkpoint_notes import CheckpointNotesController
 from extender.controllers.cpu_shares import CpuSharesController
 from extender.controllers.elastic import ElasticController
 from extender.controllers.hold import HoldPermit
-from extender.controllers.measure import MeasureLoop, ReportsLoop
 from extender.controllers.migration import MigrationController
 from extender.controllers.node_loss import NodeLossController
 from extender.controllers.observe.observer import Observer
@@ -24,7 +25,6 @@ from extender.controllers.preemption import PreemptionController
 from extender.controllers.pricing import PricingController
 from extender.controllers.queue import QueueController
 from extender.controllers.training_faults import TrainingFaultsController
-from extender.core.decisionlog.registry import PREEMPTION
 from extender.core.decisionlog.replay import parameters_hash
 from extender.core.parameters.combined import CoreParameters
 from extender.metrics.listeners import ListenerName
@@ -35,11 +35,9 @@ from extender.servers.scheduler.verbs import LiveDirectGangs, SchedulerAnswers
 from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import core_parameters
 from extender.store.store import ClusterStore
-from extender.writers.authorities import AuthorityLoop, config_maps
 from extender.writers.bindings import Bindings
 from extender.writers.cpu_requests import RequestWriter
 from extender.writers.decision_log.recorder import Recorder
-from extender.writers.endpoint import EndpointAddress, EndpointLoop
 from extender.writers.events import EventWriter
 from extender.writers.execute import Executor
 from extender.writers.history import HistoryKeeper
@@ -47,8 +45,6 @@ from extender.writers.leader_writer import LeaderWriter
 from extender.writers.leadership import Leadership
 from extender.writers.migrations import MigrationWriter
 from extender.writers.owners import OwnerWriter
-from extender.writers.signing.signing_keys import SigningLoop
-from shared.kube import endpoints, paths
 from shared.kube.lease import LeaseObserver
 from shared.kube.lease_holding import LeaseCandidate, LeaseTerms
 from shared.kube.resources import OPTIONAL
@@ -80,7 +76,7 @@ class Composition:
         """
         self._context.health.conditions = {"synced": lambda: self.observer.synced}
         return Parts(
-            loops=(*self._loops(), *beside, *self._optional_loops(), *self._agents_loop()),
+            loops=(*self._loops(), *beside, *self._optional_loops()),
             listeners=tuple(self._listeners()),
             farewell=self.cpu_shares.farewell,
             release=self.leadership.release,
@@ -223,7 +219,6 @@ class Composition:
     def preemption(self) -> PreemptionController:
         """Parks jobs, and ends their suspension."""
         return PreemptionController(
-            decision=PREEMPTION,
             context=self.decisions,
             heartbeat=self._context.beat("park"),
             writer=self.owner_writer,
@@ -341,28 +336,15 @@ class Composition:
         )
 
     def _loops(self) -> tuple[Loop, ...]:
-        measure = MeasureLoop(
-            store=self.recorder.store,
-            pricing=self.parameters.pricing,
-            clock=self._context.clock,
-            metrics=self._context.metrics,
-            heartbeat=self._context.beat("measure"),
-            health=self._context.health,
-            barrier=self.barrier.waiting,
-        )
+        agents = ListenerName.AGENTS in self._certificates
+        measures = (self.recorder.store, self.parameters, self._context, self.barrier.waiting)
+        measured = measuring(*measures, agents=agents)
         shell = (self.observer, self.leadership, self.recorder, self.barrier)
         binding = (self.bursts, self.events)
         decisions = (self.queue, self.migration, self.cpu_shares, self.elastic, self.pricing)
         notes = (self.training_faults, self.checkpoint_notes)
         leaving = (self.preemption, self.node_loss)
-        return (*shell, *binding, *decisions, *notes, *leaving, measure)
-
-    def _agents_loop(self) -> tuple[Loop, ...]:
-        if ListenerName.AGENTS not in self._certificates:
-            return ()
-        context, stale_seconds = self._context, self.parameters.agent_reports.stale_seconds
-        shared = (self.recorder.store, context.clock, context.metrics)
-        return (ReportsLoop(*shared, context.beat("agents"), stale_seconds),)
+        return (*shell, *binding, *decisions, *notes, *leaving, *measured)
 
     def _listeners(self) -> list[Listener]:
         settings, context, certificates = self._settings, self._context, self._certificates
@@ -385,42 +367,12 @@ class Composition:
             )
         return opened
 
+    def _optional_loops(self) -> list[Loop]:
+        return optional_loops(
+            self._settings, self._context, self.writer, self.recorder, identity=self._identity
+        )
+
     async def _read_lease(self) -> None:
         """Read the Lease before kube-scheduler is answered, if this replica does not lead."""
         if self.observer.synced:
             await self.leadership.read_now()
-
-    def _optional_loops(self) -> list[Loop]:
-        """Return the loops that only some settings need."""
-        context, loops = self._context, list[Loop]()
-        section, certificates = self._settings.endpoint, self._settings.certificates
-        if section.service is not None and section.address is not None:
-            pod = (section.namespace, self._identity)
-            port = self._settings.scheduler.listen_port
-            loops.append(
-                EndpointLoop(
-                    client=self.writer,
-                    path=paths.namespaced(endpoints.SLICES, section.namespace, section.service),
-                    place=EndpointAddress(section.address, port, section.port_name, pod),
-                    clock=context.clock,
-                    heartbeat=context.beat("endpoint"),
-                )
-            )
-        if certificates.authority is not None:
-            namespaces = certificates.authority_namespaces
-            loops.append(
-                AuthorityLoop(
-                    client=self.writer,
-                    file=certificates.authority,
-                    config_maps=config_maps(namespaces, certificates.authority_config_map),
-                    clock=context.clock,
-                    metrics=context.metrics,
-                    heartbeat=context.beat("authority"),
-                )
-            )
-        signing = self._settings.signing
-        if signing.secret is not None:
-            keys = signing_keys(signing, signing.secret, context)
-            beat = context.beat("signing")
-            loops.append(SigningLoop(keys, self.writer, self.recorder, beat))
-        return loops

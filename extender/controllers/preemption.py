@@ -9,6 +9,7 @@ from typing_extensions import override
 
 from extender.controllers.base import Controller, changed
 from extender.core.cluster.session import Session
+from extender.core.decisionlog.registry import PREEMPTION
 from extender.core.preemption.decision import (
     PreemptionDecision,
     PreemptionOutcome,
@@ -39,7 +40,7 @@ class PreemptionController(Controller[PreemptionState, PreemptionTrigger, Preemp
         interval_seconds: Searches are made this often.
     """
 
-    decision: PreemptionDecision
+    decision: PreemptionDecision = PREEMPTION
     writer: OwnerWriter
     events: EventWriter
     changed: asyncio.Event

@@ -22,16 +22,11 @@ from prometheus_client.process_collector import ProcessCollector
 from extender.core.agents.heartbeats import Kind
 from extender.core.agents.reports import Reporting
 from extender.core.records.signatures import Fault, Signed
+from extender.metrics import running_jobs
 from extender.metrics.admission import AdmissionMetrics
 from extender.metrics.cluster import ClusterMetrics
 from extender.metrics.listeners import CertificateMetrics, ConnectionMetrics
 from extender.metrics.queue import BurstMetrics, QueueMetrics
-from extender.metrics.running_jobs import (
-    MigrationMetrics,
-    ParkingMetrics,
-    ScalingMetrics,
-    TrainingFaultMetrics,
-)
 from extender.metrics.series import Series
 from extender.metrics.teams import TeamMetrics
 
@@ -226,10 +221,10 @@ class ExtenderMetrics:
         self.queue = QueueMetrics(self.series)
         self.bursts = BurstMetrics(self.series)
         self.teams = TeamMetrics(self.series)
-        self.moves = MigrationMetrics(self.series)
-        self.scaling = ScalingMetrics(self.series)
-        self.parking = ParkingMetrics(self.series)
-        self.training_faults = TrainingFaultMetrics(self.series)
+        self.moves = running_jobs.MigrationMetrics(self.series)
+        self.scaling = running_jobs.ScalingMetrics(self.series)
+        self.parking = running_jobs.ParkingMetrics(self.series)
+        self.training_faults = running_jobs.TrainingFaultMetrics(self.series)
         self.cluster = ClusterMetrics(self.series)
         self.admission = AdmissionMetrics(self.series)
         self.certificates = CertificateMetrics(self.series)

@@ -30,6 +30,7 @@ POLICIES = {
     "pricing.admission": "pricing.AdmissionParameters",
     "elastic.speed": "elastic.SpeedParameters",
     "elastic.scaling": "elastic.ScalingParameters",
+    "preemption.preemption": "preemption.PreemptionParameters",
     "training_faults.fault_detection": "training_faults.DetectionParameters",
 }
 """Room and policy → its frozen parameters; ``buckets`` has what a job declares instead."""
@@ -38,6 +39,7 @@ MODULES = {
     "queue.reservation": "queue.backfill",
     "queue.priority": "queue.order",
     "placement.pricing": "placement.scoring",
+    "preemption.preemption": "preemption.victims",
 }
 """Policies whose module has another name than their page."""
 

@@ -13,6 +13,8 @@ from extender.core.cpu_shares import cpu_weights
 from extender.core.migration import count_balance, migration_gain, migration_target, rebalance
 from extender.core.migration.migration_target import Host
 from extender.core.parameters import cpu_shares, migration
+from extender.core.parameters.preemption import PreemptionParameters
+from extender.core.preemption import victims
 from shared.progress import Category
 from tests.unit.core.policies import golden
 
@@ -56,12 +58,22 @@ def run_cpu_weights(case: dict[str, Any]) -> Any:
     return cpu_weights.requests([cpu_weights.Sharer(**row) for row in case["sharers"]], params)
 
 
+def run_preemption(case: dict[str, Any]) -> Any:
+    rows = (victims.Candidate(*row) for row in case["candidates"])
+    starting, params = case["starting"], PreemptionParameters(**case["parameters"])
+    found = victims.chosen(
+        tuple(rows), starting, lambda left: sum(one.pods for one in left) >= starting, params
+    )
+    return {"parked": [one.job for one in found], "cost": victims.total(found)}
+
+
 RUNS = {
     "migration_target": run_migration_target,
     "rebalance": run_rebalance,
     "count_balance": run_count_balance,
     "migration_gain": run_migration_gain,
     "cpu_weights": run_cpu_weights,
+    "preemption": run_preemption,
 }
 CASES = golden.cases(RUNS)
 

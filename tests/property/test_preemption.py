@@ -1,9 +1,8 @@
-"""The set of jobs that leaves for a start: allowed, minimal by its cost, and never in vain."""
+"""Laws of the set of jobs that leaves for a start, against all sets."""
 
 from collections.abc import Sequence
 from itertools import combinations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,31 +17,6 @@ BOUNDED = PreemptionParameters(exact_candidates=0)
 
 def candidate(name: str, pods: int, pause: float, left: float | None = None) -> Candidate:
     return Candidate(JobKey(f"default/job/{name}"), pods, pause, left)
-
-
-def names(found: Sequence[Candidate]) -> str:
-    return "".join(one.job.rpartition("/")[2] for one in found)
-
-
-CASES: dict[str, tuple[list[Candidate], int, str]] = {
-    "the cheaper of two that suffice leaves": (
-        [candidate("a", 2, 60.0), candidate("b", 2, 30.0)], 2, "b",
-    ),
-    "one that is dearer leaves rather than two that cost more together": (
-        [candidate("a", 2, 50.0), candidate("b", 2, 40.0), candidate("c", 4, 40.0)], 4, "c",
-    ),
-    "no job leaves if all of them do not suffice": ([candidate("a", 2, 60.0)], 3, ""),
-    "a job that ends before it would have saved stays": (
-        [candidate("a", 2, 60.0, 10.0)], 2, "",
-    ),
-    "a job that runs on for long leaves": ([candidate("a", 2, 60.0, 600.0)], 2, "a"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("candidates", "needed", "expected"), CASES.values(), ids=CASES)
-def test_the_set_is(candidates: list[Candidate], needed: int, expected: str) -> None:
-    found = chosen(candidates, needed, lambda left: sum(c.pods for c in left) >= needed, EXACT)
-    assert names(found) == expected
 
 
 some = st.lists(
