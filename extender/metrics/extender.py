@@ -11,12 +11,7 @@ from enum import StrEnum
 from importlib import metadata
 from typing import Final, Protocol
 
-from prometheus_client import (
-    CollectorRegistry,
-    Info,
-    disable_created_metrics,
-    generate_latest,
-)
+from prometheus_client import CollectorRegistry, Info, disable_created_metrics, generate_latest
 from prometheus_client.process_collector import ProcessCollector
 
 from extender.core.agents.heartbeats import Kind

@@ -136,8 +136,7 @@ def place(
     buckets: Sequence[Bucket] = ()
     rules: _Rules = job.plain_rules
     if relations is not None:
-        if params.spread_workers:
-            relations = relations.spreading(WORKER)
+        relations = relations.spreading(WORKER) if params.spread_workers else relations
         buckets = buckets_of(job.pods, placed, relations, table, topology_key)
         rules = partial(job.bucket_rules, relations, buckets)
     search = None

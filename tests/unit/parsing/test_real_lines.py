@@ -172,7 +172,7 @@ CASES = {
         "[1,  2000] loss: 2.203\n",
         [("Loss", 10.8766, 100), ("loss", 2.203, 100)],
     ),
-    "absl, as Flax examples log": (
+    "absl, as in Flax": (
         Absl,
         (
             "I0823 07:49:25.468526 139641357117440 train.py:146] epoch:  9, train_loss: 0.0120, "
