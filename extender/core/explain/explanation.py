@@ -42,15 +42,6 @@ _PROGRESS: Final = (
 )
 """States of members, the least advanced first."""
 
-_CAUSES: Final[Mapping[Reason | None, str]] = {
-    Reason.AWAITING_ROOM: "workers",
-    Reason.BEHIND_RESERVATION: "reservation",
-}
-_CAUSES_OF_REFUSAL: Final = {
-    Reason.TOPOLOGY_PLACEMENT_FAILED: "topology",
-    Reason.SHARED_DEVICES_ONLY: "shared-devices",
-}
-
 
 def _go_on() -> None:
     """Check nothing."""
@@ -203,9 +194,24 @@ def _findings(session: ExplainSession, job: Job) -> _Findings:
     findings = _of_nodes(s, Preconditions(needed, again_at, head, ahead), session.state)
     if needed or again_at is not None:
         findings = replace(findings, cause=needed[0].cause if needed else "back-off")
-    elif cause := _CAUSES.get(reason) or (refused and _CAUSES_OF_REFUSAL.get(refused.reason)):
+    elif cause := _cause(reason) or _cause(refused.reason if refused else None):
         findings = replace(findings, cause=cause)
     return replace(findings, reason=reason, message=message)
+
+
+def _cause(reason: Reason | None) -> str:
+    """Return what decides where the nodes do not; empty if they do."""
+    match reason:
+        case Reason.AWAITING_ROOM:
+            return "workers"
+        case Reason.BEHIND_RESERVATION:
+            return "reservation"
+        case Reason.TOPOLOGY_PLACEMENT_FAILED:
+            return "topology"
+        case Reason.SHARED_DEVICES_ONLY:
+            return "shared-devices"
+        case _:
+            return ""
 
 
 def _unpinned(job: Job) -> str:
