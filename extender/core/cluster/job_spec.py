@@ -207,6 +207,14 @@ def expected_seconds(pod: Pod, above: Owners) -> float | None:
         return None
 
 
+def accelerators(pod: Pod, above: Owners) -> tuple[Accelerator, ...]:
+    """Return the order of GPU models that a job prefers; empty if nothing usable is stated."""
+    try:
+        return _accelerators(registry.annotation(pod, above, labels.ACCELERATORS))
+    except InputError:
+        return ()
+
+
 def stated_by(owners: Sequence[Owner], key: str) -> str | None:
     """Return what the nearest of these owners states under a key; None if none does."""
     for owner in owners:

@@ -195,20 +195,24 @@ def _findings(session: ExplainSession, job: Job) -> _Findings:
     findings = _of_nodes(s, Preconditions(needed, again_at, head, ahead), session.state)
     if needed or again_at is not None:
         findings = replace(findings, cause=needed[0].cause if needed else "back-off")
-    elif cause := _cause(reason, refused.reason if refused else None):
+    elif cause := _cause(reason) or _cause(refused.reason if refused else None):
         findings = replace(findings, cause=cause)
     return replace(findings, reason=reason, message=message)
 
 
-def _cause(reason: Reason | None, refused: Reason | None) -> str:
-    """Return what decides, by the reason of the queue and of the plan; empty: the nodes do."""
-    if reason is Reason.AWAITING_ROOM:
-        return "workers"
-    if reason is Reason.BEHIND_RESERVATION:
-        return "reservation"
-    if refused is Reason.TOPOLOGY_PLACEMENT_FAILED:
-        return "topology"
-    return "shared-devices" if refused is Reason.SHARED_DEVICES_ONLY else ""
+def _cause(reason: Reason | None) -> str:
+    """Return what decides where the nodes do not; empty if they do."""
+    match reason:
+        case Reason.AWAITING_ROOM:
+            return "workers"
+        case Reason.BEHIND_RESERVATION:
+            return "reservation"
+        case Reason.TOPOLOGY_PLACEMENT_FAILED:
+            return "topology"
+        case Reason.SHARED_DEVICES_ONLY:
+            return "shared-devices"
+        case _:
+            return ""
 
 
 def _unpinned(job: Job) -> str:

@@ -85,6 +85,9 @@ _Failures = dict[str, tuple[Sequence[Group], GangAllocation]]
 _Rules = Callable[[], Iterable[tuple[str, _Rule]]]
 
 
+_EVERY_NODE: Final[Tier] = {}
+
+
 def place(
     pods: Sequence[GangPod],
     placed: Sequence[Placed],
@@ -139,22 +142,14 @@ def place(
         relations = relations.spreading(WORKER) if params.spread_workers else relations
         buckets = buckets_of(job.pods, placed, relations, table, topology_key)
         rules = partial(job.bucket_rules, relations, buckets)
-    search = None
-    if topology is not None and pods:
-        search = Search(
-            wanted=topology,
-            params=levels or TopologyParameters(),
-            groups=job.groups,
-            allocation=job.allocation,
-            preference=job.preference,
-            in_buckets=any(bucket.tasks for bucket in buckets),
-        )
-    for tier in tiers(job.groups, table, job.members, weights, accelerators):
-        found = replace(job, tier=tier).place(search, rules, buckets, params.spares)
-        if isinstance(found, Placement):
-            return found
-    result = job.place(search, rules, buckets, params.spares)
-    return result if isinstance(result, Placement) else job.refusal(result, search)
+    search = None if topology is None else job.search(topology, levels, buckets)
+    failures: _Failures = {}
+    for tier in (*tiers(job.groups, table, job.members, weights, accelerators), _EVERY_NODE):
+        result = replace(job, tier=tier).place(search, rules, buckets, params.spares)
+        if isinstance(result, Placement):
+            return result
+        failures = result
+    return job.refusal(failures, search)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,6 +171,21 @@ class _Job:
             return None
         return no_such_node(self.groups, self.node_table) or gang_does_not_fit(
             self.groups, self.node_table
+        )
+
+    def search(
+        self, wanted: Wanted, levels: TopologyParameters | None, buckets: Sequence[Bucket]
+    ) -> Search | None:
+        """Return the areas in which to try the pods; None if there are no pods."""
+        if not self.pods:
+            return None
+        return Search(
+            wanted=wanted,
+            params=levels or TopologyParameters(),
+            groups=self.groups,
+            allocation=self.allocation,
+            preference=self.preference,
+            in_buckets=any(bucket.tasks for bucket in buckets),
         )
 
     def allocation(self, within: BoolVector | None = None) -> GangAllocation:

@@ -1,6 +1,6 @@
 """Which nodes the owner of a pod prefers: by preferred node affinity, and by models of GPUs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -64,6 +64,17 @@ def speeds(order: Accelerators) -> tuple[float, ...]:
     if stated and len(stated) == len(order):
         return tuple(speed / max(stated) for speed in stated)
     return tuple((len(order) - place) / len(order) for place in range(len(order)))
+
+
+def slowdown(order: Accelerators, nodes: Iterable[Node]) -> float:
+    """Return how many times longer a job trains on these nodes than on the first model of an order.
+
+    The slowest node counts. 1 where no speeds are stated; nodes of other models count for nothing.
+    """
+    stated = {one.model: one.speed for one in order if one.speed is not None}
+    models = [f"-{model_of(node).lower()}-" for node in nodes]
+    speeds = [v for name, v in stated.items() for model in models if f"-{name}-" in model]
+    return next(iter(stated.values())) / min(speeds) if speeds else 1.0
 
 
 def _model_score(shape: PodShape, table: NodeTable, order: Accelerators) -> FloatVector | None:

@@ -22,6 +22,7 @@ from extender.core.cluster.owners import above
 from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.kinds import registry
+from extender.core.placement import wishes
 from extender.core.queue.backfill import RunningJob
 from extender.core.queue.state import QueueState
 from extender.core.records import elastic_workers, parking
@@ -103,7 +104,7 @@ def expected_end(
         state: For earlier runs.
     """
     snapshot, now = session.snapshot, session.now
-    stated = job_spec.expected_seconds(pods[0], above(snapshot, pods[0]))
+    stated = _stated_on_its_nodes(snapshot, pods)
     past = state.runs.get(run_name(key)) if state.runs else None
     status = owner_progress.read(snapshot, pods, started_at, now)
     sources = [
@@ -115,6 +116,21 @@ def expected_end(
     ends = [(end.at, end) for end in sources if end.at is not None]
     ahead = next((end for at, end in ends if at > now), None)
     return ahead or End(None, Unknown.OVERRUN if ends else Unknown.UNSTATED)
+
+
+def _stated_on_its_nodes(snapshot: Snapshot, pods: Sequence[Pod]) -> float | None:
+    """Return how long its owner says that the job runs, on the models of GPUs that it has.
+
+    What is stated holds on the first model of ``shuntyard.io/accelerators``.
+    """
+    over = above(snapshot, pods[0])
+    stated, order = job_spec.expected_seconds(pods[0], over), job_spec.accelerators(pods[0], over)
+    if stated is None or not order:
+        return stated
+    table = snapshot.node_table
+    names = {snapshot.bound[pod.uid] for pod in pods if pod.uid in snapshot.bound}
+    nodes = (table.nodes[table.index[name]] for name in names if name in table.index)
+    return stated * wishes.slowdown(order, nodes)
 
 
 def lasts(job: Job, session: Session, state: QueueState) -> float | None:

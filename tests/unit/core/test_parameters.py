@@ -19,7 +19,8 @@ CLASSES = sorted(
         value
         for module in MODULES
         for value in vars(module).values()
-        if dataclasses.is_dataclass(value) and value.__module__ == module.__name__
+        if isinstance(value, type) and dataclasses.is_dataclass(value)
+        if value.__module__ == module.__name__
         if value.__name__.endswith(("Parameters", "Weights"))
     },
     key=lambda kind: kind.__name__,

@@ -101,6 +101,23 @@ def test_end_of_a_running_job(notes, runs, want) -> None:
     assert end(snapshot_of(NODE, job), runs) == want
 
 
+MODELS = {
+    "on the first model": ("h100=2>a100=1", "NVIDIA-H100-80GB-HBM3", 1200.0),
+    "on a model of half the speed": ("h100=2>a100=1", "NVIDIA-A100-SXM4-40GB", 1500.0),
+    "on a model without a speed": ("h100=2>a100=1", "Tesla-T4", 1200.0),
+    "without speeds": ("h100>a100", "NVIDIA-A100-SXM4-40GB", 1200.0),
+    "with an order that cannot be read": ("h100=2>a100", "NVIDIA-A100-SXM4-40GB", 1200.0),
+}
+
+
+@pytest.mark.parametrize(("order", "product", "ends_at"), MODELS.values(), ids=MODELS)
+def test_the_stated_duration_is_that_on_the_first_model(order, product, ends_at) -> None:
+    notes = {**SAYS, labels.ACCELERATORS: order}
+    node = make_node("a", labels={"nvidia.com/gpu.product": product})
+    job = released_job("j", ["a", "a"], bound=2, annotations=notes)
+    assert end(snapshot_of(node, job)) == End(ends_at, Source.ANNOTATION)
+
+
 PREDICTED = {
     "the upper end of the band": (
         970.0,
