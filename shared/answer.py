@@ -157,6 +157,8 @@ class JobState(StrEnum):
     RUNNING = "running"
     PAUSED = "paused"
     """Its slot plan gives it no pods now."""
+    PARKED = "parked"
+    """It left its nodes, and resumes when its whole gang has room."""
     ENDING = "ending"
     """All its pods are being deleted."""
     DONE = "done"

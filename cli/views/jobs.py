@@ -24,6 +24,7 @@ _COLOURS: Final = {
     JobState.STARTING: Colour.CYAN,
     JobState.RUNNING: Colour.GREEN,
     JobState.PAUSED: Colour.MAGENTA,
+    JobState.PARKED: Colour.MAGENTA,
     JobState.ENDING: Colour.DIM,
     JobState.DONE: Colour.DIM,
     JobState.FAILED: Colour.RED,

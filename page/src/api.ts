@@ -120,7 +120,7 @@ export interface Finding {
 }
 
 export interface JobEntry {
-  readonly state: "waiting" | "blocked" | "starting" | "running" | "paused" | "ending" | "done" | "failed";
+  readonly state: "waiting" | "blocked" | "starting" | "running" | "paused" | "parked" | "ending" | "done" | "failed";
   readonly since: number | null;
   readonly requests: Readonly<Record<string, number>>;
   readonly position: number | null;

@@ -3,10 +3,11 @@
 Every function takes a ``Session`` and returns values of ``shared.api``.
 """
 
-from extender.core.explain.explanation import ExplainSession, isolated, job, jobs_named, pod
+from extender.core.explain.explanation import ExplainSession, isolated, pod
 from extender.core.explain.job_details import rescale_ledger
 from extender.core.explain.job_list import NO_FORECASTS, Forecasts, all_jobs
 from extender.core.explain.lists import MOST_ENTRIES, WHOLE, Page, namespaces, nodes, queue
+from extender.core.explain.parked import is_known, job, named
 from extender.core.explain.prices import NOT_BY_PRICE, prices, slot_prices
 from extender.core.explain.pricing import Ledgers, paused, with_ledgers
 from extender.core.explain.what_if import what_if
@@ -21,9 +22,10 @@ __all__ = [
     "Ledgers",
     "Page",
     "all_jobs",
+    "is_known",
     "isolated",
     "job",
-    "jobs_named",
+    "named",
     "namespaces",
     "nodes",
     "paused",

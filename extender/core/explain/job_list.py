@@ -13,6 +13,7 @@ from extender.core.cluster import job_views, owner_progress
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Session
+from extender.core.explain import parked
 from extender.core.explain.job_details import (
     admission_entry,
     fault_entries,
@@ -25,6 +26,7 @@ from extender.core.queue import running_jobs
 from extender.core.queue.decision import QueueOutcome
 from extender.core.queue.forecast import UNKNOWN, Estimate
 from extender.core.queue.state import QueueState
+from extender.core.records.parking import OwnedParking
 from extender.core.records.slot_plan import plans_by_job
 from shared import api
 from shared.answer import EndEntry, JobState
@@ -80,7 +82,9 @@ def all_jobs(
     queued = {e.job.key: (at, e) for at, e in with_positions(cycle.entries if cycle else ())}
     context = _Context(session, cycle.state if cycle else QueueState(), queued, forecasts)
     paused = (key for key in standings if key not in snapshot.jobs)
-    keys = ((key.split("/", 2), key) for key in chain(snapshot.jobs, paused))
+    away = parked.by_job(snapshot)
+    every = dict.fromkeys(chain(snapshot.jobs, paused, away))
+    keys = ((key.split("/", 2), key) for key in every)
     after = page.after.split("/", 2)
     rows = nsmallest(
         page.limit + 1,
@@ -88,7 +92,9 @@ def all_jobs(
     )
     shown = [key for _, key in rows[: page.limit]]
     entries = (
-        _job(context, job_views.view(snapshot, key))
+        _parked(context, away[key])
+        if key in away
+        else _job(context, job_views.view(snapshot, key))
         if key in snapshot.jobs
         else _paused(session, key, standings[key])
         for key in shown
@@ -172,6 +178,15 @@ def _job(context: _Context, job: Job) -> api.JobEntry:
         end=_end(session, job, context.state),
         faults=fault_entries(session, job.key),
     )
+
+
+def _parked(context: _Context, owned: OwnedParking) -> api.JobEntry:
+    key = owned.parking.job
+    position, entry = context.queued.get(key, (None, None))
+    if entry is None:
+        return parked.entry(owned, None, "")
+    estimate = context.forecasts.estimates.get(key, UNKNOWN)
+    return parked.entry(owned, position, entry.reason.value, estimate)
 
 
 def _devices(job: Job) -> dict[str, dict[str, int]]:

@@ -169,7 +169,7 @@ def no_such_node(groups: Iterable[Group], table: NodeTable) -> Unschedulable | N
         need = group.need
         detail = _unknown_resource(need, table) or _no_node_allowed(need) or _too_large(need, table)
         if detail:
-            return Unschedulable(Reason.NO_SUCH_NODE, f"{_pods(group)} {detail}")
+            return Unschedulable(Reason.NO_SUCH_NODE, _clause(group, f" {detail}"))
     return None
 
 
@@ -206,7 +206,23 @@ def fragmented(left: Sequence[Group], allocation: GangAllocation) -> Unschedulab
         if most < request
         else "resources or host ports that no node has left together"
     )
-    return Unschedulable(Reason.FRAGMENTED, f"{_pods(group)} without a node ask for {short}")
+    return Unschedulable(Reason.FRAGMENTED, _clause(group, f" without a node ask for {short}"))
+
+
+_SINGULAR: Final = (
+    (" ask for ", " asks for "),
+    (" find no node that their ", " finds no node that its "),
+    (" that they may use ", " that it may use "),
+    (" each, and ", ", and "),
+)
+
+
+def _clause(group: Group, detail: str) -> str:
+    """Return the sentence about the pods of a group; of one pod in the singular."""
+    if len(group) == 1:
+        for plural, singular in _SINGULAR:
+            detail = detail.replace(plural, singular)
+    return _pods(group) + detail
 
 
 def _pods(group: Group) -> str:

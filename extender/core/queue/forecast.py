@@ -38,7 +38,7 @@ from extender.core.queue.running_jobs import End, Ending, Unknown
 from extender.core.queue.scheduling_pass import Attempts, Result, SchedulingPass
 from extender.core.queue.state import QueueState
 from extender.core.queue.time_left import Timed
-from extender.core.records import slot_plan
+from extender.core.records import parked_jobs, slot_plan
 from extender.core.records.slot_plan import plans_by_job
 from shared.model import JobKey
 
@@ -271,6 +271,7 @@ def estimates(session: Session, outcome: QueueOutcome) -> Mapping[JobKey, Estima
         session: The cluster, as of that pass or later, and now.
         outcome: Of the last pass of the queue.
     """
+    session = replace(session, snapshot=parked_jobs.with_parked(session.snapshot))
     entries = [entry for entry in outcome.entries if entry.job.key in session.snapshot.jobs]
     answers = {
         entry.job.key: Estimate(session.now, ON_ITS_WAY)

@@ -201,13 +201,11 @@ class ReadAnswers:
     async def explain_job(self, namespace: str, name: str, kind: str) -> api.ExplainResponse | None:
         """Explain why a job waits, and what would make it run; None if there is no such job."""
         snapshot = self.store.snapshot()
-        keys = await self.lists.run(
-            lambda: core_explain.jobs_named(snapshot, namespace, name, kind)
-        )
+        keys = await self.lists.run(lambda: core_explain.named(snapshot, namespace, name, kind))
         if len(keys) > 1:
             kinds = " or ".join(key.split("/")[1] for key in keys)
             raise InputError("query parameter kind", kind, f"{kinds}: there is a job of each")
-        if keys and keys[0] in self.store.snapshot().jobs:
+        if keys and core_explain.is_known(self.store.snapshot(), keys[0]):
             return await self._explained(lambda session: core_explain.job(session, keys[0]))
         session_of, ledgers = self._explain_session(snapshot), self._ledgers()
 

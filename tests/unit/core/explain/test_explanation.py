@@ -74,10 +74,10 @@ def test_a_single_pod_without_our_gate_is_explained_too():
 def test_jobs_are_found_by_name_and_jobs_of_several_kinds_by_kind():
     twin = make_owner("j", kind="StatefulSet")
     snapshot = snapshot_of(queued_job("j", 1), twin, make_pod("j-twin", owner=twin))
-    both = explain.jobs_named(snapshot, "default", "j")
+    both = explain.named(snapshot, "default", "j")
     assert both == ("default/job/j", "default/statefulset/j")
-    assert explain.jobs_named(snapshot, "default", "j", "statefulset") == both[1:]
-    assert explain.jobs_named(snapshot, "other", "j") == ()
+    assert explain.named(snapshot, "default", "j", "statefulset") == both[1:]
+    assert explain.named(snapshot, "other", "j") == ()
 
 
 def test_the_answer_has_how_far_the_training_is_and_what_is_not_understood():
