@@ -73,6 +73,7 @@ def yard(tmp_path: Path) -> Yard:
         ),
         heartbeat=beat,
         executor=None,  # type: ignore[arg-type] - it is not asked to carry anything out
+        owners=None,  # type: ignore[arg-type] - likewise
         changed=asyncio.Event(),
         settle_seconds=0.0,
         interval_seconds=1.0,

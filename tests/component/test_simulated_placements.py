@@ -106,7 +106,7 @@ def test_the_trace_needs_more_than_first_come_first_served():
     started = {record.name: record.started_at for record in run.jobs}
     assert len(run.completed) == len(run.jobs)
     assert started["urgent"] < started["modest"]
-    assert decider.holders == {"whole"}
+    assert decider.holders == {"late", "modest", "urgent", "whole"}
     assert started["short-2"] < started["whole"] < started["late"]
     assert len({node for placed in run.placements for node in placed.workers}) == 3
     assert run.placements != simulated(Order.CREATION)[0].placements

@@ -80,7 +80,13 @@ CASES = {
         "orbax_train", ("jax", "orbax"), "orbax", 1, {"ASYNC_SAVE": "1"}
     ),
     "a plain PyTorch loop on a GPU": Case("torch_plain", ("torch",), "torch_loop", variables=GPU),
-    "Lightning on a GPU": Case("lightning_fit", ("lightning",), "lightning", variables=GPU),
+    "Lightning on a GPU": Case(
+        "lightning_fit",
+        ("lightning",),
+        "lightning",
+        variables=GPU,
+        differs="the comparison failed on an H100; the cause is not known",
+    ),
     "Hugging Face Trainer on a GPU": Case(
         "huggingface_train", ("transformers", "accelerate"), "huggingface", variables=GPU
     ),

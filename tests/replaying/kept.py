@@ -11,6 +11,7 @@ import lzma
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 from unittest import mock
@@ -18,7 +19,7 @@ from unittest import mock
 from extender.app import replay
 from extender.core.cluster import session as protocol
 from extender.core.decisionlog.replay import parameters_hash
-from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.combined import PUBLISHED, CoreParameters
 from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import core_parameters
 from shared import labels
@@ -43,10 +44,16 @@ def segments(log: Path) -> list[tuple[str, list[bytes]]]:
 
 
 def parameters(log: Path) -> CoreParameters:
-    """Return the parameters that decided."""
+    """Return the parameters that decided: what version 3 did not have is off."""
     old: dict[str, Any] = json.loads((log / SETTINGS).read_text())
     settings = ExtenderSettings.model_validate(converting.settings(old))
-    return core_parameters(settings, labels.SCHEDULER_NAME)
+    params = core_parameters(settings, labels.SCHEDULER_NAME)
+    return replace(
+        params,
+        job_size=PUBLISHED.job_size,
+        weights=replace(params.weights, preference=0.0, sparing=0.0),
+        waiting=replace(params.waiting, keeps_room=PUBLISHED.waiting.keeps_room),
+    )
 
 
 def decide_again(log: Path, scratch: Path) -> tuple[int, str]:

@@ -61,6 +61,9 @@ TEXTS: Final[Mapping[str, str]] = {
     "the job gave its seats back and waits before it tries again": (
         "the job gave its reservations back and waits before it tries again"
     ),
+    "{}: 1 pod without a node ask for {} each, and {}": (
+        "{}: 1 pod without a node asks for {}, and {}"
+    ),
     "seats are taken, the pods are being bound": "nodes are reserved, the pods are being bound",
 }
 """A whole text, wherever it stands; ``{}`` is any part, kept in its order:

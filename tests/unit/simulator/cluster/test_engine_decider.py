@@ -1,8 +1,10 @@
 """The extender's own scheduler in the simulated cluster."""
 
+from dataclasses import replace
+
 import pytest
 
-from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.combined import PUBLISHED
 from extender.core.parameters.queue import Order
 from shared import labels
 from simulator.cluster.engine_decider import EngineDecider
@@ -11,7 +13,7 @@ from tests.unit.simulator.cluster.workloads import job, workload
 
 
 def run(*jobs, cpus=(4, 4), order=Order.CPS, **fields):
-    decider = EngineDecider(CoreParameters(order=order))
+    decider = EngineDecider(replace(PUBLISHED, order=order))
     return simulate(workload(*jobs, cpus=cpus), decider, **fields), decider
 
 
