@@ -111,6 +111,11 @@ def _state(given: Given) -> Given:
     return {} if given.get("memory") is None else {"state": given["memory"]}
 
 
+def _deletion(given: Given) -> Given:
+    """What is no more than a default is not written any more."""
+    return {name: value for name, value in given.items() if value is not False}
+
+
 RESHAPED: Final[Mapping[str, Callable[[Given], Given]]] = {
     "cycle input": _queue,
     "cycle-begins input": _queue,
@@ -120,6 +125,7 @@ RESHAPED: Final[Mapping[str, Callable[[Given], Given]]] = {
     "admission-begins input": _pricing,
     "filter input": _request,
     "prioritize input": _request,
+    "DeletePod": _deletion,
 }
 """What no rename can do to a struct, done after its renames: a field that is new and required, one
 that has moved into another. The key is the old class name; of a decision, ``"<old kind> input"`` or
