@@ -9,7 +9,8 @@ from cli import service
 
 DEFAULT_WATCH_SECONDS: Final = 2.0
 JOB_STATES: Final = (
-    *("waiting", "blocked", "starting", "running", "paused", "ending", "done", "failed"),
+    *("waiting", "blocked", "starting", "running", "paused", "parked", "ending"),
+    *("done", "failed"),
 )
 """Values of ``shared.answer.JobState``; that module is slow to load."""
 JOB_COLUMNS: Final = (

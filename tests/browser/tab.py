@@ -62,4 +62,5 @@ async def opened_at(
     page.on("pageerror", lambda error: tab.problems.append(str(error)))
     yield tab
     await page.close()
-    assert [one for one in tab.problems if not any(text in one for text in tab.expects)] == []
+    found = [one for one in tab.problems if not any(text in one for text in tab.expects)]
+    assert not found, found

@@ -110,7 +110,7 @@ async def test_where_a_token_is_needed_the_page_shows_what_its_bearer_may_see(
 ) -> None:
     async with closed_cluster() as (fake, running):
         token = fake.tokens.mint(user, [ISSUER])
-        async with opened(browser, running, expects=["401", "403"]) as tab:
+        async with opened(browser, running, expects=["401", "403", "503"]) as tab:
             await tab.page.goto(tab.url)
             await tab.page.get_by_label("Token").fill(token)
             await tab.page.get_by_role("button", name="Use").click()

@@ -119,7 +119,7 @@ def thread_names(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[str]]:
 
         monkeypatch.setattr(module, name, call)
 
-    for name in ("queue", "nodes", "all_jobs", "namespaces", "prices", "job", "pod", "jobs_named"):
+    for name in ("queue", "nodes", "all_jobs", "namespaces", "prices", "job", "pod", "named"):
         watch(explain, name)
     for name in ("what_if", "paused", "isolated"):
         watch(explain, name)

@@ -47,7 +47,7 @@ LINES: dict[str, tuple[str, list[str]]] = {
     "a command after an option": ("shuntyard -n vision expl", ["explain"]),
     "an option": ("shuntyard jobs --st", ["--state"]),
     "an option of another command": ("shuntyard nodes --st", []),
-    "a value": ("shuntyard jobs --state pa", ["paused"]),
+    "a value": ("shuntyard jobs --state pa", ["paused", "parked"]),
     "a value of a short option": ("shuntyard jobs -o y", ["yaml"]),
     "a job": ("shuntyard explain v", ["vision/job/resnet"]),
     "a namespace": ("shuntyard queue -n l", ["language"]),
