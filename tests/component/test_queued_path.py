@@ -239,7 +239,9 @@ async def test_a_gang_is_bound_after_a_crash_in_the_middle_of_its_burst(fake, ho
     async with extender(fake, gang={"burst_hold_seconds": hold}) as first:
         scheduler = MiniScheduler(fake, first.scheduler_url)
         async with scheduler.running():
-            await eventually(lambda: len(bound(fake)) == before)
+            # On a busy machine a hold may be over before it is seen: then one more is bound.
+            await eventually(lambda: len(bound(fake)) >= before)
+            assert "j-2" not in bound(fake)
             await first.kill()
             async with extender(fake) as second:
                 scheduler.url = second.scheduler_url
