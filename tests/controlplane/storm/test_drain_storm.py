@@ -33,8 +33,9 @@ DRAINING: Final[Mapping[str, Any]] = {
     "migration": {**SETTINGS["migration"], "policy": "none"},
     "preemption": {
         "interval_seconds": 0.5,
-        "checkpoint_seconds": 20,
-        "hold_seconds": 20,
+        "checkpoint_seconds": 40,
+        "hold_seconds": 40,
+        "rest_seconds": 1,
         "most_per_hour": 1000,
     },
 }
