@@ -161,8 +161,7 @@ class Catalog:
         numbers = None if spec.constraints else self._numbers(spec.requests)
         if numbers is None:
             return ((self._whole(spec),),)
-        whole = self.divided or any(share.count == EVERY for share in numbers)
-        whole |= any(isinstance(share.counts, Choice) for share in numbers)
+        whole = self.divided or len(numbers) > 1 or any(_depends(share) for share in numbers)
         return (numbers, (self._whole(spec),)) if whole else (numbers,)
 
     def _numbers(self, requests: Iterable[DeviceRequest]) -> Wanted | None:
@@ -221,6 +220,11 @@ class Catalog:
 def _named(options: Iterable[DeviceRequest], accepted: object) -> str:
     classes = "+".join(dict.fromkeys(option.device_class for option in options))
     return f"{IMPLICIT}{classes}/{hashlib.sha256(repr(accepted).encode()).hexdigest()[:_DIGITS]}"
+
+
+def _depends(share: Share) -> bool:
+    """Return True if it depends on the nodes whether a share is a number of devices."""
+    return share.count == EVERY or isinstance(share.counts, Choice)
 
 
 def _options(request: DeviceRequest) -> tuple[DeviceRequest, ...]:

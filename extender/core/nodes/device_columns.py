@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Collection, Container, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Final
 
 from extender.core.nodes.device_catalog import (
@@ -115,25 +116,64 @@ def layout(
         named: What of it pods name that have no devices yet: what no pod requests hinders no other.
         of_nodes: The different facts of all nodes.
     """
+    nodes, ways = _Nodes(of_nodes), {n: w for n, w in wanted.items() if not isinstance(w, str)}
     _, beyond = columns(wanted)
-    reasons = dict(sorted({pair for facts in of_nodes for pair in facts.reasons}, reverse=True))
-    reasons |= dict.fromkeys(beyond, f"more than {MOST_KINDS} kinds of devices are requested")
-    sizes = defaultdict[str, set[int]](set)
-    for facts in of_nodes:
-        for column, size in facts.sizes:
-            sizes[column].add(size)
-    chosen = {
-        name: _way(ways, reasons, sizes) for name, ways in wanted.items() if not _is_reason(ways)
-    }
+    nodes.reasons |= dict.fromkeys(beyond, f"more than {MOST_KINDS} kinds of devices are requested")
+    chosen = {name: nodes.way(of_name) for name, of_name in ways.items()}
     requested = {s.column for name, way in chosen.items() if name in named for s in way}
-    reasons |= _conflicts(requested, of_nodes)
+    nodes.reasons |= _conflicts(requested, of_nodes)
     demands = {
-        name: Demand(reason=ways)
-        if isinstance(ways, str)
-        else _demand(chosen[name], reasons, sizes)
-        for name, ways in wanted.items()
+        name: Demand(reason=found) if isinstance(found, str) else nodes.demand(chosen[name])
+        for name, found in wanted.items()
     }
-    return _laid_out(reasons, demands, of_nodes)
+    return _laid_out(nodes.reasons, demands, of_nodes)
+
+
+class _Nodes:
+    """What the devices of all nodes mean for what pods request.
+
+    Attributes:
+        reasons: Columns that are not modelled, and why.
+    """
+
+    def __init__(self, of_nodes: Collection[Facts]) -> None:
+        found = {pair for facts in of_nodes for pair in facts.reasons}
+        self.reasons = dict(sorted(found, reverse=True))
+        self._overlaps = {frozenset(pair) for facts in of_nodes for pair in facts.overlaps}
+        self._sizes = defaultdict[str, set[int]](set)
+        for facts in of_nodes:
+            for column, size in facts.sizes:
+                self._sizes[column].add(size)
+
+    def way(self, ways: Ways) -> Wanted:
+        """Return the first way that the nodes allow, else the last."""
+        *others, last = ways
+        return next(filter(self._allow, others), last)
+
+    def demand(self, shares: Wanted) -> Demand:
+        """Return the demand; with a reason it still counts for pods that have a place."""
+        found = ((share.column, self._reason(share)) for share in shares)
+        reason = next((f"devices of {column}: {why}" for column, why in found if why), "")
+        amounts = defaultdict[str, int](int)
+        for share in shares:
+            amounts[share.column] += share.count or max(self._sizes[share.column], default=1)
+        if sum(amounts.values()) > MOST_DEVICES:
+            reason = reason or f"more than {MOST_DEVICES} devices"
+        whole = frozenset(s.column for s in shares if isinstance(s.counts, WholeClaim))
+        return Demand(tuple(sorted(amounts.items())), reason, whole)
+
+    def _allow(self, way: Wanted) -> bool:
+        pairs = combinations([share.column for share in way], 2)
+        apart = all(frozenset(pair) not in self._overlaps for pair in pairs)
+        return apart and not any(map(self._reason, way))
+
+    def _reason(self, share: Share) -> str | None:
+        if share.column in self.reasons:
+            return self.reasons[share.column]
+        sizes = self._sizes[share.column]
+        if share.count == EVERY and (len(sizes) > 1 or 0 in sizes):
+            return "nodes have different numbers of them"
+        return None
 
 
 def _laid_out(
@@ -153,30 +193,8 @@ def _laid_out(
     return Layout(members, counted_with, demands)
 
 
-def _is_reason(ways: Ways | str) -> bool:
-    return isinstance(ways, str)
-
-
 def _ways(ways: Ways | str) -> Ways:
     return () if isinstance(ways, str) else ways
-
-
-def _way(
-    ways: Ways | str, reasons: Mapping[str, str], sizes: Mapping[str, AbstractSet[int]]
-) -> Wanted:
-    """Return the first way that the nodes allow, else the last."""
-    *others, last = _ways(ways)
-    return next((w for w in others if not any(_reason(s, reasons, sizes) for s in w)), last)
-
-
-def _reason(
-    share: Share, reasons: Mapping[str, str], sizes: Mapping[str, AbstractSet[int]]
-) -> str | None:
-    if share.column in reasons:
-        return reasons[share.column]
-    if share.count == EVERY and (len(sizes[share.column]) > 1 or 0 in sizes[share.column]):
-        return "nodes have different numbers of them"
-    return None
 
 
 def _joint(group: tuple[str, ...]) -> str:
@@ -207,18 +225,3 @@ def _conflicts(requested: Container[str], of_nodes: Iterable[Facts]) -> dict[str
             if one in requested and other in requested:
                 found.add((one, f"it shares some of its devices with {other}"))
     return dict(sorted(found, reverse=True))
-
-
-def _demand(
-    shares: Wanted, reasons: Mapping[str, str], sizes: Mapping[str, AbstractSet[int]]
-) -> Demand:
-    """Return the demand; with a reason it still counts for pods that have a place."""
-    found = ((share.column, _reason(share, reasons, sizes)) for share in shares)
-    reason = next((f"devices of {column}: {why}" for column, why in found if why), "")
-    amounts = defaultdict[str, int](int)
-    for share in shares:
-        amounts[share.column] += share.count or max(sizes[share.column], default=1)
-    if sum(amounts.values()) > MOST_DEVICES:
-        reason = reason or f"more than {MOST_DEVICES} devices"
-    whole = frozenset(s.column for s in shares if isinstance(s.counts, WholeClaim))
-    return Demand(tuple(sorted(amounts.items())), reason, whole)
