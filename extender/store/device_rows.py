@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Final
 
+from extender.core.expressions.errors import UnsupportedError
 from extender.core.nodes.claim_allocation import (
     MOST_CLAIMS,
     ClaimOnNode,
     Numbers,
     Taken,
-    TooManyStepsError,
     serve,
 )
 from extender.core.nodes.device_columns import Layout
@@ -101,7 +101,7 @@ def _served(claim: ClaimOnNode, taken: Taken, most: int) -> tuple[int, Taken]:
     """Serve claims; where devices are taken the search may be longer than on the empty node."""
     try:
         return serve(claim, taken, most)
-    except TooManyStepsError:
+    except UnsupportedError:
         return 0, taken
 
 

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from shared.kube import paths
 from tests.controlplane import oracle
 from tests.controlplane.oracle import NAMESPACE, Published
+from tests.unit.core.expressions.selectors import ATTRIBUTES, CAPACITY, DRIVER, SELECTORS
 
 pytestmark = pytest.mark.controlplane
 
-DRIVER = "gpu.example.com"
 ATTRIBUTES = f'device.attributes["{DRIVER}"]'
 ALIKE = {
     "small": f'{ATTRIBUTES}.size == "s"',
@@ -243,6 +243,32 @@ def test_a_claim_finds_devices_where_kube_scheduler_finds_them(asked, example) -
 @given(example=clusters(alike=True))
 def test_a_gang_of_claims_is_placed_pod_by_pod_as_planned(asked, example) -> None:
     fill(asked, example)
+
+
+def test_selectors_mean_what_they_mean_to_kube_scheduler(asked) -> None:
+    """``tests/unit/core/expressions`` holds ours to the same table."""
+    runner, answers = asked
+    amounts = {"cpu": "8", "memory": "8Gi", "pods": "20"}
+    node = {
+        "metadata": {"name": "selecting", "labels": {}},
+        "spec": {"taints": []},
+        "status": {"allocatable": amounts, "capacity": amounts},
+    }
+    one = {"name": "gpu-0", "attributes": ATTRIBUTES, "capacity": CAPACITY}
+    spec = {"selectors": [{"cel": {"expression": f'device.driver == "{DRIVER}"'}}]}
+    published = [
+        Published(paths.DEVICE_CLASSES, {"metadata": {"name": "selected"}, "spec": spec}),
+        *slices("selecting", [one], None, whole=True),
+    ]
+    pods = [pod(f"selecting-{i}") for i in range(len(SELECTORS))]
+    for probe, expression in zip(pods, SELECTORS, strict=True):
+        selectors = [{"cel": {"expression": expression}}]
+        exactly_one = {"deviceClassName": "selected", "selectors": selectors}
+        wanted = {"devices": {"requests": [{"name": "r", "exactly": exactly_one}]}}
+        published.append(
+            Published(CLAIMS, {"metadata": {"name": probe["metadata"]["name"]}, "spec": wanted})
+        )
+    runner.run(answers.compare([node], (), pods, published))
 
 
 @pytest.mark.e2e

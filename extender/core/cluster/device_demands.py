@@ -58,7 +58,8 @@ def device_demands(snapshot: Snapshot, pod: Pod) -> tuple[Named, ...]:
         if name in devices.served
     ]
     found += _of_claims(snapshot, pod)
-    return tuple(_once(found))
+    whole = len(found) > 1 and any(one.demand.whole for one in found)
+    return tuple(_once(found) if whole else found)
 
 
 def claim_names(pod: Pod) -> Iterator[str]:

@@ -204,11 +204,13 @@ def _pod_view(
     snapshot: Snapshot, pod: Pod, over: Owners, place: Place, before: _PodView | None
 ) -> _PodView:
     volumes = (snapshot.claims, snapshot.volumes) if pod.claims else None
-    source = (pod, over, place, volumes, device_demands(snapshot, pod))
+    named = device_demands(snapshot, pod)
+    source = (pod, over, place, volumes, named)
     if before is not None and before.source == source:
         return before
     membership = registry.membership(pod, over)
-    return _PodView(source, membership, _member(snapshot, pod, membership))
+    member = _member(snapshot, pod, membership, together=any(one.together for one in named))
+    return _PodView(source, membership, member)
 
 
 def _about(pod: Pod, above: Owners) -> OwnerReference:
@@ -224,7 +226,7 @@ def _created_at(pod: Pod, above: Owners) -> float:
     return stated or pod.created_at
 
 
-def _member(snapshot: Snapshot, pod: Pod, membership: Membership) -> Member:
+def _member(snapshot: Snapshot, pod: Pod, membership: Membership, *, together: bool) -> Member:
     state, node = _state(snapshot, pod)
     shape, reservation = pod_shape.shape(snapshot, pod), snapshot.reservations.get(pod.uid)
     return Member(
@@ -235,7 +237,7 @@ def _member(snapshot: Snapshot, pod: Pod, membership: Membership) -> Member:
         node=node,
         shape=shape,
         promised=reservation.plan if reservation is not None and reservation.promised else "",
-        together=any(one.together for one in device_demands(snapshot, pod)),
+        together=together,
     )
 
 

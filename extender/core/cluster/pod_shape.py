@@ -62,11 +62,12 @@ def shape(snapshot: Snapshot, pod: Pod) -> PodShape:
     It is the pod's own one, the very object, unless a claim adds something or devices are not
     modelled: pods that claim different volumes of the same kind stay in one equivalence class.
     """
-    shape_of_pod = with_devices(snapshot, pod)
-    if not (pod.claims or pod.device_claims):
+    named = device_demands(snapshot, pod)
+    shape_of_pod = _with_devices(snapshot, pod, named)
+    of_claims = [one.nodes for one in named if one.nodes is not None]
+    if not (pod.claims or of_claims):
         return shape_of_pod
     volumes = list(_volumes(snapshot, pod))
-    of_claims = [one.nodes for one in device_demands(snapshot, pod)]
     affinities = dict.fromkeys(volume.affinity for volume in volumes if volume is not None)
     demands = [terms for terms in (*affinities, *dict.fromkeys(of_claims)) if terms is not None]
     if None in volumes or _too_many(pod.shape.affinity or (), prod(map(len, demands))):
@@ -81,7 +82,10 @@ def with_devices(snapshot: Snapshot, pod: Pod) -> PodShape:
 
     What is not modelled is left out, and named instead; the very object if that changes nothing.
     """
-    named = device_demands(snapshot, pod)
+    return _with_devices(snapshot, pod, device_demands(snapshot, pod))
+
+
+def _with_devices(snapshot: Snapshot, pod: Pod, named: tuple[Named, ...]) -> PodShape:
     if not named:
         return pod.shape
     source = (pod.shape, named)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
+from extender.core.expressions.errors import UnsupportedError
 from extender.core.nodes.device_catalog import MOST_DEVICES
 
 MOST_CLAIMS: Final = 256
@@ -52,7 +53,7 @@ class Offer:
         uses: What it takes of the capacity of each of them, if it is shared.
         count: How many devices it takes; without meaning for ``every``.
         every: It takes all of them.
-        admin: It takes them from nobody.
+        admin: It takes them from no other claim.
     """
 
     name: str
@@ -105,15 +106,11 @@ class Taken:
     parts: tuple[tuple[int, Numbers], ...] = ()
 
 
-class TooManyStepsError(Exception):
-    """The search for one claim takes too long."""
-
-
 def serve(claim: ClaimOnNode, taken: Taken, most: int) -> tuple[int, Taken]:
     """Return how many such claims are served one after the other, and what is taken then.
 
     Raises:
-        TooManyStepsError: It takes more than ``MOST_STEPS`` for one of them.
+        UnsupportedError: It takes more than ``MOST_STEPS`` for one of them.
     """
     for served in range(most):
         after = _Search(claim, taken).run()
@@ -220,7 +217,7 @@ class _Search:
     def _pick(self, request: str, offer: Offer, position: int) -> bool:
         self._steps += 1
         if self._steps > MOST_STEPS:
-            raise TooManyStepsError
+            raise UnsupportedError(f"the search for devices takes more than {MOST_STEPS} steps")
         device, use = offer.devices[position], offer.uses[position]
         counted = device not in self._parts
         if not self._free(device, offer) or not self._has_capacity(device, use):

@@ -213,8 +213,14 @@ class Catalog:
         return Share(column, whole, 1)
 
     def _option(self, one: DeviceRequest) -> Option:
-        kind = self._kind(one)
-        return Option(one.name, kind, one.count, one.every, one.admin, one.capacity)
+        return Option(
+            name=one.name,
+            kind=self._kind(one),
+            count=one.count,
+            every=one.every,
+            admin=one.admin,
+            capacity=one.capacity,
+        )
 
 
 def _named(options: Iterable[DeviceRequest], accepted: object) -> str:

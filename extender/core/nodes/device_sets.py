@@ -21,7 +21,6 @@ from extender.core.nodes.claim_allocation import (
     Rule,
     Stock,
     Taken,
-    TooManyStepsError,
     serve,
 )
 from extender.core.nodes.device_catalog import Choice, Counted, Option, WholeClaim
@@ -135,10 +134,7 @@ def _claims(claim: WholeClaim, of_node: NodeDevices, seen: Selections) -> Claims
         UnsupportedError: Something of it is not read, or the search is too long.
     """
     found = _on_node(claim, of_node, seen)
-    try:
-        return Claims(found, serve(found, Taken(), MOST_CLAIMS)[0])
-    except TooManyStepsError as error:
-        raise UnsupportedError("the search for its devices takes too many steps") from error
+    return Claims(found, serve(found, Taken(), MOST_CLAIMS)[0])
 
 
 def _accepted(
@@ -217,7 +213,12 @@ def _offer(option: Option, of_node: NodeDevices, seen: Selections) -> Offer:
             devices.append(number)
             taken.append(use)
     return Offer(
-        option.name, tuple(devices), tuple(taken), option.count, option.every, option.admin
+        name=option.name,
+        devices=tuple(devices),
+        uses=tuple(taken),
+        count=option.count,
+        every=option.every,
+        admin=option.admin,
     )
 
 
