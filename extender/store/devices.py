@@ -22,8 +22,7 @@ from extender.core.nodes.device_catalog import (
     key_of,
 )
 from extender.core.nodes.device_columns import Devices, Layout, NamedClaim, columns, layout
-from extender.core.nodes.device_kinds import Selections
-from extender.core.nodes.device_sets import Facts, NodeDevices, NodeSets, node_sets
+from extender.core.nodes.device_sets import Facts, NodeDevices, NodeSets, Seen, node_sets
 from extender.core.nodes.node_table import NodeTable
 from extender.store.device_arrays import DeviceArrays
 from extender.store.device_claims import ClaimedDevices, named
@@ -91,7 +90,7 @@ class DeviceIndex:
         self._names = DeviceNames(self._claimed, self._allocated)
         self._holders = DeviceHolders(self._claimed, self._allocated)
         self._nodes: dict[NodeName, Node] = {}
-        self._selections = Selections()
+        self._seen = Seen()
         self._sets: dict[NodeName, NodeSets] = {}
         self._facts: Counter[Facts] = Counter()
         self._columns: Mapping[str, Counted] = {}
@@ -235,7 +234,7 @@ class DeviceIndex:
         if node is not None and devices != NodeDevices() and self._columns:
             offered = node.allocatable
             by_drivers = {c: counts for c, counts in self._columns.items() if not offered.get(c)}
-            found = node_sets(devices, by_drivers, self._selections)
+            found = node_sets(devices, by_drivers, self._seen)
         before = self._sets.pop(name, _NOTHING)
         self._facts[before.facts] -= 1
         if self._facts[before.facts] <= 0:
@@ -247,7 +246,7 @@ class DeviceIndex:
 
     def _shared(self) -> Iterator[Facts]:
         for _, devices in sorted(self._pools.shared.items()):
-            found = node_sets(NodeDevices(devices), self._columns, self._selections)
+            found = node_sets(NodeDevices(devices), self._columns, self._seen)
             yield Facts(reasons=found.facts.reasons)
 
     def _named_change(self, _old: object, _new: object) -> None:

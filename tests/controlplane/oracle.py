@@ -116,10 +116,10 @@ class Oracle:
                 self.left_alone += 1
                 return 0
             for pod, node in zip(gang, planned, strict=False):
-                self.allowed[pod["metadata"]["name"]] = node
-                await self._bound(pod, node)
+                self.allowed[_pinned(pod, node)["metadata"]["name"]] = node
+                await self._bound(_pinned(pod, node), node)
             for pod in gang[len(planned) : len(planned) + 1]:
-                asked = await self._ask(pod)
+                asked, _ = await self._ask(pod)
                 assert self.offered.get(asked.uid, frozenset()) == frozenset(), _story(pod, store)
             return len(planned)
 
@@ -195,32 +195,42 @@ class Oracle:
 
     async def _agree(self, probe: Manifest, store: ClusterStore) -> None:
         async def agree() -> bool:
-            pod = await self._ask(probe)
+            pod, aborted = await self._ask(probe)
             ours = _accepted(store, pod)
             if ours is None:
                 self.left_alone += 1
                 return True
-            assert ours == self.offered.get(pod.uid, frozenset()), _story(probe, store)
+            theirs = self.offered.get(pod.uid, frozenset[str]())
+            for node in store.snapshot().node_table.nodes if aborted else ():
+                pinned, _ = await self._ask(_pinned(probe, node.name))
+                theirs |= self.offered.get(pinned.uid, frozenset[str]())
+            assert ours == theirs, f"{ours} is not {theirs}: {_story(probe, store)}"
             return True
 
         await eventually(agree, AGREEMENT_SECONDS, "ours == kube-scheduler's")
 
-    async def _ask(self, probe: Manifest) -> Pod:
-        """Create the probe, wait until kube-scheduler is through with it, remove it."""
+    async def _ask(self, probe: Manifest) -> tuple[Pod, bool]:
+        """Create the probe, wait until kube-scheduler is through with it, remove it.
+
+        Returns the pod, and True if kube-scheduler gave up: some errors of one node end the search
+        on all of them. A pinned pod, such as we release, has one node only.
+        """
         made = await self.client.post(paths.pods(NAMESPACE), probe)
         pod = parse.decode_pod(made)
         path = paths.pod(NAMESPACE, pod.name)
 
-        async def refused() -> bool:
+        async def refused() -> str:
             raw = msgspec.json.decode(await self.client.get(path))
             conditions = raw["status"].get("conditions") or ()
-            return any(c["type"] == "PodScheduled" and c["status"] == "False" for c in conditions)
+            found = [c for c in conditions if c["type"] == "PodScheduled"]
+            return next((c["reason"] for c in found if c["status"] == "False"), "")
 
         try:
-            await eventually(refused, ANSWER_SECONDS, f"kube-scheduler looked at {pod.name}")
+            what = f"kube-scheduler looked at {pod.name}"
+            reason = await eventually(refused, ANSWER_SECONDS, what)
         finally:
             await self.client.delete(path, uid=pod.uid, grace_seconds=0)
-        return pod
+        return pod, reason == "SchedulerError"
 
 
 def _accepted(store: ClusterStore, pod: Pod) -> frozenset[str] | None:
@@ -253,6 +263,18 @@ def _planned(store: ClusterStore, gang: Sequence[Manifest]) -> list[str] | None:
         planned.append(table.nodes[index].name)
         table = table.with_pods([(shape, index)])
     return planned
+
+
+def _pinned(pod: Manifest, node: str) -> Manifest:
+    """Return another pod like it that may have one node only."""
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    metadata = {**pod["metadata"], "name": f"{pod['metadata']['name']}-{node}"}
+    return {
+        **pod,
+        "metadata": metadata,
+        "spec": {**pod["spec"], "affinity": {"nodeAffinity": required}},
+    }
 
 
 def _with_uid(pod: Manifest) -> Manifest:

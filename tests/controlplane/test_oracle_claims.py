@@ -20,11 +20,11 @@ from tests.unit.core.expressions.selectors import ATTRIBUTES, CAPACITY, DRIVER, 
 
 pytestmark = pytest.mark.controlplane
 
-ATTRIBUTES = f'device.attributes["{DRIVER}"]'
+OWN = f'device.attributes["{DRIVER}"]'
 ALIKE = {
-    "small": f'{ATTRIBUTES}.size == "s"',
-    "large": f'{ATTRIBUTES}.size == "l"',
-    "first": f"{ATTRIBUTES}.index < 2",
+    "small": f'{OWN}.size == "s"',
+    "large": f'{OWN}.size == "l"',
+    "first": f"{OWN}.index < 2",
 }
 TAINT = {"key": "ill", "effect": "NoSchedule"}
 TOLERATION = {"key": "ill", "operator": "Exists"}

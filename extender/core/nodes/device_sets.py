@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations, product
+from typing import Final
 
 from extender.core.expressions.errors import EvaluationError, UnsupportedError
 from extender.core.expressions.values import Quantity
@@ -26,6 +27,9 @@ from extender.core.nodes.claim_allocation import (
 from extender.core.nodes.device_catalog import Choice, Counted, Option, WholeClaim
 from extender.core.nodes.device_kinds import Kind, Selections
 from shared.devices import Amounts, Constraint, Device, DeviceId
+
+MOST_KEPT: Final = 1024
+"""Different claims on different nodes of which the number is kept; beyond it all are dropped."""
 
 DevicesOfNode = tuple[tuple[DeviceId, Device], ...]
 """What complete pools have on a node, in order of driver, pool, slice and place in the slice."""
@@ -101,7 +105,27 @@ class NodeSets:
     order: tuple[DeviceId, ...] = ()
 
 
-def node_sets(of_node: NodeDevices, columns: Mapping[str, Counted], seen: Selections) -> NodeSets:
+@dataclass
+class Seen(Selections):
+    """What was found on nodes before: many are alike."""
+
+    _most: dict[ClaimOnNode, int] = field(default_factory=dict)
+
+    def most(self, claim: ClaimOnNode) -> int:
+        """Return how many claims of a kind a node can have.
+
+        Raises:
+            UnsupportedError: The search is too long.
+        """
+        found = self._most.get(claim)
+        if found is None:
+            if len(self._most) >= MOST_KEPT:
+                self._most.clear()
+            found = self._most[claim] = serve(claim, Taken(), MOST_CLAIMS)[0]
+        return found
+
+
+def node_sets(of_node: NodeDevices, columns: Mapping[str, Counted], seen: Seen) -> NodeSets:
     """Return which devices of a node each column's kind accepts.
 
     A node offers nothing of a kind whose selectors have no value for one of its devices.
@@ -126,7 +150,7 @@ def node_sets(of_node: NodeDevices, columns: Mapping[str, Counted], seen: Select
     return NodeSets(sets, claims, facts, tuple(device for device, _ in of_node.devices))
 
 
-def _claims(claim: WholeClaim, of_node: NodeDevices, seen: Selections) -> Claims:
+def _claims(claim: WholeClaim, of_node: NodeDevices, seen: Seen) -> Claims:
     """Return how many claims of a kind a node can have.
 
     Raises:
@@ -134,7 +158,7 @@ def _claims(claim: WholeClaim, of_node: NodeDevices, seen: Selections) -> Claims
         UnsupportedError: Something of it is not read, or the search is too long.
     """
     found = _on_node(claim, of_node, seen)
-    return Claims(found, serve(found, Taken(), MOST_CLAIMS)[0])
+    return Claims(found, seen.most(found))
 
 
 def _accepted(
