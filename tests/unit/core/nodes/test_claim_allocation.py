@@ -65,3 +65,11 @@ def test_a_share_of_a_device_takes_its_counters_once() -> None:
     served, taken = serve(found, Taken(), 5)
     assert served == 2
     assert taken == Taken(frozenset(), ((0, (("memory", Fraction(4)),)),))
+
+
+def test_admin_access_takes_no_part_of_a_shared_device() -> None:
+    use = (("memory", Fraction(2)),)
+    stock = Stock(takes=((),), counters=(), capacity=((("memory", Fraction(2)),),))
+    watching = Offer("", (0,), (use,), 1, admin=True)
+    found = ClaimOnNode((("r", (watching,)),), (), stock)
+    assert serve(found, Taken(), 3) == (3, Taken())
