@@ -49,8 +49,8 @@ class Pod(Struct, frozen=True, kw_only=True, tag=True, omit_defaults=True):
 
     ``scheduled_at`` is the transition time of PodScheduled=True (0.0 while unbound),
     ``finished_at`` when its last container ended (0.0 before, and where that is not stated).
-    ``claims`` are the PersistentVolumeClaims that its volumes name, sorted; ``device_claims`` the
-    ResourceClaims that are made for it from templates.
+    ``claims`` are the PersistentVolumeClaims that its volumes name, sorted; ``device_claims`` its
+    ResourceClaims.
 
     ``shape`` has what the owner asked for, also while we have changed the CPU request in place;
     ``borrowed_milli`` is by how much more CPU the pod counts on its node now, or, below 0, less.

@@ -207,7 +207,7 @@ def _devices(content: Content, states: list[PodState]) -> DeviceIndex:
         elif (held := kinds.get(type(entity))) is not None:
             held.put(entity)
     for state in states:
-        index.count(None, state.pod)
+        index.count(None, state.pod, state.job)
         if (node := state.takes) is not None:
             pod = state.pod
             index.hold(node, pod.uid, pod.shape, pod.device_claims, pod.namespace)

@@ -28,7 +28,7 @@ from shared.kube import (
 )
 from shared.kube.changes import Changes, suspendable, with_changes
 from shared.kube.errors import OddObjectError
-from shared.kube.pod_claims import from_templates
+from shared.kube.pod_claims import pod_claims
 from shared.kube.shapes import claims, prefers, repels, shape, terms
 from shared.label_selectors import NOTHING, LabelSelector
 
@@ -123,7 +123,7 @@ def decode_pod(data: Data) -> model.Pod:
         queued_reason=queued_reason,
         phase_reason=status.reason or "",
         claims=claims(spec),
-        device_claims=interned.pod_claims(from_templates(spec.resource_claims)),
+        device_claims=interned.pod_claims(pod_claims(spec.resource_claims)),
         qos=interned.text(status.qos_class or ""),
         cpus=cpus.containers(spec),
         borrowed_milli=borrowed_milli,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from shared import labels, model
-from shared.kube import devices, kinds, migrations, parse, paths, pod_groups
+from shared.kube import device_claims, devices, kinds, migrations, parse, paths, pod_groups
 
 
 @dataclass(frozen=True)
@@ -111,11 +111,11 @@ RESOURCE_CLAIM_TEMPLATES: Final = ResourceKind(
     "ResourceClaimTemplate",
     "ResourceClaimTemplate",
     paths.RESOURCE_CLAIM_TEMPLATES,
-    devices.decode_template,
+    device_claims.decode_template,
     _namespaced,
 )
 RESOURCE_CLAIMS: Final = ResourceKind(
-    "ResourceClaim", "ResourceClaim", paths.RESOURCE_CLAIMS, devices.decode_claim, _namespaced
+    "ResourceClaim", "ResourceClaim", paths.RESOURCE_CLAIMS, device_claims.decode_claim, _namespaced
 )
 DEVICES: Final = (DEVICE_CLASSES, RESOURCE_SLICES, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS)
 """What dynamic resource allocation needs."""

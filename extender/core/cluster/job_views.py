@@ -11,6 +11,7 @@ from extender.core.cluster import (
     replacements,
     worker_gang,
 )
+from extender.core.cluster.device_demands import claim_names, device_demands
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.owners import above_each
 from extender.core.cluster.snapshot import Kept, Reservation, Slot, Snapshot
@@ -99,8 +100,12 @@ def _devices(snapshot: Snapshot, pods: tuple[Pod, ...]) -> tuple[object, ...]:
     """Return what devices mean for the pods; those of a job differ in little."""
     if not snapshot.devices.served and not snapshot.devices.demands:
         return ()
-    different = {(id(pod.shape), pod.device_claims): pod for pod in pods}
-    return tuple(pod_shape.device_demands(snapshot, pod) for pod in different.values())
+    different = {(id(pod.shape), pod.device_claims): pod for pod in pods}.values()
+    claims = snapshot.devices.claims
+    return (
+        *(device_demands(snapshot, pod) for pod in different),
+        *(claims.get(name) for pod in different for name in claim_names(pod)),
+    )
 
 
 def _place(snapshot: Snapshot, pod: Pod) -> Place:
@@ -199,11 +204,13 @@ def _pod_view(
     snapshot: Snapshot, pod: Pod, over: Owners, place: Place, before: _PodView | None
 ) -> _PodView:
     volumes = (snapshot.claims, snapshot.volumes) if pod.claims else None
-    source = (pod, over, place, volumes, pod_shape.device_demands(snapshot, pod))
+    named = device_demands(snapshot, pod)
+    source = (pod, over, place, volumes, named)
     if before is not None and before.source == source:
         return before
     membership = registry.membership(pod, over)
-    return _PodView(source, membership, _member(snapshot, pod, membership))
+    member = _member(snapshot, pod, membership, together=any(one.together for one in named))
+    return _PodView(source, membership, member)
 
 
 def _about(pod: Pod, above: Owners) -> OwnerReference:
@@ -219,7 +226,7 @@ def _created_at(pod: Pod, above: Owners) -> float:
     return stated or pod.created_at
 
 
-def _member(snapshot: Snapshot, pod: Pod, membership: Membership) -> Member:
+def _member(snapshot: Snapshot, pod: Pod, membership: Membership, *, together: bool) -> Member:
     state, node = _state(snapshot, pod)
     shape, reservation = pod_shape.shape(snapshot, pod), snapshot.reservations.get(pod.uid)
     return Member(
@@ -230,6 +237,7 @@ def _member(snapshot: Snapshot, pod: Pod, membership: Membership) -> Member:
         node=node,
         shape=shape,
         promised=reservation.plan if reservation is not None and reservation.promised else "",
+        together=together,
     )
 
 

@@ -6,6 +6,7 @@ from functools import partial
 from itertools import chain
 from typing import Final
 
+from extender.core.cluster.reasons import Reason
 from extender.core.cluster.relations import Relations
 from extender.core.nodes.node_table import BoolVector, IntVector, NodeTable
 from extender.core.parameters.placement import (
@@ -101,6 +102,7 @@ def place(
     weights: ScoringWeights,
     pricing: NodePriceParameters,
     accelerators: Accelerators = (),
+    one_node: bool = False,
 ) -> Placement | Unschedulable:
     """Place all pods of a gang on a node table, or none, by the first rule that places them all.
 
@@ -125,6 +127,7 @@ def place(
         weights: Of the terms.
         pricing: Of the term ``price``.
         accelerators: GPU models in the order of preference.
+        one_node: Only a node that holds all pods will do.
 
     Returns:
         A placement, or why there is none. Exact for pods of one shape.
@@ -133,12 +136,12 @@ def place(
         DRS, algorithm 2, corrected (one node, else spread); Du et al. 2023, Sect. 3.3 (buckets).
     """
     prefer = partial(Preference, weights=weights, pricing=pricing, accelerators=accelerators)
-    job = _job(pods, placed, table, topology_key, prefer)
+    job = replace(_job(pods, placed, table, topology_key, prefer), only_one_node=one_node)
     if refusal := job.unsatisfiable():
         return refusal
     buckets: Sequence[Bucket] = ()
     rules: _Rules = job.plain_rules
-    if relations is not None:
+    if relations is not None and not one_node:
         relations = relations.spreading(WORKER) if params.spread_workers else relations
         buckets = buckets_of(job.pods, placed, relations, table, topology_key)
         rules = partial(job.bucket_rules, relations, buckets)
@@ -164,6 +167,7 @@ class _Job:
     places: Places
     preference: Preference
     tier: Tier = field(default_factory=dict)
+    only_one_node: bool = False
 
     def unsatisfiable(self) -> Unschedulable | None:
         """Return why no rule can succeed, where that is easily seen."""
@@ -200,7 +204,7 @@ class _Job:
             return self._place_in(EVERYWHERE, rules(), buckets, spare_count)
         failures: _Failures = {}
         for area in replace(search, allocation=self.allocation).areas():
-            spread = [] if area.over is None else self._over(area.over)
+            spread = [] if area.over is None or self.only_one_node else self._over(area.over)
             result = self._place_in(area, chain(spread, rules()), buckets, spare_count)
             if isinstance(result, Placement):
                 return result
@@ -239,6 +243,9 @@ class _Job:
         short = gang_does_not_fit(self.groups, self.node_table)
         if short is None and search is not None and search.wanted.required:
             return search.refusal()
+        if short is None and self.only_one_node:
+            detail = "its pods share a ResourceClaim, so one node must hold them all, and none does"
+            return Unschedulable(Reason.GANG_DOES_NOT_FIT, detail)
         return short or fragmented(*failures[FEWEST_NODES])
 
     def _over(self, domains: Domains) -> list[tuple[str, _Rule]]:
@@ -252,7 +259,9 @@ class _Job:
 
     def plain_rules(self) -> Iterator[tuple[str, _Rule]]:
         tries: list[tuple[str, _Try]] = [(ONE_NODE, one_node), (FEWEST_NODES, fewest_nodes)]
-        if len(self.by_shape) > 1:  # for one shape the rule before is exact
+        if self.only_one_node:
+            del tries[1:]
+        elif len(self.by_shape) > 1:  # for one shape the rule before is exact
             tries += [(BEST_FIT, largest_first), (BEST_FIT, most_constrained_first)]
         for name, rule in tries:
             yield name, self._plain(rule)

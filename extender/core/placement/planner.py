@@ -216,17 +216,18 @@ def _place(
 ) -> Placement | Unschedulable:
     if problem := topology.problem(job, params.topology):
         return Unschedulable(Reason.MISCONFIGURED, problem.message)
-    pods = _pods(members)
+    pods, one_node = _pods(members), any(member.together for member in members)
     limited, with_limit = shared_devices.limited(job, pods, table)
-    result = _place_pods(job, limited, with_limit, params)
+    result = _place_pods(job, limited, with_limit, params, one_node=one_node)
     if with_limit is table:
         return result
     if isinstance(result, Placement):
         return shared_devices.without_limit(result, table)
     empty, without_limit = map(shared_devices.emptied, (with_limit, table))
-    if isinstance(_place_pods(job, limited, empty, params), Placement):
+    if isinstance(_place_pods(job, limited, empty, params, one_node=one_node), Placement):
         return result  # it waits for room alone
-    would_fit = isinstance(_place_pods(job, pods, without_limit, params), Placement)
+    unlimited = _place_pods(job, pods, without_limit, params, one_node=one_node)
+    would_fit = isinstance(unlimited, Placement)
     return shared_devices.shared_only(pods, table) if would_fit else result
 
 
@@ -235,7 +236,7 @@ def _pods(members: Iterable[Member]) -> list[GangPod]:
 
 
 def _place_pods(
-    job: Job, pods: Sequence[GangPod], table: NodeTable, params: CoreParameters
+    job: Job, pods: Sequence[GangPod], table: NodeTable, params: CoreParameters, *, one_node: bool
 ) -> Placement | Unschedulable:
     placed = [
         Placed(m.role, m.rank, m.node)
@@ -256,6 +257,7 @@ def _place_pods(
         weights=params.weights,
         pricing=params.pricing,
         accelerators=job.spec.accelerators,
+        one_node=one_node,
     )
 
 
@@ -304,6 +306,8 @@ def place_on_targets(
     for member in members:
         index = table.index.get(targets.get(member.pod.uid, NodeName("")))
         if index is None or not after.feasible(member.shape)[index]:
+            return None
+        if member.together and len(set(targets.values())) > 1:
             return None
         if domains is not None and home is not None:
             if not home[index]:
