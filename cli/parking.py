@@ -20,6 +20,7 @@ from shared.terminal import plain
 
 _KINDS: Final = (
     resources.JOBS,
+    resources.STATEFULSETS,
     *(kind for kind in resources.OPTIONAL if kind.kind == "Owner"),
 )
 FORMS: Final = "NAME, KIND/NAME or NAMESPACE/KIND/NAME"

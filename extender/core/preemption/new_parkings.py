@@ -11,13 +11,15 @@ from typing import Final
 from extender.core.agents.trainers import TrainerProblem, trainers_to_ask
 from extender.core.cluster import job_views
 from extender.core.cluster.commands import ChangeOwner
+from extender.core.cluster.disruptions import is_autoscaled
 from extender.core.cluster.job_spec import Preemptible
 from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.owners import above
 from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
+from extender.core.kinds import registry
 from extender.core.parameters.preemption import PreemptionParameters
-from extender.core.preemption import open_parkings
+from extender.core.preemption import budgets, open_parkings
 from extender.core.queue import running_jobs
 from extender.core.records import hang_restarts, parked_jobs, parking, parking_writes, rescale
 from extender.core.records.parking import Cause, Parking, ParkingProposal, ParkingRecords, Phase
@@ -39,7 +41,7 @@ class RequestedParking:
     """A parking that can begin, without the others for the same start.
 
     Attributes:
-        owner: The object that is suspended.
+        owner: The object that is suspended, or paused by its numbers.
         job: Its job.
         last: Its last parking; None if it had none.
         asked: Pods whose trainers must save and hold first.
@@ -99,7 +101,7 @@ def requested_parking(
     if key not in snapshot.jobs:
         return R.NOT_FOUND
     job = job_views.view(snapshot, key)
-    owner = _suspendable(snapshot, records, job)
+    owner = _pausable(snapshot, records, job)
     if isinstance(owner, R):
         return owner
     noted = records.by_owner.get(owner.uid)
@@ -115,16 +117,32 @@ def requested_parking(
     return R.RECORD_TOO_LARGE if size > MOST_BYTES else requested
 
 
-def _suspendable(snapshot: Snapshot, records: ParkingRecords, job: Job) -> Owner | R:
+def _pausable(snapshot: Snapshot, records: ParkingRecords, job: Job) -> Owner | R:
     pods = [member.pod for member in job.members if member.state not in _GONE]
-    owner = parking.suspending_owner(snapshot, pods)
+    owner = parking.pausing_owner(snapshot, pods)
     if owner is None:
         return _without_owner(snapshot, job)
     if owner.uid in records.unreadable:
         return R.PARKING_UNREADABLE
-    if owner.suspended:
+    if owner.paused:
         return R.SUSPENDED
-    return R.MISCONFIGURED if job.problem else owner
+    return R.MISCONFIGURED if job.problem else _loss(snapshot, job, owner) or owner
+
+
+def _loss(snapshot: Snapshot, job: Job, owner: Owner) -> R | None:
+    """Return what would not come back as it was; None if all does."""
+    facts = registry.parking_facts(owner)
+    if facts is not None and facts.reruns and job.having(State.SUCCEEDED):
+        return R.RUNS_AGAIN
+    if facts is not None and facts.renames and not registry.is_named_by_label(job.key):
+        return R.NAME_CHANGES
+    if owner.pause is None:
+        return None
+    if owner.groups > 1:
+        return R.SEVERAL_JOBS
+    if owner.pause.deletes_volumes:
+        return R.VOLUMES_DELETED
+    return R.AUTOSCALED if is_autoscaled(snapshot, owner) else None
 
 
 def _without_owner(snapshot: Snapshot, job: Job) -> R:
@@ -157,6 +175,8 @@ def hindrance(
         return None
     if job.spec.preemptible is Preemptible.NEVER:
         return R.NEVER
+    if budgets.forbid(session.snapshot, proposal.cause, proposal.jobs):
+        return R.DISRUPTION_BUDGET
     if not proposal.in_turn:
         return None
     params, now = session.parameters.preemption, session.now
@@ -204,7 +224,7 @@ def _first_write(
     text = f"the job is asked for a checkpoint, then parked ({one.cause.value})"
     if one.starts is not None:
         text = f"{text}: room for {one.starts}"
-    event = parking_writes.event(owner, "Parking", text)
+    event = parking_writes.event(owner, "Parking", parking_writes.warned(owner, text))
     return parking_writes.write(owner, one, event=event)
 
 

@@ -31,6 +31,7 @@ from extender.core.cluster.commands import ChangeOwner
 from extender.core.cluster.jobs import Job
 from extender.core.cluster.session import Session
 from extender.core.parameters.preemption import PreemptionParameters
+from extender.core.preemption import budgets
 from extender.core.records import migrations, parked_jobs, parking_writes
 from extender.core.records.parking import (
     AlikePods,
@@ -107,27 +108,27 @@ def asked(inputs: StepInputs) -> ChangeOwner | None:
 
 
 def suspended(session: Session, owner: Owner, parking: Parking, job: Job | None) -> ChangeOwner:
-    """Suspend an owner, with what its pods need written down beside it."""
+    """Suspend or pause an owner, with what its pods need written down beside it."""
     if job is not None:
         pods, needed = parked_jobs.kept_pods(session.snapshot, job)
         parking = replace(parking, pods=pods, needed=needed)
     steps = [_saved_step(session, uid) for uid in parking.asked]
     known = [number for number in steps if number is not None]
-    parking = replace(parking, step=min(known, default=None))
-    return parking_writes.write(
-        owner, entered(parking, Phase.SUSPENDING, session.now), suspend=True
-    )
+    numbers = () if owner.pause is None else owner.pause.numbers
+    parking = replace(parking, step=min(known, default=None), numbers=numbers)
+    return parking_writes.write(owner, entered(parking, Phase.SUSPENDING, session.now), pause=True)
 
 
 def suspending(inputs: StepInputs) -> ChangeOwner | None:
     """Wait until no pod is left."""
-    if not inputs.owner.suspended:
+    if not inputs.owner.paused:
         return abort(inputs, R.OWNER_CHANGED)
     pods = inputs.session.snapshot.jobs.get(inputs.parking.job, ())
     if any(not pod.finished for pod in pods):
         return None
     parking = replace(inputs.parking, parked_at=inputs.now)
-    event = parking_writes.event(inputs.owner, "Parked", _parked_text(parking))
+    text = parking_writes.warned(inputs.owner, _parked_text(parking))
+    event = parking_writes.event(inputs.owner, "Parked", text)
     return parking_writes.write(
         inputs.owner, entered(parking, Phase.PARKED, inputs.now), event=event
     )
@@ -135,13 +136,13 @@ def suspending(inputs: StepInputs) -> ChangeOwner | None:
 
 def parked(inputs: StepInputs) -> ChangeOwner | None:
     """Wait for the queue; end where something else has resumed the job."""
-    return None if inputs.owner.suspended else _resumed(inputs, R.OWNER_CHANGED)
+    return None if inputs.owner.paused else _resumed(inputs, R.OWNER_CHANGED)
 
 
 def resuming(inputs: StepInputs) -> ChangeOwner | None:
     """End the suspension while the places are kept, and wait for the pods."""
     parking = inputs.parking
-    if inputs.owner.suspended:
+    if inputs.owner.paused:
         return _resumed(inputs, R.OWNER_CHANGED) if parking.resumed_at else _resumption(inputs)
     pods = inputs.session.snapshot.jobs.get(parking.job, ())
     bound = inputs.session.snapshot.bound
@@ -189,7 +190,7 @@ def _resumption(inputs: StepInputs) -> ChangeOwner | None:
     return parking_writes.write(
         owner,
         replace(entered(parking, Phase.RESUMING, now), resumed_at=now),
-        suspend=False,
+        pause=False,
         event=parking_writes.event(owner, "Resuming", text),
     )
 
@@ -214,7 +215,7 @@ def _resumed(inputs: StepInputs, why: R | None = None) -> ChangeOwner:
 def _interruption(inputs: StepInputs) -> R | None:
     """Return what has changed of the owner, the pods or the reason; None if nothing has."""
     parking, owner = inputs.parking, inputs.owner
-    if owner.suspended or not owner.suspend_field:
+    if owner.paused or not owner.can_pause:
         return R.OWNER_CHANGED
     if inputs.migrating:
         return R.MIGRATING
@@ -222,10 +223,22 @@ def _interruption(inputs: StepInputs) -> R | None:
         return R.POD_GONE
     if any(other.phase is Phase.ABORTED for other in inputs.beside):
         return R.OTHERS_STAY
-    if parking.cause is Cause.MANUAL and not is_asked_for(owner):
+    return _needless(inputs)
+
+
+def _needless(inputs: StepInputs) -> R | None:
+    """Return why the job should not leave any more; None if it should.
+
+    Once a job beside it has left, the others follow: a budget was asked before.
+    """
+    parking, snapshot = inputs.parking, inputs.session.snapshot
+    if parking.cause is Cause.MANUAL and not is_asked_for(inputs.owner):
         return R.WITHDRAWN
-    waiting = inputs.session.snapshot.waiting
-    return R.STARTER_GONE if parking.starts and parking.starts not in waiting else None
+    if parking.starts and parking.starts not in snapshot.waiting:
+        return R.STARTER_GONE
+    all_stay = all(other.phase is Phase.ASKED for other in inputs.beside)
+    forbidden = all_stay and budgets.forbid(snapshot, parking.cause, (parking.job,))
+    return R.DISRUPTION_BUDGET if forbidden else None
 
 
 def _all_agree(inputs: StepInputs) -> bool:
