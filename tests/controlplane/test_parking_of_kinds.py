@@ -7,7 +7,7 @@ user parks and resumes each job with the command line.
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -25,7 +25,7 @@ from shared.kube.resources import ResourceKind
 from shared.model import Owner
 from tests.controlplane import test_elastic_operators as manifests
 from tests.controlplane import yard as yards
-from tests.controlplane.jobs import Manifest, stateful_set
+from tests.controlplane.jobs import Manifest, deployment, stateful_set
 from tests.controlplane.played_agents import PlayedAgents
 from tests.controlplane.shrinking import pods
 from tests.controlplane.test_elastic_operators import SIZE, nothing, submit
@@ -80,17 +80,20 @@ def volcano_job() -> Manifest:
 
 @dataclass(frozen=True)
 class Case:
-    """A job of ``count`` pods; ``kind`` is the source of its collection."""
+    """A job of ``count`` pods; ``kind`` is the source of its collection, ``marks`` its labels."""
 
     kind: str
     spec: Mapping[str, Any]
     operators: tuple[Operator, ...] = ()
     count: int = SIZE
+    marks: Mapping[str, str] = field(default_factory=dict)
     before: Callable[[Yard], Awaitable[None]] = nothing
 
 
+NAMED = deployment("it", SIZE)
 CASES = {
     "statefulset": Case("StatefulSet", stateful_set("it", SIZE)["spec"]),
+    "deployment": Case("Deployment", NAMED["spec"], marks=NAMED["metadata"]["labels"]),
     "jobset": Case("JobSet.jobset.x-k8s.io", manifests.job_set(), (manifests.JOB_SET,)),
     "trainjob": Case(
         "TrainJob.trainer.kubeflow.org",
@@ -119,7 +122,7 @@ CASES = {
     "volcano job of two tasks": Case("Job.batch.volcano.sh", volcano_job(), manifests.VOLCANO),
 }
 PARAMETERS = [
-    pytest.param(case, marks=[pytest.mark.e2e] if case.operators else [], id=name)
+    pytest.param(case, marks=[] if name == "statefulset" else [pytest.mark.e2e], id=name)
     for name, case in CASES.items()
 ]
 
@@ -197,7 +200,11 @@ async def test_a_job_of_any_kind_is_parked_after_its_checkpoint_and_comes_back_w
 ) -> None:
     kind = KINDS[case.kind]
     await case.before(yard)
-    manifest = {"kind": case.kind.partition(".")[0], "spec": opted_in(case.spec)}
+    manifest = {
+        "kind": case.kind.partition(".")[0],
+        "metadata": {"name": "it", "labels": case.marks},
+        "spec": opted_in(case.spec),
+    }
     await submit(yard, kind.path, manifest)
     it = Parked(yard, case)
     await it.until_running()
