@@ -5,7 +5,7 @@ one that moves, changes its workers, restarts or is parked already is not parked
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from extender.core.agents.trainers import TrainerProblem, trainers_to_ask
@@ -19,14 +19,14 @@ from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.kinds import registry
 from extender.core.parameters.preemption import PreemptionParameters
-from extender.core.preemption import budgets, open_parkings
+from extender.core.preemption import budgets, moves, open_parkings
 from extender.core.queue import running_jobs
 from extender.core.records import hang_restarts, parked_jobs, parking, parking_writes, rescale
 from extender.core.records.parking import Cause, Parking, ParkingProposal, ParkingRecords, Phase
 from extender.core.records.parking_reasons import ParkingReason as R
 from shared import labels
 from shared.ledgers import Declined
-from shared.model import JobKey, Owner, Uid
+from shared.model import JobKey, NodeName, Owner, Uid
 
 MOST_BYTES: Final = 96 * 2**10
 """Of a record: an owner's annotations may have 256 KiB in all."""
@@ -45,12 +45,14 @@ class RequestedParking:
         job: Its job.
         last: Its last parking; None if it had none.
         asked: Pods whose trainers must save and hold first.
+        places: Of a job that moves: nodes of the pods of ``parked_jobs.moving``.
     """
 
     owner: Owner
     job: Job
     last: Parking | None
     asked: tuple[Uid, ...]
+    places: Mapping[Uid, NodeName] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,10 @@ def requested_parking(
     asked = _trainers(session, job, proposal.cause)
     if isinstance(asked, R):
         return asked
-    requested = RequestedParking(owner=owner, job=job, last=last, asked=asked)
+    places = moves.places(session, job, owner) if proposal.cause is Cause.MOVE else {}
+    if isinstance(places, R):
+        return places
+    requested = RequestedParking(owner=owner, job=job, last=last, asked=asked, places=places)
     size = len(parking.text(_parking(session, proposal, requested, 1)))
     return R.RECORD_TOO_LARGE if size > MOST_BYTES else requested
 
@@ -234,7 +239,7 @@ def _parking(
     """Return the record of a parking that begins now; what its pods need is counted at the end."""
     now, params, last = session.now, session.parameters.preemption, requested.last
     pods, needed = parked_jobs.kept_pods(session.snapshot, requested.job)
-    return Parking(
+    made = Parking(
         id=f"{requested.owner.name[:48]}-park-{int(now * 1000):x}",
         phase=Phase.ASKED,
         cause=proposal.cause,
@@ -255,6 +260,9 @@ def _parking(
         aborted=0 if last is None else last.aborted,
         text=proposal.why,
     )
+    if not requested.places:
+        return made
+    return parked_jobs.with_places(made, requested.places, requested.owner.uid)
 
 
 def proposed_jobs(proposals: Sequence[ParkingProposal]) -> frozenset[JobKey]:

@@ -10,7 +10,7 @@ phase       what it does, and what ends it
 ==========  ======================================================================================
 Asked       Answers to heartbeats carry the request (``agents.requests``). All trainers hold: the
             owner is suspended, Suspending. A refusal, the deadline or a lost pod: Aborted.
-Suspending  The owner deletes its pods. None is left: Parked.
+Suspending  The owner deletes its pods. None is left: Parked; Resuming, if places are kept.
 Parked      The job waits in the queue, which plans it from the record. It has its places: they
             are written, Resuming (``queue.parked``).
 Resuming    The places are kept, then the suspension ends. A place is lost before that: Parked
@@ -34,7 +34,6 @@ from extender.core.parameters.preemption import PreemptionParameters
 from extender.core.preemption import budgets
 from extender.core.records import migrations, parked_jobs, parking_writes
 from extender.core.records.parking import (
-    AlikePods,
     Cause,
     OwnedParking,
     Parking,
@@ -111,7 +110,8 @@ def suspended(session: Session, owner: Owner, parking: Parking, job: Job | None)
     """Suspend or pause an owner, with what its pods need written down beside it."""
     if job is not None:
         pods, needed = parked_jobs.kept_pods(session.snapshot, job)
-        parking = replace(parking, pods=pods, needed=needed)
+        if pods != parked_jobs.without_places(parking.pods):  # else its places stay
+            parking = replace(parking, pods=pods, needed=needed)
     steps = [_saved_step(session, uid) for uid in parking.asked]
     known = [number for number in steps if number is not None]
     numbers = () if owner.pause is None else owner.pause.numbers
@@ -129,9 +129,8 @@ def suspending(inputs: StepInputs) -> ChangeOwner | None:
     parking = replace(inputs.parking, parked_at=inputs.now)
     text = parking_writes.warned(inputs.owner, _parked_text(parking))
     event = parking_writes.event(inputs.owner, "Parked", text)
-    return parking_writes.write(
-        inputs.owner, entered(parking, Phase.PARKED, inputs.now), event=event
-    )
+    phase = Phase.RESUMING if parking.keeps_places else Phase.PARKED
+    return parking_writes.write(inputs.owner, entered(parking, phase, inputs.now), event=event)
 
 
 def parked(inputs: StepInputs) -> ChangeOwner | None:
@@ -179,7 +178,7 @@ def _resumption(inputs: StepInputs) -> ChangeOwner | None:
     lost = migrations.is_lost(inputs.session.snapshot.node_table, places)
     late = now >= parking.since + inputs.params.resume_seconds
     if lost or late or is_asked_for(owner):
-        without = tuple(AlikePods(alike.pod, alike.count) for alike in parking.pods)
+        without = parked_jobs.without_places(parking.pods)
         return parking_writes.write(
             owner, replace(entered(parking, Phase.PARKED, now), pods=without)
         )

@@ -97,6 +97,7 @@ class End(StrEnum):
     ABORTED = "Aborted"
 
 
+_LEAVING: Final = frozenset({Phase.ASKED, Phase.SUSPENDING})
 OPEN: Final = frozenset({Phase.ASKED, Phase.SUSPENDING, Phase.PARKED, Phase.RESUMING})
 
 
@@ -173,6 +174,13 @@ class Parking(Struct, frozen=True, omit_defaults=True):
     def open(self) -> bool:
         """Whether it is in progress, the time in the queue included."""
         return self.phase in OPEN
+
+    @property
+    def keeps_places(self) -> bool:
+        """Whether its places are kept: from its begin where it had them then."""
+        if self.phase in _LEAVING:
+            return any(alike.places for alike in self.pods)
+        return self.phase is Phase.RESUMING
 
     @property
     def size(self) -> int:
@@ -309,7 +317,6 @@ def open_jobs(snapshot: Snapshot) -> frozenset[JobKey]:
 
 CLAIM_SECONDS: Final = 30.0
 """How long the room of parked jobs stays reserved for the starter: until a queue pass."""
-_LEAVING: Final = frozenset({Phase.ASKED, Phase.SUSPENDING})
 
 
 def first_jobs(snapshot: Snapshot, now: float) -> tuple[JobKey, ...]:

@@ -52,6 +52,12 @@ class ParkingReason(StrEnum):
         "its pods would come back under another job name: give their template the label"
         " shuntyard.io/job",
     )
+    NOT_ON_NODE = ParkingRecord(
+        "NotOnNode", "none of its pods is on a node that shuntyard.io/move names"
+    )
+    NO_ROOM_ELSEWHERE = ParkingRecord(
+        "NoRoomElsewhere", "its whole gang does not fit on other nodes beside its present places"
+    )
     DISRUPTION_BUDGET = ParkingRecord(
         "DisruptionBudget", "a PodDisruptionBudget forbids that so many of its pods leave"
     )

@@ -12,7 +12,7 @@ from extender.core.cluster.commands import ChangeOwner, EmitEvent, namespace_of
 from extender.core.kinds import registry
 from extender.core.records import parking as records
 from extender.core.records.parked_jobs import with_places
-from extender.core.records.parking import OwnedParking, Parking, Phase
+from extender.core.records.parking import Cause, OwnedParking, Parking, Phase
 from shared import labels
 from shared.model import NodeName, Owner, OwnerReference, Uid
 
@@ -29,6 +29,9 @@ def write(
     """
     why = f"parking {parking.phase.value} ({parking.cause.value}) {parking.why}".rstrip()
     numbers = _numbers(owner, parking, pause=pause)
+    notes: dict[str, str | None] = {labels.PARKING: records.text(parking)}
+    if parking.cause is Cause.MOVE and labels.MOVE in owner.annotations:
+        notes[labels.MOVE] = None  # it is under way
     return ChangeOwner(
         owner,
         namespace_of(parking.job, owner),
@@ -36,7 +39,7 @@ def write(
         fields=numbers,
         guards=owner.pause.guards if numbers and owner.pause is not None else (),
         suspend=pause if owner.suspend_field else None,
-        annotations={labels.PARKING: records.text(parking)},
+        annotations=notes,
         event=event,
     )
 
