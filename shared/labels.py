@@ -93,8 +93,12 @@ PREEMPTIBLE: Final = "shuntyard.io/preemptible"
 PARK: Final = "shuntyard.io/park"
 """Annotation on the owner alone: ``true`` parks its job until it is removed."""
 
+MOVE: Final = "shuntyard.io/move"
+"""Annotation on the owner alone: its job goes on elsewhere. Names of the nodes that it leaves,
+separated by commas, or ``*`` for all of its nodes. The extender removes it when the job saves."""
+
 OF_OWNER: Final = frozenset(
-    {CHECKPOINT, WORKERS, SHRINK, UTILITY, TRAINING, ON_HANG, PREEMPTIBLE, PARK}
+    {CHECKPOINT, WORKERS, SHRINK, UTILITY, TRAINING, ON_HANG, PREEMPTIBLE, PARK, MOVE}
 )
 """Keys that make us write to an owner: they are read from the owner object, its annotations and its
 pod template. A pod's own annotation does not count: its author may have no right to change the

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from shared import devices, identity, owners, pod_cpu, pod_shape
 from shared.claims import PersistentVolume, PersistentVolumeClaim
+from shared.disruptions import HorizontalPodAutoscaler, PodDisruptionBudget
 
 NodeName = identity.NodeName
 PodKey = identity.PodKey
@@ -34,6 +35,7 @@ PodClaim = devices.PodClaim
 OwnerReference = owners.OwnerReference
 JobState = owners.JobState
 Owner = owners.Owner
+Pause = owners.Pause
 WorkerCount = owners.WorkerCount
 OwnProgress = owners.OwnProgress
 PodGroup = owners.PodGroup
@@ -332,6 +334,8 @@ Entity = (
     | ResourceClaim
     | PersistentVolumeClaim
     | PersistentVolume
+    | PodDisruptionBudget
+    | HorizontalPodAutoscaler
     | Migration
 )
 

@@ -29,6 +29,7 @@ from extender.store.devices import DeviceIndex
 from extender.store.returning_jobs import keeping
 from extender.store.source import Content
 from shared.claims import PersistentVolume, PersistentVolumeClaim
+from shared.disruptions import HorizontalPodAutoscaler, PodDisruptionBudget
 from shared.errors import ShuntyardError
 from shared.model import (
     DeviceClass,
@@ -105,6 +106,8 @@ def _kept(snapshot: Snapshot) -> dict[str, object]:
         "devices": snapshot.devices,
         "claims": dict(snapshot.claims),
         "volumes": dict(snapshot.volumes),
+        "budgets": dict(snapshot.budgets),
+        "autoscalers": dict(snapshot.autoscalers),
         "reports": dict(snapshot.reports),
         "migrations": dict(snapshot.migrations),
         "placeholders": dict(snapshot.placeholders),
@@ -138,6 +141,8 @@ def _objects(content: Content) -> dict[str, object]:
         "quotas": {n: tuple(g) for n, g in groupby(quotas, attrgetter("namespace"))},
         "claims": {e.key: e for e in entities if isinstance(e, PersistentVolumeClaim)},
         "volumes": {e.name: e for e in entities if isinstance(e, PersistentVolume)},
+        "budgets": {e.key: e for e in entities if isinstance(e, PodDisruptionBudget)},
+        "autoscalers": {e.key: e for e in entities if isinstance(e, HorizontalPodAutoscaler)},
         "reports": _reports(content),
         "migrations": {e.key: e for e in entities if isinstance(e, Migration)},
         "placeholders": {kept.job: kept for kept in content.placeholders},

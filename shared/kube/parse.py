@@ -223,9 +223,14 @@ def _replicated(data: Data, kind: str) -> model.Owner:
     spec = raw.spec or wire.OwnerSpec()
     replicas = 1 if spec.replicas is None else spec.replicas
     count = model.WorkerCount(count=replicas, fields=("/spec/replicas",), least=0)
+    retention = spec.persistent_volume_claim_retention_policy
+    pause = model.Pause(
+        numbers=(("/spec/replicas", replicas),),
+        deletes_volumes=retention is not None and retention.when_scaled == "Delete",
+    )
     base = owner(raw.metadata, "apps/v1", kind, replicas)
     with_pods = with_pod_origin(base, spec.template, spec.selector)
-    return with_changes(with_pods, raw.metadata, Changes((count,)))
+    return with_changes(with_pods, raw.metadata, Changes((count,), pause=pause))
 
 
 @names_the_object

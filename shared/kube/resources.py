@@ -5,7 +5,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from shared import labels, model
-from shared.kube import device_claims, devices, kinds, migrations, parse, paths, pod_groups
+from shared.kube import (
+    autoscalers,
+    device_claims,
+    devices,
+    disruption_budgets,
+    kinds,
+    migrations,
+    parse,
+    paths,
+    pod_groups,
+)
 
 
 @dataclass(frozen=True)
@@ -99,6 +109,20 @@ VOLUME_CLAIMS: Final = ResourceKind(
 )
 VOLUMES: Final = ResourceKind(
     "PersistentVolume", "PersistentVolume", paths.VOLUMES, parse.decode_volume, _name
+)
+DISRUPTION_BUDGETS: Final = ResourceKind(
+    "PodDisruptionBudget",
+    "PodDisruptionBudget",
+    paths.DISRUPTION_BUDGETS,
+    disruption_budgets.decode,
+    _namespaced,
+)
+AUTOSCALERS: Final = ResourceKind(
+    "HorizontalPodAutoscaler",
+    "HorizontalPodAutoscaler",
+    paths.AUTOSCALERS,
+    autoscalers.decode,
+    _namespaced,
 )
 DEVICE_CLASSES: Final = ResourceKind(
     "DeviceClass", "DeviceClass", paths.DEVICE_CLASSES, devices.decode_class, _name

@@ -36,6 +36,8 @@ KINDS = (
     resources.PRIORITY_CLASSES,
     resources.VOLUME_CLAIMS,
     resources.VOLUMES,
+    resources.DISRUPTION_BUDGETS,
+    resources.AUTOSCALERS,
 )
 BEAT_SECONDS = 1.0
 
