@@ -23,9 +23,10 @@ LONGEST_WORDS: Final = 160
 MOST_NUMBERS: Final = 100
 """Numbers of a line that are read."""
 _ITEM: Final = re.compile(
-    r"(?<![\w./+@-])(?<![0-9]:)"
-    r"(?P<value>[-+]?(?:[0-9]+(?:,[0-9]{3})+|[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
-    r"|[-+]?(?:nan|inf)\b)"
+    r"(?<![\w./+@-])(?<![0-9]:)(?<![0-9],)"
+    r"(?P<value>[-+]?(?:[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
+    r"(?!,?[0-9])"
+    r"(?:[eE][-+]?[0-9]+)?|[-+]?(?:nan|inf)\b)"
     r"(?:\s{0,3}/\s{0,6}(?P<total>[0-9]+(?:,[0-9]{3})*)(?![0-9.]*(?!epoch)[\w/]))?"
     r"(?!:[0-9])(?P<suffix>[%A-Za-z/]*)",
     re.IGNORECASE,
@@ -36,7 +37,7 @@ _TRAILING: Final = " \t:=[(#\"'|<"
 _SEPARATORS: Final = re.compile(r"[][(){},;|\t\"<>]|(?<!\w)'|'(?!\w)| {2,}|: | - | = ")
 _GLOBAL_STEP: Final = re.compile(
     r"(?:.* )?(?:global|total|optimizer|optim|completed|learning|train|training)[ _]?"
-    r"(?:step|iteration|iter|update|timestep)s?(?:_num)?|num_updates|env_steps?|(?:.*/)?global_step"
+    r"(?:step|iteration|iter|update|timestep)s?(?:_num)?|n(?:um)?_?updates|env_steps?|(?:.*/)?global_step"
 )
 _STEP: Final = re.compile(
     r"(?:.* )?(?:step|iteration|iter|it|update|timestep|round|(?:mini)?batch|tick|episode"
@@ -80,10 +81,12 @@ class Name(Struct, frozen=True):
     """The words before a number, and what they may mean.
 
     Attributes:
-        text: As printed; empty if there are none.
+        text: As printed, without words that say nothing (``INFO current loss``); may be empty.
+        whole: All of them.
     """
 
     text: str
+    whole: str
     is_epoch: bool
     is_step: bool
     is_global_step: bool
@@ -120,6 +123,8 @@ def items_of(line: str) -> Iterator[Item]:
         name, value = _name(gap[-LONGEST_WORDS:]), float(match["value"].replace(",", ""))
         if not isfinite(value) and not name.is_metric:
             continue  # a word
+        if "," in match["value"] and (gap.endswith("[") or (name.is_metric and value.is_integer())):
+            continue  # two numbers, or one with a decimal comma
         end = match.end()
         total = match["total"]
         yield Item(
@@ -134,11 +139,14 @@ def items_of(line: str) -> Iterator[Item]:
 @lru_cache(maxsize=2048)
 def _name(gap: str) -> Name:
     """Return the name of the number that follows the text."""
-    text = _words(gap)
+    whole = _words(gap)
+    noise = _NOISE.match(whole)
+    text = whole[noise.end() :] if noise else whole
     lower = text.lower()
     is_other = not lower or _OTHER_COUNTER.fullmatch(lower) is not None
     return Name(
         text,
+        whole,
         is_epoch=not is_other and _EPOCH.fullmatch(lower) is not None,
         is_step=not is_other and _STEP.fullmatch(lower) is not None,
         is_global_step=_GLOBAL_STEP.fullmatch(lower) is not None,
@@ -151,10 +159,7 @@ def _name(gap: str) -> Name:
 def _words(gap: str) -> str:
     text = _BRACKETED.sub("", gap).rstrip(_TRAILING).removesuffix(" is")
     words = _WORDS.search(_SEPARATORS.split(text)[-1].rpartition(":")[2].strip())
-    if words is None:
-        return ""
-    noise = _NOISE.match(words[0])
-    return words[0][noise.end() :] if noise else words[0]
+    return "" if words is None else words[0]
 
 
 def value_at(line: str) -> dict[str, float]:

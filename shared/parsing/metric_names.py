@@ -33,7 +33,8 @@ _MEAN: Final = r"(?:(?:avg|avr|average|mean|epoch|total|running|reduced)_)*"
 _MODEL: Final = r"(?:(?:lm|main)_)?"
 """Of the model alone, where a run also prints its loss with all that is added to it."""
 _LOSS_OF: Final = rf"(?:{_TRAINING}(?:_total)?|total)"
-_EPISODE: Final = r"(?:(?:ep|episode|episodic|mean|average)_?)*"
+_TRAINING_LOSS: Final = re.compile(rf"(?!(?:.*_)?(?:{_VALIDATION}|test)(?:_|$)).*loss.*")
+_EPISODE: Final = r"(?:(?:ep|episode|episodic|mean|avg|average|total|cumulative)_?)*"
 _QUALITY: Final = (
     r"(?:acc(?:uracy)?(?:@?[15])?|top@?[15]|auc|f1|bleu|map(?:50)?|m?iou|dice|wer|cer|ppl|perplexity"
     r"|rmse|mae|mse|err(?:or)?(?:_rate)?|(?:binary_|multi_|m)?logloss|auc(?:pr)?|psnr|ssim|bpb|bpc|fid(?:[0-9]+k?)?(?:_full)?)"
@@ -56,9 +57,9 @@ class _Tier(NamedTuple):
 _TIERS: Final = tuple(
     _Tier(re.compile(pattern), alike)
     for pattern, alike in (
-        (rf"eval_{_MEAN}{_MODEL}(?:log)?loss", True),
+        (rf"{_MEAN}eval_{_MEAN}{_MODEL}(?:log)?loss", True),
         (
-            rf"{_VALIDATION}_{_MEAN}{_MODEL}(?:log)?loss(?:_epoch)?|loss_(?:{_VALIDATION})",
+            rf"{_MEAN}{_VALIDATION}_{_MEAN}{_MODEL}(?:log)?loss(?:_epoch)?|loss_(?:{_VALIDATION})",
             True,
         ),
         (
@@ -74,9 +75,9 @@ _TIERS: Final = tuple(
         (r"test_loss|loss_test", True),
         (r".*map(?:50|_50|@0?_?5)[-_:]0?_?95.*|.*bbox_map", False),
         (rf"{_VALIDATION}_.*{_QUALITY}", False),
-        (rf"(?:{_VALIDATION}_|{_TRAINING}_)?score", True),
+        (rf"(?:{_VALIDATION}_|{_TRAINING}_)?{_MEAN}score", True),
         (r"\w*loss_\w*total|\w+_total_loss", False),
-        (r"(?!.*(?:ppl|perplexity)).*loss.*|l_\w+", False),
+        (r"(?!.*(?:ppl|perplexity)).*loss.*|l_(?!r(?:_|$))\w+", False),
         (rf"(?:{_VALIDATION}_|test_)?(?:pearson|spearman)r?", True),
         (r"(?:test_)?(?:ppl|perplexity|xent|nll|cross_?entropy|bp[bc])", True),
         (rf"(?:test_.*)?{_QUALITY}", False),
@@ -143,7 +144,7 @@ def best_of(names: Iterable[str]) -> list[str]:
 
 @lru_cache(maxsize=1024)
 def _tier(name: str) -> int | None:
-    plain = _SEPARATORS.sub("_", name.lower()).strip("_")
+    plain = _plain(name)
     return next((i for i, tier in enumerate(_TIERS) if tier.pattern.fullmatch(plain)), None)
 
 
@@ -154,6 +155,11 @@ def goal_of(name: str) -> Goal | None:
     return Goal.MAX if _MAX.search(name) else None
 
 
+def is_training_loss(name: str) -> bool:
+    """Return True for a loss that is not named as one on other data than the training's."""
+    return _TRAINING_LOSS.fullmatch(_plain(name)) is not None
+
+
 @lru_cache(maxsize=1024)
 def measures_convergence(name: str) -> bool:
     """Return False if a series does not show how far a run has converged.
@@ -161,8 +167,12 @@ def measures_convergence(name: str) -> bool:
     A reward depends on what the policy tries; losses of a policy, a critic, or of one side of a GAN
     follow the other side, and stand still or rise while the run improves.
     """
-    plain = _SEPARATORS.sub("_", name.lower()).strip("_")
-    return _ADVERSARIAL.search(plain) is None
+    return _ADVERSARIAL.search(_plain(name)) is None
+
+
+def _plain(name: str) -> str:
+    """Return a name in lower case, with ``_`` for every separator."""
+    return _SEPARATORS.sub("_", name.lower()).strip("_")
 
 
 class Names(Generic[T]):

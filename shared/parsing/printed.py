@@ -65,6 +65,12 @@ _VALIDATES: Final = re.compile(
     re.IGNORECASE,
 )
 _HAS_PHASE: Final = re.compile(r".*(?:val|eval|test|train|dev|cv)", re.IGNORECASE)
+_LOSS: Final = "loss"
+_STEPS: Final = ("steps", "step")
+_VALIDATES_BELOW: Final = re.compile(
+    r"(?:^|[\s,\]])(?:test|val|valid|validation|eval|evaluation|dev)(?: [a-z]{1,20}){0,2}:\s*$",
+    re.IGNORECASE,
+)
 _VALUE_UNITS: Final = frozenset({"", "%"})
 
 
@@ -113,6 +119,10 @@ class Printed:
         lower = line.lower()
         if lower.endswith(_PHASES):
             self._validates = not lower.endswith(_TRAINS)
+            return NOTHING
+        if self._has_begun and lower.rstrip().endswith(":") and _VALIDATES_BELOW.search(lower):
+            self._read(line)
+            self._validates = True
             return NOTHING
         has_value = _has(lower, _VALUES)
         if not has_value and not _has(lower, _COUNTERS):
@@ -227,10 +237,14 @@ class Printed:
         """Return the counters of a line; None without any.
 
         A bar without a name may be any bar (a download, an evaluation), unless it has values.
+        Below a line with an epoch it is a part of that, unless it says that it counts steps.
         """
         bar = found.bar
         if bar is None or found.epoch is not None or found.step is not None:
             return found.counts()
+        if found.bar_counts_steps and has_values:
+            step, total = self._rounds.place(*bar)
+            return Counts(step=step, total_steps=total)
         if found.first.is_epoch:
             self._places.expect_epochs(bar[1])
         if not has_values or self._places.header is not None:
@@ -246,6 +260,7 @@ class _Found:
         first: The words before the first number.
         used: Indices of the numbers that count.
         is_partial: A counter, other than the epoch's, has not reached its total.
+        bar_counts_steps: The bar begins with ``steps: 38%``.
     """
 
     def __init__(self, items: Sequence[Item]) -> None:
@@ -254,6 +269,7 @@ class _Found:
         self.epoch: Item | None = None
         self.step: Item | None = None
         self.bar: tuple[float, int] | None = None
+        self.bar_counts_steps = False
         self._global: Item | None = None
         self._done: float | None = None
         percents = (i.value for i in items if i.suffix == "%" and i.name.text.lower() == "progress")
@@ -271,8 +287,11 @@ class _Found:
         if self._is_epoch(item) or self._is_phase(item, following):
             self.epoch = item
             self._epoch_index = index
-        elif self._is_bar(item):
+        elif self._is_bar(item) or (following is None and self._is_count_behind(item)):
             self.bar = (item.value, item.total or 0)
+        elif item.suffix == "%" and name.text.lower() in _STEPS:
+            self.bar_counts_steps = True
+            return
         elif self._epoch_index == index - 1 and self._is_within(item):
             self._done = item.value / item.total if item.total else None
         elif item.suffix or not item.value.is_integer():
@@ -287,11 +306,17 @@ class _Found:
         self.used.add(index)
 
     def values(self, items: Sequence[Item]) -> dict[str, float]:
-        """Return the first value of each metric."""
+        """Return the first value of each metric.
+
+        ``Diff Loss`` beside ``Total Loss`` is a part of it, and not the loss of a line that begins
+        with the word ``Diff``: of several losses each keeps its whole name.
+        """
+        found = [i for n, i in enumerate(items) if n not in self.used and _is_value(i)]
+        has_parts = sum(_LOSS in item.name.text.lower() for item in found) > 1
         values: dict[str, float] = {}
-        for index, item in enumerate(items):
-            if index not in self.used and _is_value(item):
-                values.setdefault(item.name.text, item.value)
+        for item in found:
+            is_part = has_parts and _LOSS in item.name.text.lower()
+            values.setdefault(item.name.whole if is_part else item.name.text, item.value)
         return values
 
     def counts(self) -> Counts | None:
@@ -343,6 +368,10 @@ class _Found:
     def _is_bar(self, item: Item) -> bool:
         return item.total is not None and _BAR.fullmatch(item.gap) is not None
 
+    def _is_count_behind(self, item: Item) -> bool:
+        """Return True for the last number of ``loss: 2.30  [ 6400/60000]``."""
+        return item.total is not None and not item.name.text and item.gap == "["
+
     def _is_within(self, item: Item) -> bool:
         """Return True if the number right behind an epoch counts within it."""
         return item.total is not None and (not item.name.text or item.name.is_step)
@@ -373,4 +402,7 @@ def _has(text: str, words: tuple[str, ...]) -> bool:
 
 
 def _is_value(item: Item) -> bool:
-    return item.total is None and item.suffix in _VALUE_UNITS and item.name.is_metric
+    """Return True for a value of a metric; ``loss: 40%`` is how much of something is done."""
+    if item.total is not None or item.suffix not in _VALUE_UNITS or not item.name.is_metric:
+        return False
+    return item.suffix != "%" or _LOSS not in item.name.text.lower()
