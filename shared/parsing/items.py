@@ -14,6 +14,7 @@ from math import isfinite
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from shared.parsing.base import NUMBER
 from shared.parsing.metric_names import best_of
@@ -72,8 +73,11 @@ _VALUE_BEFORE: Final = re.compile(
 _SCALED: Final = re.compile(
     r"([0-9]+(?:\.[0-9]+)?)([kMG]?)(?:it|step|ex)/([0-9]+(?:\.[0-9]+)?)([kMG]?)(?:it|step|ex)\b"
 )
+_IN_PERCENT: Final = re.compile(r"(?<=[0-9]) ?\( {0,3}[0-9]{1,3}(?:\.[0-9]{1,9})?%\)")
 _ASCII_BAR: Final = re.compile(r"%\|#{0,400}[0-9] {0,400}\|")
 _BAR_ENDS: Final = re.compile(r"(?:it/s|s/it)[^\]]{0,400}\](?=[A-Z{])")
+_THOUSANDS: Final = {"k": 1e3, "K": 1e3, "M": 1e6}
+"""Of a counter of the whole run: ``step:31K``."""
 _SCALES: Final = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 
 
@@ -126,13 +130,16 @@ def items_of(line: str) -> Iterator[Item]:
         if "," in match["value"] and (gap.endswith("[") or (name.is_metric and value.is_integer())):
             continue  # two numbers, or one with a decimal comma
         end = match.end()
-        total = match["total"]
+        total, suffix = match["total"], match["suffix"]
+        if suffix in _THOUSANDS and (name.is_step or name.is_global_step):
+            value, suffix = value * _THOUSANDS[suffix], ""
+            name = replace(name, is_step=False, is_global_step=True)
         yield Item(
             name,
             gap.strip(),
             value,
             None if total is None else int(total.replace(",", "")),
-            match["suffix"],
+            suffix,
         )
 
 
@@ -186,9 +193,11 @@ def text_behind_bar(line: str) -> int:
 def unscaled(line: str) -> str:
     """Return a line with counters such as ``10.0it/50.0kit`` written out.
 
-    The digit with which a bar in ASCII ends (``44%|####8     |``) is a part of the bar.
+    The digit with which a bar in ASCII ends (``44%|####8     |``) is a part of the bar. What ``1/3
+    ( 33%)`` says in percent it says before.
     """
     line = _SCALED.sub(_counter, line) if "it/" in line else line
+    line = _IN_PERCENT.sub("", line) if "%)" in line else line
     return _ASCII_BAR.sub("%|#|", line) if "%|" in line else line
 
 

@@ -74,7 +74,7 @@ _TIERS: Final = tuple(
         (rf"(?:{_TRAINING}_)?(?:batch_loss|loss_step|step_loss)", True),
         (r"test_loss|loss_test", True),
         (r".*map(?:50|_50|@0?_?5)[-_:]0?_?95.*|.*bbox_map", False),
-        (rf"{_VALIDATION}_.*{_QUALITY}", False),
+        (rf"{_VALIDATION}_.*{_QUALITY}|{_QUALITY}_{_VALIDATION}", False),
         (rf"(?:{_VALIDATION}_|{_TRAINING}_)?{_MEAN}score", True),
         (r"\w*loss_\w*total|\w+_total_loss", False),
         (r"(?!.*(?:ppl|perplexity)).*loss.*|l_(?!r(?:_|$))\w+", False),

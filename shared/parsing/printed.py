@@ -19,6 +19,8 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from shared.parsing.base import NOTHING, Point
 from shared.parsing.counters import Announced, Counts, Places, leading_counts
 from shared.parsing.items import Item, items_of, text_behind_bar, unscaled, value_at
@@ -66,6 +68,7 @@ _VALIDATES: Final = re.compile(
 )
 _HAS_PHASE: Final = re.compile(r".*(?:val|eval|test|train|dev|cv)", re.IGNORECASE)
 _LOSS: Final = "loss"
+_BOTH: Final = ("epoch/iter", "epoch/iteration", "epoch/step", "epoch/batch")
 _STEPS: Final = ("steps", "step")
 _VALIDATES_BELOW: Final = re.compile(
     r"(?:^|[\s,\]])(?:test|val|valid|validation|eval|evaluation|dev)(?: [a-z]{1,20}){0,2}:\s*$",
@@ -284,7 +287,10 @@ class _Found:
     def _take(self, index: int, item: Item, following: Item | None) -> None:
         """Judge the next number of the line."""
         name = item.name
-        if self._is_epoch(item) or self._is_phase(item, following):
+        if name.text.lower() in _BOTH and item.total is not None:
+            self.epoch, self._epoch_index = replace(item, total=None), index
+            self.step, self._step_index = replace(item, value=float(item.total), total=None), index
+        elif self._is_epoch(item) or self._is_phase(item, following):
             self.epoch = item
             self._epoch_index = index
         elif self._is_bar(item) or (following is None and self._is_count_behind(item)):
