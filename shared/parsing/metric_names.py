@@ -80,7 +80,7 @@ _TIERS: Final = tuple(
         (r"(?!.*(?:ppl|perplexity)).*loss.*|l_(?!r(?:_|$))\w+", False),
         (rf"(?:{_VALIDATION}_|test_)?(?:pearson|spearman)r?", True),
         (r"(?:test_)?(?:ppl|perplexity|xent|nll|cross_?entropy|bp[bc])", True),
-        (rf"(?:test_.*)?{_QUALITY}", False),
+        (rf"(?:test_.*|{_TRAINING}_)?{_QUALITY}", False),
         (r".*objective_function.*", False),
         (rf"(?:{_TRAINING}_)?cost", True),
         (r"value", True),

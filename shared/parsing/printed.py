@@ -61,7 +61,7 @@ MOST_MISSES: Final = 1000
 MISS_RATIO: Final = 4
 _BAR: Final = re.compile(r"\|[^|A-Za-z]*\|")
 _VALIDATES: Final = re.compile(
-    r"[|([] ?(?:val|valid|validation|eval|test) ?[])|]|(?:^|INFO[\s:\]-]{1,4}|DEBUG |[0-9] )\s*"
+    r"[|([] ?(?:val|valid|validation|eval|test) {0,6}[])|]|(?:^|INFO[\s:\]-]{1,4}|DEBUG |[0-9] )\s*"
     r"(?:val|valid|validation|validating|dev|eval|evaluation|test|testing|CV)"
     r"(?:\s{0,4}:|ing\b|\s+\[| Epoch)",
     re.IGNORECASE,
