@@ -86,6 +86,7 @@ class Counts(Struct, frozen=True):
         epoch: As printed.
         total_epochs: The end of ``epoch``.
         done: Part of the epoch that is done, 0 to 1.
+        is_of_epoch: ``step`` counts from the start of the epoch, even if none is printed.
     """
 
     step: float | None = None
@@ -93,6 +94,7 @@ class Counts(Struct, frozen=True):
     epoch: float | None = None
     total_epochs: int | None = None
     done: float | None = None
+    is_of_epoch: bool = False
 
 
 _STEPS_AHEAD: Final = (
@@ -209,6 +211,8 @@ class Position:
             return Place(epoch - base + counts.done, counts.total_epochs, "epoch")
         if counts.step is None:
             return Place(epoch, counts.total_epochs, "epoch")
+        if epoch is None and counts.is_of_epoch:
+            epoch = (self._epoch or 0.0) + (counts.step < self._step)
         if epoch is None or epoch != int(epoch):
             return Place(counts.step, counts.total_steps)
         return self._within(epoch, counts)

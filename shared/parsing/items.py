@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from shared.parsing.base import NUMBER
-from shared.parsing.metric_names import best_of
+from shared.parsing.metric_names import is_known
 
 LONGEST_WORDS: Final = 160
 """Characters before a number that are read for its name."""
@@ -159,7 +159,7 @@ def _name(gap: str) -> Name:
         is_global_step=_GLOBAL_STEP.fullmatch(lower) is not None,
         is_phase=_PHASE.fullmatch(lower) is not None,
         is_rank=_RANK.fullmatch(lower) is not None,
-        is_metric=bool(best_of([text])) and _NO_METRIC.fullmatch(text) is None,
+        is_metric=is_known(text) and _NO_METRIC.fullmatch(text) is None,
     )
 
 

@@ -75,7 +75,7 @@ _TIERS: Final = tuple(
         (r"test_loss|loss_test", True),
         (r".*map(?:50|_50|@0?_?5)[-_:]0?_?95.*|.*bbox_map", False),
         (rf"{_VALIDATION}_.*{_QUALITY}|{_QUALITY}_{_VALIDATION}", False),
-        (rf"(?:{_VALIDATION}_|{_TRAINING}_)?{_MEAN}score", True),
+        (rf"(?:{_VALIDATION}_|{_TRAINING}_)?{_MEAN}{_EPISODE}score", True),
         (r"\w*loss_\w*total|\w+_total_loss", False),
         (r"(?!.*(?:ppl|perplexity)).*loss.*|l_(?!r(?:_|$))\w+", False),
         (rf"(?:{_VALIDATION}_|test_)?(?:pearson|spearman)r?", True),
@@ -117,6 +117,11 @@ def is_metric(name: str) -> bool:
     return name.lower() not in NOT_METRICS and not _BOOKKEEPING.fullmatch(name)
 
 
+def is_known(name: str) -> bool:
+    """Return True for a name that may be followed without being named, alone or beside others."""
+    return is_metric(name) and _tier(name) is not None
+
+
 def preferred(names: Iterable[str]) -> str | None:
     """Return the metric to follow where the user named none; None if none is known, or several are.
 
@@ -131,7 +136,10 @@ def preferred(names: Iterable[str]) -> str | None:
 
 
 def best_of(names: Iterable[str]) -> list[str]:
-    """Return the names that are equally good to follow; one if a choice among them is safe."""
+    """Return the names that are equally good to follow; one if a choice among them is safe.
+
+    The loss of a policy, of a critic or of one side of a GAN is never the only one.
+    """
     tiers: dict[int, list[str]] = {}
     for name in sorted(set(names)):
         if is_metric(name) and (tier := _tier(name)) is not None:
@@ -139,7 +147,9 @@ def best_of(names: Iterable[str]) -> list[str]:
     if not tiers:
         return []
     best = min(tiers)
-    return tiers[best][:1] if _TIERS[best].alike else tiers[best]
+    names = tiers[best][:1] if _TIERS[best].alike else tiers[best]
+    is_one_side = "loss" in names[0].lower() and not measures_convergence(names[0])
+    return [] if len(names) == 1 and is_one_side else names
 
 
 @lru_cache(maxsize=1024)

@@ -24,6 +24,7 @@ from msgspec.structs import replace
 from shared.parsing.base import NOTHING, Point
 from shared.parsing.counters import Announced, Counts, Places, leading_counts
 from shared.parsing.items import Item, items_of, text_behind_bar, unscaled, value_at
+from shared.parsing.metric_names import Names
 from shared.parsing.proposals import Hint
 from shared.parsing.stated_end import StatedEnd, stated_left
 
@@ -61,7 +62,7 @@ MOST_MISSES: Final = 1000
 MISS_RATIO: Final = 4
 _BAR: Final = re.compile(r"\|[^|A-Za-z]*\|")
 _VALIDATES: Final = re.compile(
-    r"[|([] ?(?:val|valid|validation|eval|test) {0,6}[])|]|(?:^|INFO[\s:\]-]{1,4}|DEBUG |[0-9] )\s*"
+    r"[|([] ?(?:val|valid|validation|eval|test) {0,6}[])|]|(?:^|INFO[\s:|\]-]{1,4}|DEBUG |[0-9] )\s*"
     r"(?:val|valid|validation|validating|dev|eval|evaluation|test|testing|CV)"
     r"(?:\s{0,4}:|ing\b|\s+\[| Epoch)",
     re.IGNORECASE,
@@ -69,6 +70,7 @@ _VALIDATES: Final = re.compile(
 _HAS_PHASE: Final = re.compile(r".*(?:val|eval|test|train|dev|cv)", re.IGNORECASE)
 _LOSS: Final = "loss"
 _BOTH: Final = ("epoch/iter", "epoch/iteration", "epoch/step", "epoch/batch")
+_BATCHES: Final = ("batch", "batches", "batch_idx")
 _STEPS: Final = ("steps", "step")
 _VALIDATES_BELOW: Final = re.compile(
     r"(?:^|[\s,\]])(?:test|val|valid|validation|eval|evaluation|dev)(?: [a-z]{1,20}){0,2}:\s*$",
@@ -99,12 +101,19 @@ class Printed:
         self.announced = Announced()
         self._has_begun = False
         self._rank: float | None = None
+        self._wholes: Names[str] = Names()
+        self._names_steps = False
 
     @property
     def held_bytes(self) -> int:
         """See ``HoldsMemory``."""
         waiting = sum(len(line) for _, line in self._waiting)
-        return waiting + sum(map(len, self._open)) + self._hint.held_bytes
+        return (
+            waiting
+            + sum(map(len, self._open))
+            + self._hint.held_bytes
+            + self._wholes.held_bytes
+        )
 
     @property
     def hint(self) -> str:
@@ -162,14 +171,15 @@ class Printed:
         if not items or self._is_of_another_rank(items):
             return NOTHING
         found = _Found(items)
-        values = found.values(items) or value_at(line)
+        values = found.values(items, self._wholes) or value_at(line)
         if values and not self._has_begun:
             self._hint.take_name(next(iter(values)))
         if self._validates or _VALIDATES.search(line):
             return self._validation(line, found, values)
-        counts = self._counts(found, has_values=bool(values)) or leading_counts(
-            line, has_values=bool(values)
-        )
+        counts = self._counts(found, has_values=bool(values))
+        self._names_steps = self._names_steps or found.step is not None
+        if counts is None and not self._names_steps:
+            counts = leading_counts(line, has_values=bool(values))
         if counts is not None and self._places.take(counts, has_values=bool(values)):
             self._placed_at = self._line
         if counts is None and found.bar is not None and self._places.header is not None:
@@ -311,18 +321,26 @@ class _Found:
             return
         self.used.add(index)
 
-    def values(self, items: Sequence[Item]) -> dict[str, float]:
+    def values(self, items: Sequence[Item], wholes: Names[str]) -> dict[str, float]:
         """Return the first value of each metric.
 
         ``Diff Loss`` beside ``Total Loss`` is a part of it, and not the loss of a line that begins
-        with the word ``Diff``: of several losses each keeps its whole name.
+        with the word ``Diff``: of several losses each keeps its whole name. So does one of another
+        line whose words are others than those of the first with that name.
+
+        Args:
+            items: The numbers of the line.
+            wholes: The whole name of each name so far; adds to it.
         """
         found = [i for n, i in enumerate(items) if n not in self.used and _is_value(i)]
         has_parts = sum(_LOSS in item.name.text.lower() for item in found) > 1
         values: dict[str, float] = {}
         for item in found:
-            is_part = has_parts and _LOSS in item.name.text.lower()
-            values.setdefault(item.name.whole if is_part else item.name.text, item.value)
+            text, whole = item.name.text, item.name.whole
+            is_part = has_parts and _LOSS in text.lower()
+            is_other = text in wholes and wholes.get(text) != whole
+            wholes.put(text, wholes.get(text) or whole)
+            values.setdefault(whole if is_part or is_other else text, item.value)
         return values
 
     def counts(self) -> Counts | None:
@@ -344,7 +362,13 @@ class _Found:
         total = self.step.total
         if self.bar is not None and self.bar[0] == self.step.value:  # the same counter as a bar
             total = total or self.bar[1]
-        return Counts(step=self.step.value, total_steps=total, epoch=epoch, total_epochs=epochs)
+        return Counts(
+            step=self.step.value,
+            total_steps=total,
+            epoch=epoch,
+            total_epochs=epochs,
+            is_of_epoch=self.step.name.text.lower().endswith(_BATCHES),
+        )
 
     def _part_of_epoch(self) -> float | None:
         """Return how much of the epoch is done; None if the line does not say."""
