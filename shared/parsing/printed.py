@@ -19,9 +19,12 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from shared.parsing.base import NOTHING, Point
 from shared.parsing.counters import Announced, Counts, Places, leading_counts
 from shared.parsing.items import Item, items_of, text_behind_bar, unscaled, value_at
+from shared.parsing.metric_names import Names
 from shared.parsing.proposals import Hint
 from shared.parsing.stated_end import StatedEnd, stated_left
 
@@ -59,12 +62,20 @@ MOST_MISSES: Final = 1000
 MISS_RATIO: Final = 4
 _BAR: Final = re.compile(r"\|[^|A-Za-z]*\|")
 _VALIDATES: Final = re.compile(
-    r"[|([] ?(?:val|valid|validation|eval|test) ?[])|]|(?:^|INFO[\s:\]-]{1,4}|DEBUG |[0-9] )\s*"
+    r"[|([] ?(?:val|valid|validation|eval|test) {0,6}[])|]|(?:^|INFO[\s:|\]-]{1,4}|DEBUG |[0-9] )\s*"
     r"(?:val|valid|validation|validating|dev|eval|evaluation|test|testing|CV)"
     r"(?:\s{0,4}:|ing\b|\s+\[| Epoch)",
     re.IGNORECASE,
 )
 _HAS_PHASE: Final = re.compile(r".*(?:val|eval|test|train|dev|cv)", re.IGNORECASE)
+_LOSS: Final = "loss"
+_BOTH: Final = ("epoch/iter", "epoch/iteration", "epoch/step", "epoch/batch")
+_BATCHES: Final = ("batch", "batches", "batch_idx")
+_STEPS: Final = ("steps", "step")
+_VALIDATES_BELOW: Final = re.compile(
+    r"(?:^|[\s,\]])(?:test|val|valid|validation|eval|evaluation|dev)(?: [a-z]{1,20}){0,2}:\s*$",
+    re.IGNORECASE,
+)
 _VALUE_UNITS: Final = frozenset({"", "%"})
 
 
@@ -90,12 +101,19 @@ class Printed:
         self.announced = Announced()
         self._has_begun = False
         self._rank: float | None = None
+        self._wholes: Names[str] = Names()
+        self._names_steps = False
 
     @property
     def held_bytes(self) -> int:
         """See ``HoldsMemory``."""
         waiting = sum(len(line) for _, line in self._waiting)
-        return waiting + sum(map(len, self._open)) + self._hint.held_bytes
+        return (
+            waiting
+            + sum(map(len, self._open))
+            + self._hint.held_bytes
+            + self._wholes.held_bytes
+        )
 
     @property
     def hint(self) -> str:
@@ -113,6 +131,10 @@ class Printed:
         lower = line.lower()
         if lower.endswith(_PHASES):
             self._validates = not lower.endswith(_TRAINS)
+            return NOTHING
+        if self._has_begun and lower.rstrip().endswith(":") and _VALIDATES_BELOW.search(lower):
+            self._read(line)
+            self._validates = True
             return NOTHING
         has_value = _has(lower, _VALUES)
         if not has_value and not _has(lower, _COUNTERS):
@@ -149,14 +171,15 @@ class Printed:
         if not items or self._is_of_another_rank(items):
             return NOTHING
         found = _Found(items)
-        values = found.values(items) or value_at(line)
+        values = found.values(items, self._wholes) or value_at(line)
         if values and not self._has_begun:
             self._hint.take_name(next(iter(values)))
         if self._validates or _VALIDATES.search(line):
             return self._validation(line, found, values)
-        counts = self._counts(found, has_values=bool(values)) or leading_counts(
-            line, has_values=bool(values)
-        )
+        counts = self._counts(found, has_values=bool(values))
+        self._names_steps = self._names_steps or found.step is not None
+        if counts is None and not self._names_steps:
+            counts = leading_counts(line, has_values=bool(values))
         if counts is not None and self._places.take(counts, has_values=bool(values)):
             self._placed_at = self._line
         if counts is None and found.bar is not None and self._places.header is not None:
@@ -227,10 +250,14 @@ class Printed:
         """Return the counters of a line; None without any.
 
         A bar without a name may be any bar (a download, an evaluation), unless it has values.
+        Below a line with an epoch it is a part of that, unless it says that it counts steps.
         """
         bar = found.bar
         if bar is None or found.epoch is not None or found.step is not None:
             return found.counts()
+        if found.bar_counts_steps and has_values:
+            step, total = self._rounds.place(*bar)
+            return Counts(step=step, total_steps=total)
         if found.first.is_epoch:
             self._places.expect_epochs(bar[1])
         if not has_values or self._places.header is not None:
@@ -246,6 +273,7 @@ class _Found:
         first: The words before the first number.
         used: Indices of the numbers that count.
         is_partial: A counter, other than the epoch's, has not reached its total.
+        bar_counts_steps: The bar begins with ``steps: 38%``.
     """
 
     def __init__(self, items: Sequence[Item]) -> None:
@@ -254,6 +282,7 @@ class _Found:
         self.epoch: Item | None = None
         self.step: Item | None = None
         self.bar: tuple[float, int] | None = None
+        self.bar_counts_steps = False
         self._global: Item | None = None
         self._done: float | None = None
         percents = (i.value for i in items if i.suffix == "%" and i.name.text.lower() == "progress")
@@ -268,11 +297,17 @@ class _Found:
     def _take(self, index: int, item: Item, following: Item | None) -> None:
         """Judge the next number of the line."""
         name = item.name
-        if self._is_epoch(item) or self._is_phase(item, following):
+        if name.text.lower() in _BOTH and item.total is not None:
+            self.epoch, self._epoch_index = replace(item, total=None), index
+            self.step, self._step_index = replace(item, value=float(item.total), total=None), index
+        elif self._is_epoch(item) or self._is_phase(item, following):
             self.epoch = item
             self._epoch_index = index
-        elif self._is_bar(item):
+        elif self._is_bar(item) or (following is None and self._is_count_behind(item)):
             self.bar = (item.value, item.total or 0)
+        elif item.suffix == "%" and name.text.lower() in _STEPS:
+            self.bar_counts_steps = True
+            return
         elif self._epoch_index == index - 1 and self._is_within(item):
             self._done = item.value / item.total if item.total else None
         elif item.suffix or not item.value.is_integer():
@@ -286,12 +321,26 @@ class _Found:
             return
         self.used.add(index)
 
-    def values(self, items: Sequence[Item]) -> dict[str, float]:
-        """Return the first value of each metric."""
+    def values(self, items: Sequence[Item], wholes: Names[str]) -> dict[str, float]:
+        """Return the first value of each metric.
+
+        ``Diff Loss`` beside ``Total Loss`` is a part of it, and not the loss of a line that begins
+        with the word ``Diff``: of several losses each keeps its whole name. So does one of another
+        line whose words are others than those of the first with that name.
+
+        Args:
+            items: The numbers of the line.
+            wholes: The whole name of each name so far; adds to it.
+        """
+        found = [i for n, i in enumerate(items) if n not in self.used and _is_value(i)]
+        has_parts = sum(_LOSS in item.name.text.lower() for item in found) > 1
         values: dict[str, float] = {}
-        for index, item in enumerate(items):
-            if index not in self.used and _is_value(item):
-                values.setdefault(item.name.text, item.value)
+        for item in found:
+            text, whole = item.name.text, item.name.whole
+            is_part = has_parts and _LOSS in text.lower()
+            is_other = text in wholes and wholes.get(text) != whole
+            wholes.put(text, wholes.get(text) or whole)
+            values.setdefault(whole if is_part or is_other else text, item.value)
         return values
 
     def counts(self) -> Counts | None:
@@ -313,7 +362,13 @@ class _Found:
         total = self.step.total
         if self.bar is not None and self.bar[0] == self.step.value:  # the same counter as a bar
             total = total or self.bar[1]
-        return Counts(step=self.step.value, total_steps=total, epoch=epoch, total_epochs=epochs)
+        return Counts(
+            step=self.step.value,
+            total_steps=total,
+            epoch=epoch,
+            total_epochs=epochs,
+            is_of_epoch=self.step.name.text.lower().endswith(_BATCHES),
+        )
 
     def _part_of_epoch(self) -> float | None:
         """Return how much of the epoch is done; None if the line does not say."""
@@ -342,6 +397,10 @@ class _Found:
 
     def _is_bar(self, item: Item) -> bool:
         return item.total is not None and _BAR.fullmatch(item.gap) is not None
+
+    def _is_count_behind(self, item: Item) -> bool:
+        """Return True for the last number of ``loss: 2.30  [ 6400/60000]``."""
+        return item.total is not None and not item.name.text and item.gap == "["
 
     def _is_within(self, item: Item) -> bool:
         """Return True if the number right behind an epoch counts within it."""
@@ -373,4 +432,7 @@ def _has(text: str, words: tuple[str, ...]) -> bool:
 
 
 def _is_value(item: Item) -> bool:
-    return item.total is None and item.suffix in _VALUE_UNITS and item.name.is_metric
+    """Return True for a value of a metric; ``loss: 40%`` is how much of something is done."""
+    if item.total is not None or item.suffix not in _VALUE_UNITS or not item.name.is_metric:
+        return False
+    return item.suffix != "%" or _LOSS not in item.name.text.lower()
