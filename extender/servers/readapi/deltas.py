@@ -12,7 +12,9 @@ A frame is a JSON object::
     order     all keys in their order, if entries that stayed changed places; then without ``after``
     more      true: further entries follow at once, and nothing is to be shown before them
 
-A long list comes in several frames, so that a browser is not busy with one for long. A key names an entry: ``namespace/kind/job`` for a job, else its namespace or name.
+A long list comes in several frames, so that a browser is not busy with one for long.
+
+A key names an entry: ``namespace/kind/job`` for a job, else its namespace or name.
 """
 
 from collections.abc import Mapping, Sequence
