@@ -161,16 +161,18 @@ async def _on_cluster(options: argparse.Namespace, cluster: page_cluster.Served)
 async def _measured(options: argparse.Namespace, process: psutil.Process, url: str) -> Row:
     idle_share = await _share(process, options.seconds)
     pages = [Seen() for _ in range(options.pages)]
-    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout()) as session:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_follow(session, url, page)) for page in pages]
-            await asyncio.sleep(SETTLE_SECONDS)
-            for page in pages:
-                page.latencies.clear()
-                page.bytes = 0
-            share = await _share(process, options.seconds)
-            for task in tasks:
-                task.cancel()
+    async with (
+        aiohttp.ClientSession(timeout=aiohttp.ClientTimeout()) as session,
+        asyncio.TaskGroup() as group,
+    ):
+        tasks = [group.create_task(_follow(session, url, page)) for page in pages]
+        await asyncio.sleep(SETTLE_SECONDS)
+        for page in pages:
+            page.latencies.clear()
+            page.bytes = 0
+        share = await _share(process, options.seconds)
+        for task in tasks:
+            task.cancel()
     latencies = [seconds for page in pages for seconds in page.latencies]
     late = statistics.quantiles(latencies, n=20)[-1]
     chromium = shutil.which("chromium")

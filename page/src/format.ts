@@ -93,8 +93,8 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${number(count)} ${count === 1 ? one : many}`;
 }
 
-/** A sentence with a capital at its beginning, and GPUs by that name; other names stay. */
+/** A sentence with a capital at its beginning, and GPUs by that name; other names and keys of taints stay. */
 export function sentence(message: string): string {
-  const text = message.replace(/\b[a-z][a-z0-9.-]*\/gpu\b/g, "GPU");
+  const text = message.replace(/\b[a-z][a-z0-9.-]*\/gpu\b(?![:=]\S)/g, "GPU");
   return text && !/^(\S*[/.=]\S|[a-z]+[A-Z])/.test(text) ? text[0]!.toUpperCase() + text.slice(1) : text;
 }
