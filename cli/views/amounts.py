@@ -9,7 +9,8 @@ from shared import accelerators
 
 _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
 _STEP: Final = 1024
-_GPUS: Final = re.compile(r"\b[\w.-]+\.[\w-]+/gpu\b")
+_GPUS: Final = re.compile(r"\b[\w.-]+\.[\w-]+/gpu\b(?![:=]\S)")
+"""A resource; the key of a taint, such as ``nvidia.com/gpu:NoSchedule``, is not meant."""
 _TEN_SECONDS: Final = 10
 _MINUTE_SECONDS: Final = 60
 _HOUR_SECONDS: Final = 60 * _MINUTE_SECONDS
@@ -102,4 +103,9 @@ def in_short(message: str) -> str:
 
     A message that goes into details begins with a general sentence and a colon.
     """
-    return _GPUS.sub("GPU", message.partition(": ")[2] or message)
+    return named(message.partition(": ")[2] or message)
+
+
+def named(text: str) -> str:
+    """Return a text with GPUs by that name: ``8 GPU needed``."""
+    return _GPUS.sub("GPU", text)

@@ -34,13 +34,14 @@ export function runs(job: JobEntry, now: number): Line {
   const remaining = job.progress?.remaining;
   const band = remaining ? ([remaining.low, remaining.high] as const) : null;
   const to = end === null ? (remaining?.value ?? null) : Math.max(0, end - now);
-  const likely = band ? `, likely in ${span(...band)}` : "";
-  const says = to === null ? "Runs; its end is unknown." : `Runs; ends ${coming(now + to, now)}${likely}.`;
+  const likely = (): string => (band ? `, likely in ${span(...band)}` : "");
+  const says = (): string =>
+    to === null ? "Runs; its end is unknown." : `Runs; ends ${coming(now + to, now)}${likely()}.`;
   return { key: keyOf(job), kind: "runs", from: 0, to, band, before: null, says };
 }
 
 function starts(entry: QueueEntry, now: number): Line {
   const from = Math.max(0, (entry.estimated_start ?? now) - now);
-  const says = `Starts ${coming(now + from, now)}${entry.estimate ? `: ${entry.estimate}` : ""}.`;
+  const says = (): string => `Starts ${coming(now + from, now)}${entry.estimate ? `: ${entry.estimate}` : ""}.`;
   return { key: keyOf(entry), kind: "starts", from, to: null, band: null, before: null, says };
 }

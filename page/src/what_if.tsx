@@ -233,7 +233,7 @@ function linesOf(answer: WhatIfResponse, jobs: readonly JobEntry[], now: number)
   const at = answer.starts_now ? now : answer.entry.estimated_start;
   if (at === null) return [];
   const from = Math.max(0, at - now);
-  const says = `The new job starts ${coming(at, now)}.`;
+  const says = (): string => `The new job starts ${coming(at, now)}.`;
   const own: Line = { key: answer.job, kind: "supposed", from, to: null, band: null, before: null, says };
   const delayed = answer.shifts.flatMap((shift) => (shift.start_with === null ? [] : [delay(shift, shift.start_with, now)]));
   const ends = jobs.filter((job) => job.counts.bound > 0).map((job) => runs(job, now));
@@ -244,7 +244,7 @@ function linesOf(answer: WhatIfResponse, jobs: readonly JobEntry[], now: number)
 function delay(shift: Shift, at: number, now: number): Line {
   const from = Math.max(0, at - now);
   const before = shift.start_without === null ? null : Math.max(0, shift.start_without - now);
-  const says = `Starts ${coming(at, now)}, ${later(shift)}.`;
+  const says = (): string => `Starts ${coming(at, now)}, ${later(shift)}.`;
   return { key: shift.job, kind: "starts", from, to: null, band: null, before, says };
 }
 
