@@ -43,6 +43,11 @@ class Contestant:
                 if cluster.runs(name):
                     cluster.stop(name)
 
+    def groups(self, cluster: Cluster) -> str:
+        """Return the URL path of its PodGroups; empty: it needs none."""
+        peer = self.kind.peer
+        return "" if peer is None else peer.groups(cluster.state().kubernetes)
+
     def bursts(self, cluster: Cluster) -> Counted | None:
         """Return what was bound in bursts so far; None for another project's scheduler."""
         return counted(cluster) if "extender" in self.components else None

@@ -111,7 +111,7 @@ async def measure(
             core_share={n: round((after[n] - before[n]) / seconds, 4) for n in processes},
             resident_bytes={n: p.memory_info().rss for n, p in processes.items()},
         )
-        await delete_all(client, kind)
+        await delete_all(client)
     return row
 
 

@@ -22,7 +22,6 @@ from msgspec import Raw, Struct
 
 from devcluster import assets
 from devcluster.cluster import Cluster
-from devcluster.versions import DEFAULT_KUBERNETES
 from extender.core.cluster import pod_shape
 from extender.store.store import ClusterStore
 from shared.kube import auth, parse, paths, resources
@@ -334,7 +333,7 @@ async def _serving(cluster: Cluster) -> AsyncIterator[tuple[Oracle, int]]:
 
 @contextmanager
 def _kube_scheduler(cluster: Cluster, directory: Path, port: int) -> Iterator[None]:
-    program = assets.ensure(frozenset({"kube-scheduler"}), kubernetes=DEFAULT_KUBERNETES)
+    program = assets.ensure(frozenset({"kube-scheduler"}), kubernetes=cluster.state().kubernetes)
     kubeconfig = cluster.kubeconfig_for("system:kube-scheduler")
     configuration = directory / "oracle.yaml"
     configuration.write_text(yaml.safe_dump(_configuration(kubeconfig, port)))

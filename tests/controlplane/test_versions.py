@@ -169,9 +169,10 @@ def _short(manifest: examples.Manifest) -> Manifest:
 
 
 async def test_the_api_server_itself_gates_our_pods(yard: Yard, has: Differences) -> None:
-    collection = f"/apis/{has.mutating_policies.api}/mutatingadmissionpolic"
-    for suffix, manifest in zip(("ies", "ybindings"), gate_policies(has), strict=True):
-        await yard.client.post(f"{collection}{suffix}", manifest)
+    collection = has.mutating_policies.path
+    bindings = f"{collection.removesuffix('ies')}ybindings"
+    for path, manifest in zip((collection, bindings), gate_policies(has), strict=True):
+        await yard.client.post(path, manifest)
 
     async def gated() -> bool:
         params = {"dryRun": "All"}

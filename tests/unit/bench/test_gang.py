@@ -59,12 +59,13 @@ def test_each_scheduler_gets_the_pods_that_it_understands(
     kind: Kind, wanted: tuple[str | None, bool, bool]
 ) -> None:
     shape = Shape(2, 3)
-    pods, groups = list(shape.manifests(kind, "run")), list(shape.groups(kind, "run"))
+    pods, groups = list(shape.manifests(kind, "run")), list(shape.groups(kind, "run", "an/api"))
     assert len(pods) == 6
     assert len({pod["metadata"]["name"] for pod in pods}) == 6
     spec = pods[0]["spec"]
     assert (spec.get("schedulerName"), "schedulingGates" in spec, bool(groups)) == wanted
     assert all(group["metadata"]["name"] in {"run-0", "run-1"} for group in groups)
+    assert all(group["apiVersion"] == "an/api" for group in groups)
 
 
 def test_ours_take_part_by_option_and_come_last() -> None:
