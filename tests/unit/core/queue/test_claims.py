@@ -126,6 +126,17 @@ def test_all_devices_are_known_of_whole_pools_only() -> None:
     assert nodes_of(SLICES, partial, template(EVERY), job(1)) == ["b"]
 
 
+@pytest.mark.parametrize("tolerations", [(), (Toleration("ill", "Exists"),)], ids=["no", "yes"])
+def test_all_devices_cannot_be_had_where_the_taint_of_one_is_not_tolerated(
+    tolerations: tuple[Toleration, ...],
+) -> None:
+    ill = make_device("ill", taints=[Taint("ill", "", "NoSchedule")])
+    devices = make_slice("a", [make_device("gpu-0"), ill])
+    wanted = DeviceRequest(device_class="gpu", every=True, tolerations=tolerations)
+    assert nodes_of(devices, SLICES[1], template(wanted), job(1 + bool(tolerations)))[-1] == "b"
+    assert waits(devices, SLICES[1], template(wanted), job(2 + bool(tolerations)))
+
+
 def switches(node: str, *numbers: int) -> Entity:
     devices = [
         make_device(f"d{i}", attributes={"switch": number}) for i, number in enumerate(numbers)
