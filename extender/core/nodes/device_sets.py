@@ -147,7 +147,8 @@ def node_sets(of_node: NodeDevices, columns: Mapping[str, Counted], seen: Seen) 
     facts = _facts(sets, claims, reasons, of_node.devices)
     if of_node.partial or any(device.taints for _, device in of_node.devices):
         facts = replace(facts, sizes=tuple((column, 0) for column in sorted(columns)))
-    return NodeSets(sets, claims, facts, tuple(device for device, _ in of_node.devices))
+    order = tuple(device for device, _ in of_node.devices) if claims else ()
+    return NodeSets(sets, claims, facts, order)
 
 
 def _claims(claim: WholeClaim, of_node: NodeDevices, seen: Seen) -> Claims:
