@@ -285,12 +285,16 @@ def _stock(of_node: NodeDevices) -> Stock:
 def _takes(
     identity: DeviceId, device: Device, number: Mapping[tuple[tuple[str, str, str], str], int]
 ) -> Iterable[tuple[int, Fraction]]:
-    """Yield what a device takes of the counters of its pool, by their number."""
-    for counter_set, counters in device.counters:
-        key = (identity.driver, identity.pool, counter_set)
-        for name, text in counters:
-            if (key, name) in number:
-                yield number[key, name], Quantity.of(text).amount
+    """Yield what a device takes of each counter of its pool, by their number.
+
+    Also nothing of a counter: kube-scheduler has no such device where one of them is overdrawn.
+    """
+    if not device.counters:
+        return
+    taken = {(counter_set, name): text for counter_set, of in device.counters for name, text in of}
+    for ((driver, pool, counter_set), name), at in number.items():
+        if (driver, pool) == (identity.driver, identity.pool):
+            yield at, Quantity.of(taken.get((counter_set, name), "0")).amount
 
 
 def _facts(
@@ -339,5 +343,5 @@ def _touched(claim: ClaimOnNode, devices: DevicesOfNode) -> frozenset[object]:
     """Return the devices that a claim may take, and the counters behind them."""
     offers = (offer for _, of_request in claim.requests for offer in of_request)
     numbers = {number for offer in offers if not offer.admin for number in offer.devices}
-    counters = {at for number in numbers for at, _ in claim.stock.takes[number]}
+    counters = {at for number in numbers for at, taken in claim.stock.takes[number] if taken}
     return frozenset[object]({devices[number][0] for number in numbers} | counters)

@@ -197,6 +197,19 @@ def test_partitions_of_claims_take_the_counters() -> None:
     assert entry.reason.waits_for_room
 
 
+def test_partitions_of_a_pool_that_is_overdrawn_are_not_free() -> None:
+    """A driver may have changed what the devices take, or how much there is."""
+    devices = [make_device(f"p{i}", counters={"gpu": {"slices": "2"}}) for i in range(2)]
+    counters = {"gpu": {"slices": "1"}, "other": {"slices": "4"}}
+    free = make_device("free", counters={"other": {"slices": "1"}})
+    overdrawn = make_slice("a", [*devices, free], counters=counters)
+    held = make_device_claim("held", ("a", "p0"))
+    one = template(DeviceRequest(device_class="gpu"))
+    assert nodes_of(overdrawn, one, job(1)) == ["a"]
+    (entry,) = run_pass(overdrawn, held, one, job(1)).entries
+    assert entry.reason.waits_for_room
+
+
 def shared(node: str, policy: CapacityPolicy | None = None) -> Entity:
     policies = {} if policy is None else {"memory": policy}
     device = make_device("d", capacity={"memory": "40Gi"}, shared=True, policies=policies)
