@@ -32,6 +32,11 @@ class Kind:
     selectors: tuple[str, ...]
     tolerations: tuple[Toleration, ...] = ()
 
+    def tolerates(self, device: Device) -> bool:
+        """Return True if no taint keeps the device from such requests."""
+        hard = [taint for taint in device.taints if taint.effect in HARD_EFFECTS]
+        return not hard or Tolerated(self.tolerations).all(hard)
+
 
 _Part = tuple[bool, str, str]
 """Of a capacity and not of an attribute; the name as drivers write it, in full and in short."""
@@ -82,16 +87,12 @@ class Selections:
     _read: dict[tuple[str, str], "_Selector | UnsupportedError"] = field(default_factory=dict)
 
     def accepts(self, kind: Kind, driver: str, device: Device) -> bool:
-        """Return True if a request of the kind may have a device.
+        """Return True if all selectors of the kind hold for a device.
 
         Raises:
             EvaluationError: kube-scheduler refuses the node, since a selector has no value.
             UnsupportedError: A selector uses what we do not read.
         """
-        if device.taints:
-            hard = [taint for taint in device.taints if taint.effect in HARD_EFFECTS]
-            if not Tolerated(kind.tolerations).all(hard):
-                return False
         return all(self._holds(text, driver, device) for text in kind.selectors)
 
     def _holds(self, text: str, driver: str, device: Device) -> bool:

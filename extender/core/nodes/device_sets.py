@@ -59,8 +59,8 @@ class Facts:
 
     Attributes:
         offered: Columns of which the node has devices.
-        sizes: How many devices columns have; claims are not counted here. 0 for all where a pool is
-            not whole.
+        sizes: How many devices columns have; claims are not counted here. 0 for all where these may
+            not be all devices: a pool is not whole, or a device has a taint.
         alike: Columns that have the same devices of the node, where two or more have.
         overlaps: Pairs of columns that have some devices in common, and some not.
         touching: Columns of claims that may take devices of the other column, or counters.
@@ -145,9 +145,10 @@ def node_sets(of_node: NodeDevices, columns: Mapping[str, Counted], seen: Seen) 
     sets = {column: accepted for column, accepted in sets.items() if accepted}
     claims = {column: of_kind for column, of_kind in claims.items() if of_kind.most}
     facts = _facts(sets, claims, reasons, of_node.devices)
-    if of_node.partial:
+    if of_node.partial or any(device.taints for _, device in of_node.devices):
         facts = replace(facts, sizes=tuple((column, 0) for column in sorted(columns)))
-    return NodeSets(sets, claims, facts, tuple(device for device, _ in of_node.devices))
+    order = tuple(device for device, _ in of_node.devices) if claims else ()
+    return NodeSets(sets, claims, facts, order)
 
 
 def _claims(claim: WholeClaim, of_node: NodeDevices, seen: Seen) -> Claims:
@@ -180,7 +181,7 @@ def _accepted(
 
 
 def _of_kind(kind: Kind, devices: DevicesOfNode, seen: Selections) -> frozenset[DeviceId]:
-    accepted = [(i, d) for i, d in devices if _reads(kind, i, d, seen)]
+    accepted = [(i, d) for i, d in devices if _reads(kind, i, d, seen) and kind.tolerates(d)]
     special = min((text for _, d in accepted if (text := _more_than_a_device(d))), default="")
     if special:
         raise UnsupportedError(special)
@@ -188,7 +189,7 @@ def _of_kind(kind: Kind, devices: DevicesOfNode, seen: Selections) -> frozenset[
 
 
 def _reads(kind: Kind, identity: DeviceId, device: Device, seen: Selections) -> bool:
-    """Return True if a kind accepts a device.
+    """Return True if a kind accepts a device, whatever its taints.
 
     Raises:
         EvaluationError: See ``Selections.accepts``.
@@ -228,11 +229,14 @@ def _offer(option: Option, of_node: NodeDevices, seen: Selections) -> Offer:
         raise EvaluationError("a pool is not whole")
     devices, taken = list[int](), list[Numbers]()
     for number, (identity, device) in enumerate(of_node.devices):
-        if not _reads(option.kind, identity, device, seen):
+        read, tolerated = _reads(option.kind, identity, device, seen), option.kind.tolerates(device)
+        if not read or not (tolerated or option.every):
             continue
         if device.special:
             raise UnsupportedError(device.special)
         use = uses(option.capacity, device)
+        if use is not None and not tolerated:
+            return Offer(option.name, (), (), 0, every=True)  # all of them cannot be had
         if use is not None:
             devices.append(number)
             taken.append(use)
@@ -281,12 +285,16 @@ def _stock(of_node: NodeDevices) -> Stock:
 def _takes(
     identity: DeviceId, device: Device, number: Mapping[tuple[tuple[str, str, str], str], int]
 ) -> Iterable[tuple[int, Fraction]]:
-    """Yield what a device takes of the counters of its pool, by their number."""
-    for counter_set, counters in device.counters:
-        key = (identity.driver, identity.pool, counter_set)
-        for name, text in counters:
-            if (key, name) in number:
-                yield number[key, name], Quantity.of(text).amount
+    """Yield what a device takes of each counter of its pool, by their number.
+
+    Also nothing of a counter: kube-scheduler has no such device where one of them is overdrawn.
+    """
+    if not device.counters:
+        return
+    taken = {(counter_set, name): text for counter_set, of in device.counters for name, text in of}
+    for ((driver, pool, counter_set), name), at in number.items():
+        if (driver, pool) == (identity.driver, identity.pool):
+            yield at, Quantity.of(taken.get((counter_set, name), "0")).amount
 
 
 def _facts(
@@ -335,5 +343,5 @@ def _touched(claim: ClaimOnNode, devices: DevicesOfNode) -> frozenset[object]:
     """Return the devices that a claim may take, and the counters behind them."""
     offers = (offer for _, of_request in claim.requests for offer in of_request)
     numbers = {number for offer in offers if not offer.admin for number in offer.devices}
-    counters = {at for number in numbers for at, _ in claim.stock.takes[number]}
+    counters = {at for number in numbers for at, taken in claim.stock.takes[number] if taken}
     return frozenset[object]({devices[number][0] for number in numbers} | counters)

@@ -126,6 +126,17 @@ def test_all_devices_are_known_of_whole_pools_only() -> None:
     assert nodes_of(SLICES, partial, template(EVERY), job(1)) == ["b"]
 
 
+@pytest.mark.parametrize("tolerations", [(), (Toleration("ill", "Exists"),)], ids=["no", "yes"])
+def test_all_devices_cannot_be_had_where_the_taint_of_one_is_not_tolerated(
+    tolerations: tuple[Toleration, ...],
+) -> None:
+    ill = make_device("ill", taints=[Taint("ill", "", "NoSchedule")])
+    devices = make_slice("a", [make_device("gpu-0"), ill])
+    wanted = DeviceRequest(device_class="gpu", every=True, tolerations=tolerations)
+    assert nodes_of(devices, SLICES[1], template(wanted), job(1 + bool(tolerations)))[-1] == "b"
+    assert waits(devices, SLICES[1], template(wanted), job(2 + bool(tolerations)))
+
+
 def switches(node: str, *numbers: int) -> Entity:
     devices = [
         make_device(f"d{i}", attributes={"switch": number}) for i, number in enumerate(numbers)
@@ -183,6 +194,19 @@ def test_partitions_of_claims_take_the_counters() -> None:
     assert nodes_of(partitions("a"), half, template(of_model("1g")), job(2)) == ["a"] * 2
     assert waits(partitions("a"), half, template(of_model("1g")), job(3))
     (entry,) = run_pass(partitions("a"), half, template(of_model("4g")), job(1)).entries
+    assert entry.reason.waits_for_room
+
+
+def test_partitions_of_a_pool_that_is_overdrawn_are_not_free() -> None:
+    """A driver may have changed what the devices take, or how much there is."""
+    devices = [make_device(f"p{i}", counters={"gpu": {"slices": "2"}}) for i in range(2)]
+    counters = {"gpu": {"slices": "1"}, "other": {"slices": "4"}}
+    free = make_device("free", counters={"other": {"slices": "1"}})
+    overdrawn = make_slice("a", [*devices, free], counters=counters)
+    held = make_device_claim("held", ("a", "p0"))
+    one = template(DeviceRequest(device_class="gpu"))
+    assert nodes_of(overdrawn, one, job(1)) == ["a"]
+    (entry,) = run_pass(overdrawn, held, one, job(1)).entries
     assert entry.reason.waits_for_room
 
 
