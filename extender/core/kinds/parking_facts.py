@@ -12,7 +12,6 @@ KEEPS_ENDED: Final = "kept: the gang comes back without them"
 ENDS_NEVER: Final = "none end by themselves"
 RESTARTS: Final = "starts again with the return"
 NOT_COUNTED: Final = "not counted"
-ALONE: Final = "nobody else"
 
 
 class ParkingFacts(Struct, frozen=True, kw_only=True):
