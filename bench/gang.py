@@ -108,6 +108,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Measure all shapes, print a table, return the exit code."""
     kinds = kinds_of(options.against, direct=options.direct, gated=not options.no_gated)
+    for kind in kinds:
+        contestant(kind).groups(options.kubernetes)  # or it has none in this version
     shapes = [Shape.parse(text) for text in options.shapes.split(",")]
     nodes = KwokNodes(count=options.nodes, extended={GPU: GPUS})
     cluster_options = ClusterOptions(
@@ -241,7 +243,7 @@ def _run(
     mark = "-direct" if contestant_.kind is Kind.DIRECT else ""
     profile = file.with_stem(f"{file.stem}-{shape}{mark}") if file else None
 
-    kind, groups = contestant_.kind, contestant_.groups(cluster)
+    kind, groups = contestant_.kind, contestant_.groups(cluster.state().kubernetes)
 
     async def connected() -> Run:
         async with KubeClient.connect(auth.load(cluster.kubeconfig)) as client:
