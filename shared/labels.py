@@ -184,6 +184,10 @@ REPLACED_BY: Final = "shuntyard.io/replaced-by"
 REPLACES: Final = "shuntyard.io/replaces"
 """Annotation on the copy of a bare pod: ``uid/name`` of that pod, for whose end it waits. Ours."""
 
+PROVISIONAL: Final = "shuntyard.io/provisional"
+"""Annotation on such a copy: we have not sent the deletion of that pod. If the pod goes, another
+client has deleted it, and the copy goes too. Ours."""
+
 LAST_CHECKPOINT_STEP: Final = "shuntyard.io/last-checkpoint-step"
 """Annotation on the pod that saves for its job: completed steps in the last checkpoint. Ours."""
 
@@ -193,7 +197,7 @@ LAST_CHECKPOINT_TIME: Final = "shuntyard.io/last-checkpoint-time"
 RESERVED: Final = frozenset(
     {
         *(*RESERVATION, *RECORDS, *RECORDS.values()),
-        *(SPEC_SIGNATURE, MIGRATION, CPU_GIVEN, REPLACED_BY, REPLACES),
+        *(SPEC_SIGNATURE, MIGRATION, CPU_GIVEN, REPLACED_BY, REPLACES, PROVISIONAL),
         *(LAST_CHECKPOINT_STEP, LAST_CHECKPOINT_TIME, GENERATION),
     }
 )

@@ -201,13 +201,16 @@ class Bursts:
         permit.begin()
         try:
             async with asyncio.TaskGroup() as group:
-                while clock.monotonic() < hold.until and self.context.leads():
+                while self.context.leads():
                     if not await self._carry_out(outcome, hold, group):
+                        break
+                    if clock.monotonic() >= hold.until:  # a decision would come too late
+                        hold.failed = True
                         break
                     outcome = self._decide(replace(trigger, returned=hold.take_back()))
                 else:
                     hold.leave(outcome)
-            if hold.failed and self.context.leads():
+            if hold.failed and permit.gated and self.context.leads():
                 await self._release_next(trigger, hold)
             await self._observed(hold.bound)
         finally:

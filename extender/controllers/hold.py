@@ -15,6 +15,9 @@ APART_SECONDS: Final = 600.0
 DRAIN_SECONDS: Final = 1.0
 """Bindings that are on their way when the hold ends have so long before the answer is given."""
 
+NEXT_CALL_SECONDS: Final = 0.05
+"""From an answer to the first Bindings of the next call, if kube-scheduler has more pods."""
+
 LULL_SECONDS: Final = 0.15
 """A gang that has grown during a hold may have no further member for so long."""
 
@@ -58,10 +61,17 @@ class HoldPermit:
         self._given.set()
 
     async def answered(self) -> None:
-        """Return when no answer is held, or none can be held any longer."""
+        """Return when no answer is held, or none can be held any longer.
+
+        After a wait the answer leaves first, and the next call has its turn: a pass would keep both
+        for as long as it takes.
+        """
+        if self._given.is_set():
+            return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self.hold_seconds + DRAIN_SECONDS):
                 await self._given.wait()
+        await asyncio.sleep(NEXT_CALL_SECONDS)
 
 
 @dataclass
@@ -100,7 +110,7 @@ class Hold:
         bound: Pods that were bound.
         jobs: Gangs of which some were.
         gated: Pods whose gate is removed before their Binding.
-        failed: A Binding was refused, or not begun.
+        failed: A Binding was refused or not begun, or the time was over before the last decision.
         slowest_seconds: How long the writes to one pod took at most.
     """
 

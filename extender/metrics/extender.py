@@ -129,6 +129,8 @@ class Cause(StrEnum):
     """Its node is unreachable without a fence, for longer than the settings wait."""
     REPLACED = "replaced"
     """An earlier deletion for one of these causes was not finished."""
+    WITHDRAWN = "withdrawn"
+    """It was to replace a pod without an owner that another client deleted first."""
 
 
 class Reviewed(StrEnum):

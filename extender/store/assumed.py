@@ -197,6 +197,7 @@ class PodState:
         takes: Node on which it takes room.
         waits: It is ours, not bound, not finished, not deleting.
         marked: We have begun to replace it, and it is not seen or assumed to be deleted.
+        provisional: It is the copy of a pod of which we have not sent the deletion; likewise.
         placed: It is ours, seen bound, and counts for its gang: it has neither failed nor leaves.
     """
 
@@ -207,6 +208,7 @@ class PodState:
     takes: NodeName | None
     waits: bool
     marked: bool
+    provisional: bool
     placed: bool
 
 
@@ -214,7 +216,8 @@ def pod_state(pod: Pod, assumptions: tuple[Assumption, ...], scheduler_name: str
     """Put an observed pod and the assumptions about it together."""
     latest = {assumption.act: assumption for assumption in assumptions}
     ours = pod.scheduler_name == scheduler_name
-    marked = ours and Act.DELETE not in latest and not pod.deleting and replacements.is_marked(pod)
+    stays = ours and Act.DELETE not in latest and not pod.deleting
+    marked = stays and replacements.is_marked(pod)
     leaves = Act.DELETE in latest or (marked and not pod.finished)
     shown = replace(pod, deleting=True) if leaves else pod
     bind = latest.get(Act.BIND)
@@ -229,6 +232,7 @@ def pod_state(pod: Pod, assumptions: tuple[Assumption, ...], scheduler_name: str
         takes=None if pod.finished else place,
         waits=ours and bound is None and not (shown.finished or shown.deleting),
         marked=marked,
+        provisional=stays and replacements.is_provisional(pod),
         placed=ours and pod.node_name is not None and _counts(shown),
     )
 

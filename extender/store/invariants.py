@@ -96,6 +96,7 @@ def _kept(snapshot: Snapshot) -> dict[str, object]:
         "reservations": dict(snapshot.reservations),
         "bound": dict(snapshot.bound),
         "marked": dict(snapshot.marked),
+        "provisional": dict(snapshot.provisional),
         "most placed": dict(snapshot.most_placed),
         "repelled": snapshot.repelled,
         "owners": {owner.uid: owner for owner in snapshot.owners},
@@ -169,6 +170,7 @@ def _pods(states: list[PodState]) -> dict[str, object]:
         "reservations": {state.pod.uid: state.reservation for state in states if state.reservation},
         "bound": {state.pod.uid: state.bound for state in states if state.bound},
         "marked": {state.pod.uid: state.pod for state in states if state.marked},
+        "provisional": {state.pod.uid: state.pod for state in states if state.provisional},
         "repelled": frozenset(
             name for state in states if not state.pod.finished for name in state.pod.repels
         ),

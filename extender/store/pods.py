@@ -144,6 +144,7 @@ class PodBook:
         self.reservations: Table[Uid, Reservation] = Table()
         self.bound: Table[Uid, NodeName] = Table()
         self.marked: Table[Uid, Pod] = Table()
+        self.provisional: Table[Uid, Pod] = Table()
         self.company = MostPlacedIndex()
         self.repelled = RepelledNamespaces()
 
@@ -265,6 +266,7 @@ class PodBook:
                 self.reservations.set(old.pod.uid, None)
                 self.bound.set(old.pod.uid, None)
                 self.marked.set(old.pod.uid, None)
+                self.provisional.set(old.pod.uid, None)
             return
         self.pods.set(new.pod.key, new.pod)
         if old is None or old.reservation != new.reservation:
@@ -272,6 +274,7 @@ class PodBook:
         if old is None or old.bound != new.bound:
             self.bound.set(new.pod.uid, new.bound)
         self.marked.set(new.pod.uid, new.pod if new.marked else None)
+        self.provisional.set(new.pod.uid, new.pod if new.provisional else None)
 
 
 def _place(state: PodState | None) -> tuple[object, ...]:

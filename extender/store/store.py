@@ -239,6 +239,7 @@ class ClusterStore:
                 groups=self._groups.frozen(),
                 placeholders=self._placeholders.rows(),
                 marked=self._pods.marked.frozen(),
+                provisional=self._pods.provisional.frozen(),
                 most_placed=self._pods.company.rows(),
                 repelled=self._pods.repelled.names(),
                 waiting_by_age=self._pods.jobs.waiting_by_age(),

@@ -19,7 +19,10 @@ from shared.model import CPU, Migration, Mover
 from shared.pod_cpu import GivenCpu
 
 OURS: Final = frozenset(
-    {*labels.RESERVATION, labels.CPU_GIVEN, labels.REPLACED_BY, labels.REPLACES}
+    {
+        *(*labels.RESERVATION, labels.CPU_GIVEN),
+        *(labels.REPLACED_BY, labels.REPLACES, labels.PROVISIONAL),
+    }
 )
 """Annotations of ours that a copy does not inherit."""
 

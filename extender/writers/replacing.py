@@ -1,14 +1,18 @@
 """Replacement of a pod without a controller, so that there are never two of it, or none.
 
-The pod is marked, its copy is created, the pod is deleted (``core.cluster.replacements`` has the
-rule). A crash in between leaves the mark, and the next pass continues from it.
+The pod is marked, its copy is created and confirmed, the pod is deleted
+(``core.cluster.replacements`` has the rule). A crash in between leaves the mark, and the next pass
+continues from it.
 
-A pod that another client deletes gets no copy. If that happens after the copy was created, our
-deletion conflicts, as it names the version of the pod before. Then the copy is deleted, unless an
-earlier attempt created it: the deletion may have been that attempt's.
+A pod that another client deletes gets no copy. While the copy is provisional, it goes with its pod,
+whatever becomes of us. It is confirmed just before our deletion is sent. If the deletion does not
+happen, the copy becomes provisional again. If its answer is lost, a changed mark settles that: our
+deletion names the version of the pod before it. Only if the pod goes before that mark is written,
+it is unknown whose deletion it was; then the copy stays.
 """
 
 import asyncio
+import contextlib
 import enum
 import logging
 from collections.abc import Mapping
@@ -17,7 +21,7 @@ from typing import Any, Final
 
 import msgspec
 
-from extender.core.cluster.replacements import new_name, origin
+from extender.core.cluster.replacements import fence, new_name, origin
 from extender.writers import bare_pods
 from extender.writers.leader_writer import LeaderWriter, NotLeaderError
 from shared import labels
@@ -39,8 +43,10 @@ MOST_TRIES: Final = 5
 """Deletions in one attempt that may conflict with changes of the pod's status: a kubelet writes a
 few times a second at most. The next pass retries."""
 
-TAKE_BACK_WAITS_SECONDS: Final = (0.2, 0.8, 2.0)
-"""Pauses between the attempts to delete a copy: no later pass knows that it must be deleted."""
+REVOKE_WAITS_SECONDS: Final = (0.2, 0.8, 2.0)
+"""Pauses between the attempts to make a copy provisional again."""
+
+PROVISIONAL: Final = "true"
 
 Object = Mapping[str, Any]
 
@@ -56,13 +62,21 @@ class Ending(enum.Enum):
     """Another client deletes the pod, or it has ended: this attempt left no copy."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Copy:
-    """The copy of a pod; ``new`` if this attempt made it."""
+    """The copy of a pod; ``provisional`` as long as it goes with its pod."""
 
     key: PodKey
     uid: Uid
-    new: bool
+    resource_version: str
+    provisional: bool
+
+    @classmethod
+    def of(cls, live: Object, key: PodKey) -> "_Copy":
+        """Read it from the object."""
+        metadata = live["metadata"]
+        provisional = labels.PROVISIONAL in metadata.get("annotations", {})
+        return cls(key, metadata["uid"], metadata["resourceVersion"], provisional)
 
 
 @dataclass
@@ -79,7 +93,7 @@ class Replacement:
     key: PodKey
     uid: Uid
     _unclear: bool = False
-    """A deletion of ours was not answered: it may be the one that deletes the pod."""
+    """A deletion of ours may still happen, or may be the one that deletes the pod."""
 
     async def carry_out(self) -> Ending:
         """Mark the pod, make its copy, delete the pod.
@@ -94,7 +108,14 @@ class Replacement:
         if _has_ended(live):
             await self._take_back(await self._existing())
             return Ending.LEFT_ALONE
-        return await self._delete(live, await self._make(live))
+        copy = await self._make(live)
+        self._unclear = not copy.provisional  # an earlier attempt has sent a deletion
+        if self._unclear:
+            live = await self._fence(live)
+            if _is_deleted(live):
+                return Ending.DELETED
+            await self._set_provisional(copy, wanted=True)  # it changes: no late write of ours does
+        return await self._delete(live, copy)
 
     @property
     def _name(self) -> str:
@@ -104,6 +125,16 @@ class Replacement:
         body = {"metadata": {"annotations": {labels.REPLACED_BY: name}}}
         return _read(await writes.patch_pod(self.client, self.key, self.uid, body))
 
+    async def _fence(self, live: Object) -> Object:
+        """Change the pod, so that no deletion of ours that is on its way can happen any more.
+
+        Returns:
+            The pod; if it is being deleted, that may be our deletion.
+        """
+        live = await self._mark(fence(self._name, live["metadata"]["resourceVersion"]))
+        self._unclear = _is_deleted(live)
+        return live
+
     async def _make(self, live: Object) -> _Copy:
         """Create the copy, or find the one of an earlier attempt.
 
@@ -112,9 +143,9 @@ class Replacement:
         """
         namespace, _ = writes.split(self.key)
         try:
-            made = _read(
-                await writes.create_pod(self.client, namespace, bare_pods.replacement(live))
-            )
+            manifest = bare_pods.replacement(live)
+            manifest["metadata"]["annotations"][labels.PROVISIONAL] = PROVISIONAL
+            made = _read(await writes.create_pod(self.client, namespace, manifest))
         except (AlreadyExistsError, ForbiddenError, InvalidError) as error:
             existing = await self._existing()
             if existing is None:
@@ -122,27 +153,28 @@ class Replacement:
                 await self._mark(None)
                 raise
             return existing
-        return _Copy(PodKey(f"{namespace}/{self._name}"), made["metadata"]["uid"], new=True)
+        return _Copy.of(made, PodKey(f"{namespace}/{self._name}"))
 
     async def _existing(self) -> _Copy | None:
         """Return the copy that an earlier attempt made, None if there is none."""
         namespace, name = writes.split(self.key)
         try:
-            metadata = _read(await self.client.get(paths.pod(namespace, self._name)))["metadata"]
+            found = _read(await self.client.get(paths.pod(namespace, self._name)))
         except NotFoundError:
             return None
-        if metadata.get("annotations", {}).get(labels.REPLACES) != origin(name, self.uid):
+        if found["metadata"].get("annotations", {}).get(labels.REPLACES) != origin(name, self.uid):
             return None
-        return _Copy(PodKey(f"{namespace}/{self._name}"), metadata["uid"], new=False)
+        return _Copy.of(found, PodKey(f"{namespace}/{self._name}"))
 
     async def _delete(self, live: Object, copy: _Copy) -> Ending:
         """Delete the pod in a version in which no other client has deleted it."""
         refused = ConflictError(409, "Conflict", f"{self.key} changes too often to be deleted")
         for _ in range(MOST_TRIES):
+            await self._set_provisional(copy, wanted=False)
             error = await self._try_to_delete(live)
             if error is None:
                 return Ending.DELETED
-            current = await self._now()
+            current = await self._after_failure(copy)
             if current is None or _is_deleted(current):
                 return await self._deleted_meanwhile(copy)
             if _has_ended(current):
@@ -152,6 +184,54 @@ class Replacement:
                 raise error
             live = current
         raise refused
+
+    async def _after_failure(self, copy: _Copy) -> Object | None:
+        """Return the pod as it is, None if it is gone; the copy is provisional again if it can be.
+
+        First that, if the deletion was refused: the pod may not be readable, and may go meanwhile.
+        """
+        if not self._unclear:
+            await self._revoke(copy)
+        current = await self._now()
+        if current is None or not self._unclear or _is_deleted(current):
+            return current
+        current = await self._fence(current)
+        if not _is_deleted(current):
+            await self._revoke(copy)
+        return current
+
+    async def _revoke(self, copy: _Copy) -> None:
+        """Let the copy go with its pod again: our deletion did not happen.
+
+        Only now is that known, so it is tried for a while.
+        """
+        for wait_seconds in (*REVOKE_WAITS_SECONDS, None):
+            try:
+                await self._set_provisional(copy, wanted=True)
+            except ApiError as error:
+                if wait_seconds is None or not transient(error):
+                    raise
+                await asyncio.sleep(wait_seconds)
+            else:
+                return
+
+    async def _set_provisional(self, copy: _Copy, *, wanted: bool) -> None:
+        """Let the copy go with its pod, or not."""
+        body = {"metadata": {"annotations": {labels.PROVISIONAL: PROVISIONAL if wanted else None}}}
+        while copy.provisional is not wanted:
+            try:
+                patched = await writes.patch_pod(
+                    self.client, copy.key, copy.uid, body, resource_version=copy.resource_version
+                )
+            except ConflictError:  # its status changed, perhaps
+                current = await self._existing()
+                if current is None or current.resource_version == copy.resource_version:
+                    raise
+                copy.resource_version = current.resource_version
+                copy.provisional = current.provisional
+            else:
+                copy.resource_version = _read(patched)["metadata"]["resourceVersion"]
+                copy.provisional = wanted
 
     async def _try_to_delete(self, live: Object) -> ApiError | None:
         """Return the error of the deletion, None if there is none."""
@@ -167,7 +247,7 @@ class Replacement:
 
     async def _deleted_meanwhile(self, copy: _Copy) -> Ending:
         """Delete the copy if the deletion of the pod cannot have been ours."""
-        if self._unclear or not copy.new:
+        if self._unclear:
             return Ending.DELETED
         await self._take_back(copy)
         return Ending.LEFT_ALONE
@@ -184,17 +264,8 @@ class Replacement:
         if copy is None or not self.client.leads():
             return
         log.info("%s is deleted: its original has ended, or another client deletes it", copy.key)
-        for wait_seconds in (*TAKE_BACK_WAITS_SECONDS, None):
-            try:
-                await writes.delete_pod(self.client, copy.key, copy.uid)
-            except NotFoundError:
-                return
-            except ApiError as error:
-                if wait_seconds is None or not transient(error):
-                    raise
-                await asyncio.sleep(wait_seconds)
-            else:
-                return
+        with contextlib.suppress(NotFoundError):  # after another error a later pass deletes it
+            await writes.delete_pod(self.client, copy.key, copy.uid)
 
 
 def _read(raw: bytes) -> Object:

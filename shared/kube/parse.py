@@ -42,6 +42,7 @@ _JOB: Final = msgspec.json.Decoder(wire.Job)
 _IDENTIFIED: Final = msgspec.json.Decoder(wire.Identified)
 _BARE: Final = msgspec.json.Decoder(wire.Bare)
 _PRIORITY_CLASS: Final = msgspec.json.Decoder(wire.PriorityClass)
+_BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 _VOLUME_CLAIM: Final = msgspec.json.Decoder(wire.VolumeClaim)
 _VOLUME: Final = msgspec.json.Decoder(wire.PersistentVolume)
 _MANY_NODES: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
@@ -273,14 +274,19 @@ def decode_priority_class(data: Data) -> model.PriorityClass:
 
 @names_the_object
 def decode_volume_claim(data: Data) -> PersistentVolumeClaim:
-    """Return a PersistentVolumeClaim; it has a volume only in phase Bound.
+    """Return a PersistentVolumeClaim; it has a volume if kube-scheduler regards it as bound.
 
     Raises:
         OddObjectError: It cannot be read.
+
+    Source:
+        kube-scheduler 1.36.3, plugin volumebinding (``isPVCFullyBound``): the annotation decides,
+        whatever the phase, but for a lost volume.
     """
     raw = _VOLUME_CLAIM.decode(data)
     meta, spec = raw.metadata, raw.spec or wire.VolumeClaimSpec()
-    bound = raw.status is not None and raw.status.phase == "Bound"
+    lost = raw.status is not None and raw.status.phase == "Lost"
+    bound = _BIND_COMPLETED in (meta.annotations or {}) and not lost
     modes = frozenset(spec.access_modes or ())
     return PersistentVolumeClaim(
         namespace=meta.namespace or "",

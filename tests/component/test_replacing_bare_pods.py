@@ -36,6 +36,7 @@ BELIEVED = {"signing": {"secret": None}}
 WRITES = {
     "mark": ("patch", "*/pods/j-?"),
     "copy": ("create", "*/namespaces/default/pods"),
+    "confirmation": ("patch", "*/pods/j-?-r????????"),
     "deletion": ("delete", "*/pods/j-?"),
 }
 
@@ -138,6 +139,69 @@ async def test_no_pod_comes_back_of_a_gang_that_is_deleted_while_it_is_dissolved
             held.gate.set()
             async with ClusterLife(fake).running():
                 await eventually(lambda: not fake.objects(paths.PODS), PATIENCE_SECONDS)
+
+
+REFUSALS = {
+    "refused": kube_faults.throttled(),
+    "refused by a server that is not well": UNAVAILABLE,
+    "without an answer": kube_faults.Disconnect(),
+}
+
+
+@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
+async def test_no_pod_comes_back_of_a_gang_that_is_deleted_after_our_deletions_failed(
+    fake: FakeKube, refusal: kube_faults.Fault
+) -> None:
+    """Each deletion failed once, and the user's come just before the next attempt."""
+    held = kube_faults.Slow()
+    fake.faults.order(*WRITES["deletion"], *[refusal] * len(OTHERS), *[held] * len(OTHERS))
+    async with witnessed(fake):
+        put_refused_gang(fake)
+        async with scheduled(fake):
+            await eventually(lambda: fake.faults.left == 0, PATIENCE_SECONDS)
+            delete_gang(fake)
+            held.gate.set()
+            async with ClusterLife(fake).running():
+                await eventually(lambda: not fake.objects(paths.PODS), PATIENCE_SECONDS)
+
+
+@pytest.mark.parametrize("failure", [kube_faults.CONFLICT, UNAVAILABLE])
+async def test_no_pod_comes_back_of_a_gang_that_is_deleted_while_pods_cannot_be_read(
+    fake: FakeKube, failure: kube_faults.Fault
+) -> None:
+    """The user's deletions come just before ours, and the look at the pods after them fails."""
+    held = kube_faults.Slow()
+    fake.faults.order(*WRITES["deletion"], *[held] * len(OTHERS))
+    fake.faults.order("get", "*/pods/j-?", *[failure] * len(OTHERS))
+    async with witnessed(fake):
+        put_refused_gang(fake)
+        async with scheduled(fake):
+            await eventually(lambda: fake.faults.left == len(OTHERS), PATIENCE_SECONDS)
+            delete_gang(fake)
+            held.gate.set()
+            async with ClusterLife(fake).running():
+                await eventually(lambda: not fake.objects(paths.PODS), PATIENCE_SECONDS)
+
+
+@pytest.mark.parametrize("write", ["copy", "confirmation"])
+async def test_no_pod_comes_back_of_a_gang_that_is_deleted_while_the_extender_is_down(
+    fake: FakeKube, write: str
+) -> None:
+    """It is killed before its first deletion: later lives know that none was sent."""
+    stop = kube_faults.LostAnswer() if write == "copy" else kube_faults.Disconnect()
+    held = kube_faults.Slow()
+    fake.faults.order(*WRITES[write], *[stop] * len(OTHERS))
+    fake.faults.order(*WRITES["mark"], *[_Undisturbed()] * len(OTHERS), *[held] * SIZE)
+    async with witnessed(fake):
+        put_refused_gang(fake)
+        health = {"drain_seconds": 0.01}
+        async with extender(fake, gang=GANG, health=health, **BELIEVED) as first:
+            await eventually(lambda: _copies(fake) == OTHERS, PATIENCE_SECONDS)
+            await first.kill()
+        delete_gang(fake)
+        held.gate.set()
+        async with ClusterLife(fake).running(), scheduled(fake):
+            await eventually(lambda: not fake.objects(paths.PODS), PATIENCE_SECONDS)
 
 
 async def test_a_pod_that_ends_by_itself_is_not_recreated(fake: FakeKube) -> None:

@@ -5,6 +5,7 @@ out, or the extender may end there; between two requests a user may delete a pod
 changes as the test orders.
 """
 
+import contextlib
 from collections import Counter
 from collections.abc import Coroutine, Mapping
 from enum import StrEnum
@@ -13,6 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from extender.core.cluster.commands import Command, DeletePod, ReleaseGang, ReleasePod
+from extender.core.cluster.replacements import WITHDRAWN
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
 from extender.core.queue.state import QueueState
@@ -72,7 +74,9 @@ class World:
     Attributes:
         luck: Of the requests to come; good where there is none.
         deletions: Before which of the requests to come a user deletes which member.
-        unwanted: Members that a user deleted; True where the extender could tell it from its own.
+        unwanted: Members that a user deleted; True where the extender can tell it from its own.
+        disturbed: Members of which a request failed while the copy was confirmed, and since then it
+            was not settled whether our deletion happened.
         whole: The store has seen the gang whole, and survivors are there.
     """
 
@@ -184,10 +188,27 @@ class World:
         """Return the outcome of the next request, after the user's action before it."""
         if self.deletions and (name := self.deletions.pop(0)):
             self.delete(name)
-        luck = self.luck.pop(0) if self.luck else Luck.GOOD
-        if luck is not Luck.GOOD:
-            self.disturbed.update({about.name[: len(NAMES[0])]} if about.name else NAMES)
-        return luck
+        return self.luck.pop(0) if self.luck else Luck.GOOD
+
+    def was_asked(self, about: Target, luck: Luck, version: str) -> None:
+        """Take over how a request ended; ``version`` is that of its object before."""
+        name = about.name[: len(NAMES[0])]
+        mine = [p for p in self.pods() if name and member(p) == name]
+        copies = [p for p in mine if labels.REPLACES in _notes(p)]
+        confirmed = any(labels.PROVISIONAL not in _notes(p) for p in copies)
+        if not confirmed:
+            self.disturbed.discard(name)
+        elif luck is not Luck.GOOD:
+            self.disturbed.add(name)
+            if name in self.unwanted:
+                self.unwanted[name] = False
+        elif version and self.version(about) not in {"", version} and any(map(_marked, mine)):
+            self.disturbed.discard(name)  # our deletion cannot happen any more
+
+    def version(self, about: Target) -> str:
+        """Return the resource version of a pod; empty if it is not there."""
+        found = self.server.store.get((paths.PODS, about.namespace, about.name))
+        return "" if found is None else str(found["metadata"]["resourceVersion"])
 
     def check(self) -> None:
         """Never two copies of a member, never more members than the gang has."""
@@ -207,8 +228,12 @@ class World:
         if isinstance(command, ReleaseGang):
             for one in command.pods:
                 self._release(one)
+        elif isinstance(command, DeletePod) and not command.bare:
+            assert command.cause == WITHDRAWN
+            with contextlib.suppress(ApiError):
+                run(writes.delete_pod(Client(self), command.pod, command.uid))
+                self.store.assume(Assumption.deleted(command.uid, at=self.now))
         elif isinstance(command, DeletePod):
-            assert command.bare
             attempt = Replacement(
                 LeaderWriter(Client(self), lambda: True), command.pod, command.uid
             )
@@ -279,7 +304,9 @@ class Client(KubeClient):
     def _ask(self, path: str, act: Any) -> bytes:
         about = target(path)
         luck = self._world.next_luck(about)
+        version = self._world.version(about)
         if luck in BEFORE:
+            self._world.was_asked(about, luck, version)
             raise BEFORE[luck]
         try:
             answer = act(about)
@@ -287,6 +314,7 @@ class Client(KubeClient):
             body = msgspec.json.encode(refusal.body())
             raise from_response(refusal.status, body, None) from refusal
         finally:
+            self._world.was_asked(about, luck, version)
             self._world.check()
         if luck in AFTER:
             raise AFTER[luck]
@@ -309,6 +337,10 @@ def is_dissolution(command: Command) -> bool:
 
 def _undeleted(pods: list[dict[str, Any]]) -> bool:
     return not any("deletionTimestamp" in p["metadata"] for p in pods)
+
+
+def _marked(found: dict[str, Any]) -> bool:
+    return labels.REPLACED_BY in _notes(found)
 
 
 def _notes(found: dict[str, Any]) -> dict[str, str]:

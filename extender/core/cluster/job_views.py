@@ -113,7 +113,7 @@ def _place(snapshot: Snapshot, pod: Pod) -> Place:
     owner, uid = pod.controller, pod.uid
     there = owner is not None and snapshot.owners.of(pod.namespace, owner) is not None
     is_copy = labels.REPLACES in pod.annotations
-    waits = is_copy and replacements.awaited(snapshot, pod) is not None
+    waits = is_copy and replacements.waits(snapshot, pod)
     return (snapshot.bound.get(uid), snapshot.reservations.get(uid), there, waits)
 
 
@@ -267,7 +267,7 @@ def _state(snapshot: Snapshot, pod: Pod) -> tuple[State, NodeName | None]:
     reservation = snapshot.reservations.get(pod.uid)
     if reservation:
         return State.RESERVED, reservation.node
-    return State.HELD if replacements.awaited(snapshot, pod) else _unreserved(pod), None
+    return State.HELD if replacements.waits(snapshot, pod) else _unreserved(pod), None
 
 
 def _unreserved(pod: Pod) -> State:

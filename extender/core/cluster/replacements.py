@@ -5,13 +5,16 @@ that any life of ours can take them up:
 
 1. The pod is marked with the name of its copy. From then on it is leaving: it keeps no
    reservation and cannot be bound; the next steps follow the mark until the pod is being deleted.
-2. The copy is made, with our gate and the annotation ``shuntyard.io/replaces``.
-3. The pod is deleted.
+2. The copy is made, with our gate and the annotation ``shuntyard.io/replaces``. It is provisional.
+3. The copy is confirmed: ``shuntyard.io/provisional`` is removed. The pod is deleted.
 4. When its object is gone, the copy is a member of the job like any other.
 
+If the pod goes while its copy is provisional, another client has deleted it, and the copy is
+deleted too. A copy becomes provisional again once it is known that our deletion did not happen.
+
 Only a client that may change a pod can mark it: the name of its copy follows from its uid, which
-is not known when the pod is created. The annotation of a copy holds back
-nothing but the pod that carries it.
+is not known when the pod is created. The annotations of a copy hold back and delete
+nothing but the pod that carries them.
 """
 
 import hashlib
@@ -26,9 +29,13 @@ from shared.model import Pod, PodKey
 CAUSE: Final = "replaced"
 """Why a marked pod is deleted, if an earlier attempt did not get so far."""
 
+WITHDRAWN: Final = "withdrawn"
+"""Why a copy is deleted whose pod another client has deleted."""
+
 _STEM_LENGTH: Final = 240
 _HASH_LENGTH: Final = 8
 """With the mark between them they are shorter than the 253 characters of a pod's name."""
+_FENCE: Final = " "
 
 
 def new_name(name: str, uid: str) -> str:
@@ -50,7 +57,30 @@ def origin(name: str, uid: str) -> str:
 def is_marked(pod: Pod) -> bool:
     """Return True if we have begun to replace the pod."""
     mark = pod.annotations.get(labels.REPLACED_BY)
-    return mark is not None and pod.controller is None and mark == new_name(pod.name, pod.uid)
+    if mark is None or pod.controller is not None:
+        return False
+    return mark.partition(_FENCE)[0] == new_name(pod.name, pod.uid)
+
+
+def fence(name: str, resource_version: str) -> str:
+    """Return a mark that differs from the one which the pod has in this version.
+
+    To write it changes the pod, so that a deletion of an earlier version cannot happen any more.
+    """
+    return f"{name}{_FENCE}{resource_version}"
+
+
+def is_provisional(pod: Pod) -> bool:
+    """Return True if the pod is a copy that nothing has confirmed or released."""
+    if labels.PROVISIONAL not in pod.annotations or labels.GATE not in pod.gates:
+        return False
+    uid, _, name = pod.annotations.get(labels.REPLACES, "").partition("/")
+    return bool(name) and pod.controller is None and pod.name == new_name(name, uid)
+
+
+def waits(snapshot: Snapshot, pod: Pod) -> bool:
+    """Return True if the pod is a copy that is no member yet."""
+    return is_provisional(pod) or awaited(snapshot, pod) is not None
 
 
 def awaited(snapshot: Snapshot, pod: Pod) -> Pod | None:
@@ -76,9 +106,18 @@ def awaited_by(snapshot: Snapshot, pods: Iterable[Pod]) -> tuple[PodKey, ...]:
 def unfinished(snapshot: Snapshot) -> tuple[DeletePod, ...]:
     """Return the replacements that an earlier attempt did not bring to an end, to be taken up."""
     begun = sorted(snapshot.marked.items())
-    return tuple(
-        DeletePod(pod.key, uid, CAUSE, bare=True) for uid, pod in begun if _is_open(snapshot, pod)
+    copies = sorted(snapshot.provisional.items())
+    return (
+        *(DeletePod(p.key, uid, CAUSE, bare=True) for uid, p in begun if _is_open(snapshot, p)),
+        *(DeletePod(p.key, uid, WITHDRAWN) for uid, p in copies if _lost(snapshot, p)),
     )
+
+
+def _lost(snapshot: Snapshot, copy: Pod) -> bool:
+    """Return True if the pod of a provisional copy is gone."""
+    uid, _, name = copy.annotations[labels.REPLACES].partition("/")
+    old = snapshot.pods.get(PodKey(f"{copy.namespace}/{name}"))
+    return old is None or old.uid != uid
 
 
 def _is_open(snapshot: Snapshot, pod: Pod) -> bool:

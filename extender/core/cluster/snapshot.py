@@ -206,6 +206,7 @@ class Snapshot:
         bound: Node of each pod that is bound, observed or assumed; finished ones too.
         marked: Bare pods that we have begun to replace and that are not seen being deleted yet, by
             uid (``core.cluster.replacements``).
+        provisional: Copies of bare pods of which we have not sent the deletion, by uid.
         most_placed: Of jobs that have had more members bound or succeeded at one time than now:
             how many at most, since the oldest of those that still are so was bound. As observed.
         owners: Looked up by references within one namespace.
@@ -247,6 +248,7 @@ class Snapshot:
     groups: Mapping[str, PodGroup] = field(default_factory=dict)
     placeholders: Mapping[JobKey, PlaceholderReservations] = field(default_factory=dict)
     marked: Mapping[Uid, Pod] = field(default_factory=dict)
+    provisional: Mapping[Uid, Pod] = field(default_factory=dict)
     most_placed: Mapping[JobKey, int] = field(default_factory=dict)
     repelled: frozenset[str] = frozenset()
     waiting_by_age: Mapping[tuple[str, int], WaitingBlocks] = field(default_factory=dict)

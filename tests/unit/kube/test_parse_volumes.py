@@ -32,47 +32,48 @@ def test_the_claims_of_a_pod_are_read(
     assert parse.decode_pod(encoded(pod(volumes=volumes))).claims == names
 
 
-BOUND = {"phase": "Bound"}
-VOLUME_CLAIMS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
-    "bound, for many": (
-        {"volumeName": "v", "accessModes": ["ReadWriteMany"]},
-        BOUND,
-        {"volume": "v", "many_nodes": True},
-    ),
+COMPLETED = {"pv.kubernetes.io/bind-completed": "yes"}
+FOR_MANY = {"volumeName": "v", "accessModes": ["ReadWriteMany"]}
+VOLUME_CLAIMS: dict[str, tuple[dict[str, Any], dict[str, str], str, dict[str, Any]]] = {
+    "bound, for many": (FOR_MANY, COMPLETED, "Bound", {"volume": "v", "many_nodes": True}),
     "bound, for many that read": (
         {"volumeName": "v", "accessModes": ["ReadOnlyMany"]},
-        BOUND,
+        COMPLETED,
+        "Bound",
         {"volume": "v", "many_nodes": True},
     ),
     "bound, for one node": (
         {"volumeName": "v", "accessModes": ["ReadWriteOnce"]},
-        BOUND,
+        COMPLETED,
+        "Bound",
         {"volume": "v"},
     ),
     "for one pod, whatever else": (
         {"volumeName": "v", "accessModes": ["ReadWriteMany", "ReadWriteOncePod"]},
-        BOUND,
+        COMPLETED,
+        "Bound",
         {"volume": "v"},
     ),
-    "named, but not yet bound": (
-        {"volumeName": "v", "accessModes": ["ReadWriteMany"]},
-        {"phase": "Pending"},
-        {"many_nodes": True},
+    "bound, and its phase does not show it yet": (
+        FOR_MANY,
+        COMPLETED,
+        "Pending",
+        {"volume": "v", "many_nodes": True},
     ),
-    "its volume is lost": (
-        {"volumeName": "v", "accessModes": ["ReadWriteMany"]},
-        {"phase": "Lost"},
-        {"many_nodes": True},
-    ),
-    "nothing is known": ({}, {}, {}),
+    "named, but not yet bound": (FOR_MANY, {}, "Pending", {"many_nodes": True}),
+    "its volume is lost": (FOR_MANY, COMPLETED, "Lost", {"many_nodes": True}),
+    "nothing is known": ({}, {}, "", {}),
 }
 
 
-@pytest.mark.parametrize(("spec", "status", "fields"), VOLUME_CLAIMS.values(), ids=VOLUME_CLAIMS)
+@pytest.mark.parametrize(
+    ("spec", "notes", "phase", "fields"), VOLUME_CLAIMS.values(), ids=VOLUME_CLAIMS
+)
 def test_a_claim_has_its_volume_and_its_access_mode(
-    spec: dict[str, Any], status: dict[str, Any], fields: dict[str, Any]
+    spec: dict[str, Any], notes: dict[str, str], phase: str, fields: dict[str, Any]
 ) -> None:
-    metadata = {"name": "c", "namespace": "n", "uid": "u"}
+    metadata = {"name": "c", "namespace": "n", "uid": "u", "annotations": notes}
+    status = {"phase": phase} if phase else {}
     claim = parse.decode_volume_claim(
         encoded({"metadata": metadata, "spec": spec, "status": status})
     )

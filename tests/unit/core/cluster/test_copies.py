@@ -35,6 +35,11 @@ def copy(replaces="u/p", **fields):
     return make_pod(NAME, uid="c", job="j", annotations=notes, created_at=1.0, **fields)
 
 
+def provisional(**fields):
+    made = copy(**fields)
+    return replace(made, annotations={**made.annotations, labels.PROVISIONAL: "true"})
+
+
 def states(*pods):
     job = job_views.view(snapshot_of(NODES, *pods), KEY)
     return {m.pod.uid: m.state for m in job.members}
@@ -81,6 +86,10 @@ def test_a_copy_is_a_member_as_soon_as_the_pod_is_gone():
 
 LEAVES = {
     "a marked pod": (original(annotations=MARK), State.LEAVING),
+    "a pod of which a deletion may be on its way": (
+        original(annotations={labels.REPLACED_BY: replacements.fence(NAME, "17")}),
+        State.LEAVING,
+    ),
     "a marked pod that is not bound": (original(annotations=MARK, node=None), State.LEAVING),
     "a marked pod that has ended": (
         original(annotations=MARK, phase="Succeeded"),
@@ -128,6 +137,37 @@ TAKEN_UP = {
         False,
     ),
 }
+
+
+WITHDRAWN = {
+    "while its pod is there": ([original(), provisional()], False),
+    "while its pod is being deleted": ([original(deleting=True), provisional()], False),
+    "when its pod is gone": ([provisional()], True),
+    "when another pod has the name": ([replace(original(), uid=Uid("v")), provisional()], True),
+    "never once it is confirmed": ([copy()], False),
+    "never if it has no gate of ours": ([provisional(gated=False)], False),
+    "never if its owner makes it": ([make_owner("o"), provisional(owner=make_owner("o"))], False),
+    "never under a name that is not the copy's": (
+        [replace(provisional(), name="forged")],
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize(("entities", "wanted"), WITHDRAWN.values(), ids=WITHDRAWN)
+def test_a_provisional_copy_is_deleted(entities, wanted):
+    store = store_of(NODES, *entities)
+    cycle = queue_pass(store.snapshot(), QueueState(), Reading(10, 10), CoreParameters())
+    found = [c for c in cycle.commands if isinstance(c, DeletePod)]
+    want = [DeletePod(provisional().key, Uid("c"), "withdrawn")] if wanted else []
+    assert found == want
+    store.check_invariants()
+
+
+def test_a_provisional_copy_is_not_released():
+    store = store_of(NODES, provisional())
+    cycle = queue_pass(store.snapshot(), QueueState(), Reading(10, 10), CoreParameters())
+    assert not any(isinstance(c, ReleaseGang) for c in cycle.commands)
 
 
 @pytest.mark.parametrize(("pods", "wanted"), TAKEN_UP.values(), ids=TAKEN_UP)
