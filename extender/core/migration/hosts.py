@@ -94,9 +94,11 @@ class Hosts:
         If its job requires a domain of the topology, only hosts in that of the members that stay.
         """
         mask = fits_all(self.node_table, list(unit.shapes.values()))
-        domains = job_topology.required(unit.job, self.node_table, self.topology)
-        if domains is not None:
-            mask &= job_topology.home(unit.job, unit.shapes.keys(), self.node_table, domains)
+        for member in unit.members:
+            beside = job_topology.nodes_beside(
+                unit.job, member, unit.shapes.keys(), self.node_table, self.topology
+            )
+            mask = mask if beside is None else mask & beside
         names = (self.node_table.nodes[i].name for i in np.flatnonzero(mask).tolist())
         return frozenset(name for name in names if name in self.reports)
 

@@ -1,15 +1,21 @@
 """Topology levels from the annotation to the release: nodes, reasons, and members that stay."""
 
 import json
+from dataclasses import replace as replace_
 
 import pytest
 from msgspec.structs import replace
 
 from extender.core.cluster import job_views
 from extender.core.cluster.commands import ReleaseGang, RewriteReservation
-from extender.core.cluster.job_spec import TopologyRequest
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading
+from extender.core.cluster.topology_request import (
+    LevelRequest,
+    PodSet,
+    SliceRequest,
+    TopologyRequest,
+)
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.placement import LEVELS, Level, TopologyParameters
 from extender.core.placement import planner, topology
@@ -25,6 +31,9 @@ from tests.unit.core.policies.racks import RACK, ZONE, racks
 MUST, SHOULD = labels.REQUIRED_TOPOLOGY, labels.PREFERRED_TOPOLOGY
 KUEUE_MUST = foreign_labels.KUEUE_REQUIRED_TOPOLOGY
 KUEUE_SHOULD = foreign_labels.KUEUE_PREFERRED_TOPOLOGY
+OF_SLICES, SIZE = labels.SLICE_REQUIRED_TOPOLOGY, labels.SLICE_SIZE
+KUEUE_OF_SLICES = foreign_labels.KUEUE_SLICE_REQUIRED_TOPOLOGY
+KUEUE_SIZE = foreign_labels.KUEUE_SLICE_SIZE
 IN_A_RACK = {MUST: "rack"}
 PARAMS = CoreParameters()
 
@@ -44,32 +53,44 @@ def only_job(*entities):
     return job_views.view(snapshot, next(iter(snapshot.jobs))), snapshot.node_table
 
 
+def requires(key, text):
+    return TopologyRequest(required=LevelRequest(key, text))
+
+
+def prefers(key, text):
+    return TopologyRequest(preferred=LevelRequest(key, text))
+
+
+def of_pod_set(request, joined_by="role "):
+    return replace_(request, joined_by=joined_by)
+
+
+def slices(key, text, size):
+    return TopologyRequest(slices=SliceRequest(LevelRequest(key, text), size))
+
+
 READ = {
     "nothing": ({}, {}, None),
-    "required": ({MUST: "rack"}, {}, TopologyRequest(MUST, "rack", required=True)),
-    "preferred": ({SHOULD: "zone"}, {}, TopologyRequest(SHOULD, "zone", required=False)),
-    "of the owner": ({}, {MUST: "rack"}, TopologyRequest(MUST, "rack", required=True)),
-    "the pod's wins": (
-        {MUST: "zone"},
-        {MUST: "rack"},
-        TopologyRequest(MUST, "zone", required=True),
-    ),
-    "Kueue's": ({KUEUE_MUST: RACK}, {}, TopologyRequest(KUEUE_MUST, RACK, required=True)),
-    "Kueue's preferred": (
-        {KUEUE_SHOULD: RACK},
+    "required": ({MUST: "rack"}, {}, requires(MUST, "rack")),
+    "preferred": ({SHOULD: "zone"}, {}, prefers(SHOULD, "zone")),
+    "of the owner": ({}, {MUST: "rack"}, requires(MUST, "rack")),
+    "the pod's wins": ({MUST: "zone"}, {MUST: "rack"}, requires(MUST, "zone")),
+    "slices": ({OF_SLICES: "rack", SIZE: "16"}, {}, slices(OF_SLICES, "rack", 16)),
+    "the size of the owner": ({OF_SLICES: "rack"}, {SIZE: "2"}, slices(OF_SLICES, "rack", 2)),
+    "Kueue's": ({KUEUE_MUST: RACK}, {}, of_pod_set(requires(KUEUE_MUST, RACK))),
+    "Kueue's preferred": ({KUEUE_SHOULD: RACK}, {}, of_pod_set(prefers(KUEUE_SHOULD, RACK))),
+    "Kueue's slices": (
+        {KUEUE_OF_SLICES: RACK, KUEUE_SIZE: "4"},
         {},
-        TopologyRequest(KUEUE_SHOULD, RACK, required=False),
+        of_pod_set(slices(KUEUE_OF_SLICES, RACK, 4)),
     ),
-    "ours wins": (
-        {KUEUE_MUST: RACK, SHOULD: "zone"},
+    "Kueue's of a group": (
+        {KUEUE_MUST: RACK, foreign_labels.KUEUE_PODSET_GROUP: "g"},
         {},
-        TopologyRequest(SHOULD, "zone", required=False),
+        of_pod_set(requires(KUEUE_MUST, RACK), "group g"),
     ),
-    "ours on the owner wins": (
-        {KUEUE_MUST: RACK},
-        IN_A_RACK,
-        TopologyRequest(MUST, "rack", required=True),
-    ),
+    "ours wins": ({KUEUE_MUST: RACK, SHOULD: "zone"}, {}, prefers(SHOULD, "zone")),
+    "ours on the owner wins": ({KUEUE_MUST: RACK}, IN_A_RACK, requires(MUST, "rack")),
 }
 
 
@@ -77,12 +98,22 @@ READ = {
 def test_the_request_is_read_from_pod_and_owner(on_pod, on_owner, want):
     owner = make_owner(annotations=on_owner)
     job, _ = only_job(owner, make_pod(owner=owner, annotations=on_pod))
-    assert (job.spec.topology, job.problem) == (want, None)
+    assert job.problem is None
+    assert job.spec.topology == (() if want is None else (PodSet(want),))
 
 
 WRONG = {
     "a coarser one preferred": ({MUST: "rack", SHOULD: "zone"}, [SHOULD, "'zone'", MUST, "finer"]),
     "Kueue's": ({KUEUE_MUST: RACK, KUEUE_SHOULD: ZONE}, [KUEUE_SHOULD, KUEUE_MUST]),
+    "slices without a size": ({OF_SLICES: "rack"}, [OF_SLICES, "'rack'", SIZE]),
+    "a size without a level": ({SIZE: "4"}, [SIZE, "'4'", OF_SLICES]),
+    "slices of no pods": ({OF_SLICES: "rack", SIZE: "0"}, [SIZE, "'0'", "at least 1"]),
+    "Kueue's size in words": ({KUEUE_OF_SLICES: RACK, KUEUE_SIZE: "two"}, [KUEUE_SIZE, "'two'"]),
+    "slices of no level": ({OF_SLICES: "row", SIZE: "4"}, [OF_SLICES, "'row'", f"rack ({RACK})"]),
+    "coarser slices": (
+        {MUST: "rack", OF_SLICES: "zone", SIZE: "4"},
+        [OF_SLICES, "'zone'", MUST, "or a finer level"],
+    ),
     "no such level": ({MUST: "row"}, [f"annotation {MUST}", "'row'", f"rack ({RACK})"]),
     "no such label": ({KUEUE_SHOULD: "a.b/c"}, [f"annotation {KUEUE_SHOULD}", "'a.b/c'", ZONE]),
 }
@@ -199,10 +230,13 @@ def beside(*nodes, leaving=(), wish=IN_A_RACK):
     """Where pods of a job may move whose pods are on these nodes."""
     room_nodes = racks({"r1": [8, 8], "r2": [8, 8], "": [8]})
     job, room = only_job(room_nodes, released_job("j", list(nodes), bound=9, annotations=wish))
-    domains = topology.required(job, room, PARAMS.topology)
-    if domains is None:
-        return None
-    mask = topology.home(job, {f"default-j-{i}" for i in leaving}, room, domains)
+    member = job.members[leaving[0] if leaving else 0]
+    gone = {f"default-j-{i}" for i in leaving}
+    mask = topology.nodes_beside(job, member, gone, room, PARAMS.topology)
+    return None if mask is None else names_of(room, mask)
+
+
+def names_of(room, mask):
     return [node.name for node, may in zip(room.nodes, mask, strict=True) if may]
 
 
