@@ -6,10 +6,8 @@ from dataclasses import replace as replace_
 import pytest
 from msgspec.structs import replace
 
-from extender.core.cluster import job_views
-from extender.core.cluster.commands import ReleaseGang, RewriteReservation
+from extender.core.cluster.commands import RewriteReservation
 from extender.core.cluster.reasons import Reason
-from extender.core.cluster.session import Reading
 from extender.core.cluster.topology_request import (
     LevelRequest,
     PodSet,
@@ -18,39 +16,30 @@ from extender.core.cluster.topology_request import (
 )
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.placement import LEVELS, Level, TopologyParameters
-from extender.core.placement import planner, topology
+from extender.core.placement import planner
 from extender.core.placement.placement import Unschedulable
-from extender.core.queue.state import QueueState
 from shared import foreign_labels, labels
 from shared.model import Requirement
 from tests.fakes.builders import make_node, make_owner, make_pod, make_shape, make_term, pinned_to
-from tests.fakes.deciding import queue_pass
-from tests.unit.core.clusters import queued_job, released_job, snapshot_of
+from tests.unit.core.clusters import queued_job, released_job
 from tests.unit.core.policies.racks import RACK, ZONE, racks
-
-MUST, SHOULD = labels.REQUIRED_TOPOLOGY, labels.PREFERRED_TOPOLOGY
-KUEUE_MUST = foreign_labels.KUEUE_REQUIRED_TOPOLOGY
-KUEUE_SHOULD = foreign_labels.KUEUE_PREFERRED_TOPOLOGY
-OF_SLICES, SIZE = labels.SLICE_REQUIRED_TOPOLOGY, labels.SLICE_SIZE
-KUEUE_OF_SLICES = foreign_labels.KUEUE_SLICE_REQUIRED_TOPOLOGY
-KUEUE_SIZE = foreign_labels.KUEUE_SLICE_SIZE
-IN_A_RACK = {MUST: "rack"}
-PARAMS = CoreParameters()
-
-
-def run_pass(*entities, params=PARAMS):
-    return queue_pass(snapshot_of(*entities), QueueState(), Reading(10, 10), params)
-
-
-def released(outcome):
-    """The pods of the only gang that was released."""
-    (gang,) = [command for command in outcome.commands if isinstance(command, ReleaseGang)]
-    return gang.pods
-
-
-def only_job(*entities):
-    snapshot = snapshot_of(*entities)
-    return job_views.view(snapshot, next(iter(snapshot.jobs))), snapshot.node_table
+from tests.unit.core.queue.levels import (
+    APART,
+    IN_A_RACK,
+    KUEUE_MUST,
+    KUEUE_OF_SLICES,
+    KUEUE_SHOULD,
+    KUEUE_SIZE,
+    MUST,
+    OF_SLICES,
+    PARAMS,
+    SHOULD,
+    SIZE,
+    beside,
+    only_job,
+    released,
+    run_pass,
+)
 
 
 def requires(key, text):
@@ -185,9 +174,6 @@ def test_a_lost_reservation_moves_inside_the_rack():
     assert [command.node for command in rewritten] == ["r1-1"]
 
 
-APART = {"unmodelled": ["podAntiAffinity"]}
-
-
 def test_pods_without_a_planned_node_are_pinned_to_the_rack():
     nodes = [*racks({"a/r1": [2], "a/r2": [4, 4]}), *racks({"r3": [4]})]
     plain, ruled = make_shape(**APART), make_shape(**APART, affinity=[make_term(DISK), make_term()])
@@ -224,20 +210,6 @@ def test_a_member_without_a_node_keeps_the_others_in_its_rack():
             for i in (1, 2)
         ]
         assert {pod.node for pod in released(run_pass(nodes, owner, loose, new))} == {want}
-
-
-def beside(*nodes, leaving=(), wish=IN_A_RACK):
-    """Where pods of a job may move whose pods are on these nodes."""
-    room_nodes = racks({"r1": [8, 8], "r2": [8, 8], "": [8]})
-    job, room = only_job(room_nodes, released_job("j", list(nodes), bound=9, annotations=wish))
-    member = job.members[leaving[0] if leaving else 0]
-    gone = {f"default-j-{i}" for i in leaving}
-    mask = topology.nodes_beside(job, member, gone, room, PARAMS.topology)
-    return None if mask is None else names_of(room, mask)
-
-
-def names_of(room, mask):
-    return [node.name for node, may in zip(room.nodes, mask, strict=True) if may]
 
 
 HOMES = {
