@@ -45,6 +45,7 @@ from shared.model import (
     ResourceClaimTemplate,
     ResourceQuota,
     ResourceSlice,
+    Topology,
     Uid,
     Upsert,
 )
@@ -81,6 +82,7 @@ class ClusterStore:
         self._namespaces: Collection[str, Namespace] = Collection(attrgetter("name"))
         self._quotas = Quotas()
         self._classes: Collection[str, PriorityClass] = Collection(attrgetter("name"))
+        self._topologies: Collection[str, Topology] = Collection(attrgetter("name"))
         self._claims: Collection[str, PersistentVolumeClaim] = Collection(attrgetter("key"))
         self._volumes: Collection[str, PersistentVolume] = Collection(attrgetter("name"))
         self._groups: Collection[str, PodGroup] = Collection(attrgetter("key"))
@@ -94,6 +96,7 @@ class ClusterStore:
             Namespace.__name__: self._namespaces,
             ResourceQuota.__name__: self._quotas,
             PriorityClass.__name__: self._classes,
+            Topology.__name__: self._topologies,
             DeviceClass.__name__: self._nodes.devices.classes,
             ResourceSlice.__name__: self._nodes.devices.slices,
             ResourceClaimTemplate.__name__: self._nodes.devices.templates,
@@ -224,6 +227,7 @@ class ClusterStore:
                 namespaces=self._namespaces.frozen(),
                 quotas=self._quotas.by_namespace(),
                 priority_classes=self._classes.frozen(),
+                topologies=self._topologies.frozen(),
                 devices=self._nodes.devices.view(),
                 claims=self._claims.frozen(),
                 volumes=self._volumes.frozen(),

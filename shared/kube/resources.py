@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from shared import labels, model
-from shared.kube import devices, kinds, migrations, parse, paths, pod_groups
+from shared.kube import devices, kinds, migrations, parse, paths, pod_groups, topologies
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,15 @@ RESOURCE_CLAIMS: Final = ResourceKind(
 )
 DEVICES: Final = (DEVICE_CLASSES, RESOURCE_SLICES, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS)
 """What dynamic resource allocation needs."""
+TOPOLOGIES: Final = ResourceKind(
+    "Topology",
+    "Topology",
+    paths.TOPOLOGIES[0],
+    topologies.decode,
+    _name,
+    later_paths=paths.TOPOLOGIES[1:],
+)
+"""Of Kueue, where it is installed."""
 MIGRATIONS: Final = ResourceKind(
     "Migration", "Migration", paths.MIGRATIONS, migrations.decode, _namespaced
 )

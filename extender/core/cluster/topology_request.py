@@ -30,10 +30,12 @@ class LevelRequest:
     Attributes:
         key: The annotation.
         text: Name or label of the level; the settings decide whether it exists.
+        size: Annotation and text that mean nothing without it: the size of slices; None for none.
     """
 
     key: str
     text: str
+    size: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -194,4 +196,4 @@ def _slices(one: RolePod, keys: _Keys) -> SliceRequest | None:
         raise InputError(f"annotation {level.key}", level.text, expected)
     if _SIZE.fullmatch(size) is None:
         raise InputError(f"annotation {keys.slice_size}", size, "a number of pods, at least 1")
-    return SliceRequest(level, int(size))
+    return SliceRequest(replace(level, size=(keys.slice_size, size)), int(size))

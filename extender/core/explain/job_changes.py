@@ -124,9 +124,15 @@ def drop_topology(s: Scenario, trials: Trials) -> Iterator[Offer]:
 
 
 def without_topology(s: Scenario, level: LevelRequest) -> Offer:
-    """Return the offer to drop a level that the job requires."""
-    step = Step(kind=StepKind.DROP_TOPOLOGY, subject=s.job.key, field=level.key, before=level.text)
-    return Offer((step,), f"drop the annotation {level.key} (now {level.text!r})")
+    """Return the offer to drop a level that the job requires, with the size of its slices."""
+    stated = [(level.key, level.text), *([level.size] if level.size else [])]
+    steps = tuple(
+        Step(kind=StepKind.DROP_TOPOLOGY, subject=s.job.key, field=key, before=text)
+        for key, text in stated
+    )
+    texts = " and ".join(f"{key} (now {text!r})" for key, text in stated)
+    noun = "annotations" if level.size else "annotation"
+    return Offer(steps, f"drop the {noun} {texts}")
 
 
 def share_devices(s: Scenario, trials: Trials) -> Iterator[Offer]:
