@@ -331,21 +331,21 @@ def place_on_targets(
     since they are used only if the target is lost in the few moments until the pod is bound. What
     the job requires of the topology holds for the targets, and for the spares.
     """
-    after = table
-    for member in members:
+    shapes, after = shared_devices.limited_shapes(job, [m.shape for m in members], table)
+    for member, shape in zip(members, shapes, strict=True):
         index = table.index.get(targets.get(member.pod.uid, NodeName("")))
-        if index is None or not after.feasible(member.shape)[index]:
+        if index is None or not after.feasible(shape)[index]:
             return None
-        after = after.with_pods([(member.shape, index)])
+        after = after.with_pods([(shape, index)])
     nodes = {member.pod.uid: targets[member.pod.uid] for member in members}
     if not topology.keeps(job, nodes, table, params.topology):
         return None
-    return Placement(
+    result = Placement(
         nodes=nodes,
         order=tuple(member.pod.uid for member in members),
         spares={
-            m.pod.uid: _spares(m.shape, nodes[m.pod.uid], after, params.gang.spares, held)
-            for m in members
+            m.pod.uid: _spares(shape, nodes[m.pod.uid], after, params.gang.spares, held)
+            for m, shape in zip(members, shapes, strict=True)
             for held in [topology.finest(job, m.role, table, params.topology)]
         },
         rule=rule,
@@ -353,6 +353,8 @@ def place_on_targets(
         bucket_of={},
         terms={},
     )
+    limited = len(after.resources) > len(table.resources)
+    return shared_devices.without_limit(result, table) if limited else result
 
 
 def _spares(
