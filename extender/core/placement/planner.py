@@ -226,7 +226,8 @@ def _place(
         return result
     if isinstance(result, Placement):
         return shared_devices.without_limit(result, table)
-    empty, without_limit = map(shared_devices.emptied, (with_limit, table))
+    without_limit = shared_devices.emptied(table)
+    _, empty = shared_devices.limited(job, pods, without_limit)
     if isinstance(_place_pods(job, limited, empty, params), Placement):
         return result  # it waits for room alone
     would_fit = isinstance(_place_pods(job, pods, without_limit, params), Placement)

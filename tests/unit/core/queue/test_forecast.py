@@ -12,7 +12,7 @@ from shared import labels
 from shared.model import JobKey
 from tests.fakes.builders import make_node, make_shape
 from tests.fakes.deciding import queue_pass
-from tests.unit.core.clusters import queued_job, snapshot_of
+from tests.unit.core.clusters import queued_job, released_job, snapshot_of
 from tests.unit.core.queue.runs import START, Spec, World
 
 PARAMS = CoreParameters(waiting=BackfillParameters(default_max_wait_seconds=None))
@@ -128,8 +128,8 @@ def test_earlier_runs_of_the_name_give_an_estimate() -> None:
 
 GPU = "nvidia.com/gpu"
 PRODUCTS = {
-    "on the model that is stated first": ("NVIDIA-H100-80GB-HBM3", 110.0),
-    "on a model of half its speed": ("NVIDIA-A100-SXM4-40GB", 210.0),
+    "on the model that is stated first": ("NVIDIA-H100-80GB-HBM3", 160.0),
+    "on a model of half its speed": ("NVIDIA-A100-SXM4-40GB", 260.0),
 }
 
 
@@ -139,7 +139,11 @@ def test_a_job_is_expected_to_start_after_one(product, starts_at) -> None:
     notes = {labels.EXPECTED_DURATION: "100s", labels.ACCELERATORS: "h100=2>a100=1"}
     shape = make_shape(requests={GPU: "1"})
     jobs = [queued_job(n, 1, shape=shape, annotations=notes, created_at=t) for n, t in AGES]
-    snapshot = snapshot_of(node, *jobs)
+    runs = released_job(
+        "runs", ["g"], bound=1, shape=shape, scheduled_at=10.0,
+        annotations={labels.EXPECTED_DURATION: "50s"},
+    )  # fmt: skip
+    snapshot = snapshot_of(node, runs, *jobs)
     reading = Reading(10.0, 10.0)
     outcome = queue_pass(snapshot, QueueState(), reading, PARAMS)
     found = forecast.estimates(Session(snapshot, reading, PARAMS), outcome)
