@@ -46,6 +46,12 @@ REQUIRED_TOPOLOGY: Final = "shuntyard.io/required-topology"
 PREFERRED_TOPOLOGY: Final = "shuntyard.io/preferred-topology"
 """Annotation on pod or owner: level of which as few domains as possible hold the gang."""
 
+SLICE_REQUIRED_TOPOLOGY: Final = "shuntyard.io/slice-required-topology"
+"""Annotation on pod or owner: level of which one domain must hold each slice, e.g. ``nvlink``."""
+
+SLICE_SIZE: Final = "shuntyard.io/slice-size"
+"""Annotation on pod or owner: how many pods, by index, make a slice, e.g. ``16``."""
+
 ACCELERATORS: Final = "shuntyard.io/accelerators"
 """Annotation on pod or owner: GPU models in order of preference, ``h100>a100``, with speeds or
 without: ``h100=2.5>a100=1``."""

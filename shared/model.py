@@ -166,6 +166,18 @@ class ResourceQuota(Struct, frozen=True, kw_only=True, tag=True):
         return f"{self.namespace}/{self.name}"
 
 
+class Topology(Struct, frozen=True, kw_only=True, tag=True):
+    """A Topology of Kueue: the node labels of its levels, from the coarsest to the finest."""
+
+    name: str
+    levels: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """The topology's name."""
+        return self.name
+
+
 class PriorityClass(Struct, frozen=True, kw_only=True, tag=True):
     """A PriorityClass: its value decides whether a job is hp, np or lp.
 
@@ -328,6 +340,7 @@ Entity = (
     | Namespace
     | ResourceQuota
     | PriorityClass
+    | Topology
     | DeviceClass
     | ResourceSlice
     | ResourceClaimTemplate

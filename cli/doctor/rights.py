@@ -46,6 +46,7 @@ _EVERYWHERE: Final = {
 }
 _OPTIONAL: Final = {
     "pods/resize": "patch",
+    "topologies.kueue.x-k8s.io": "list watch",
     "deviceclasses.resource.k8s.io": "list watch",
     "resourceslices.resource.k8s.io": "list watch",
     "resourceclaims.resource.k8s.io": "list watch",

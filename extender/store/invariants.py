@@ -48,6 +48,7 @@ from shared.model import (
     ResourceClaimTemplate,
     ResourceQuota,
     ResourceSlice,
+    Topology,
     Uid,
 )
 from shared.progress import NodeReport
@@ -104,6 +105,7 @@ def _kept(snapshot: Snapshot) -> dict[str, object]:
         "namespaces": dict(snapshot.namespaces),
         "quotas": dict(snapshot.quotas),
         "priority classes": dict(snapshot.priority_classes),
+        "topologies": dict(snapshot.topologies),
         "devices": snapshot.devices,
         "claims": dict(snapshot.claims),
         "volumes": dict(snapshot.volumes),
@@ -139,6 +141,7 @@ def _objects(content: Content) -> dict[str, object]:
         "groups": {e.key: e for e in entities if isinstance(e, PodGroup)},
         "namespaces": {e.name: e for e in entities if isinstance(e, Namespace)},
         "priority classes": {e.name: e for e in entities if isinstance(e, PriorityClass)},
+        "topologies": {e.name: e for e in entities if isinstance(e, Topology)},
         "quotas": {n: tuple(g) for n, g in groupby(quotas, attrgetter("namespace"))},
         "claims": {e.key: e for e in entities if isinstance(e, PersistentVolumeClaim)},
         "volumes": {e.name: e for e in entities if isinstance(e, PersistentVolume)},

@@ -46,6 +46,7 @@ from shared.model import (
     ResourceClaimTemplate,
     ResourceQuota,
     ResourceSlice,
+    Topology,
     Uid,
     Upsert,
 )
@@ -82,6 +83,7 @@ class ClusterStore:
         self._namespaces: Collection[str, Namespace] = Collection(attrgetter("name"))
         self._quotas = Quotas()
         self._classes: Collection[str, PriorityClass] = Collection(attrgetter("name"))
+        self._topologies: Collection[str, Topology] = Collection(attrgetter("name"))
         self._claims: Collection[str, PersistentVolumeClaim] = Collection(attrgetter("key"))
         self._budgets: Collection[str, PodDisruptionBudget] = Collection(attrgetter("key"))
         self._autoscalers: Collection[str, HorizontalPodAutoscaler] = Collection(attrgetter("key"))
@@ -97,6 +99,7 @@ class ClusterStore:
             Namespace.__name__: self._namespaces,
             ResourceQuota.__name__: self._quotas,
             PriorityClass.__name__: self._classes,
+            Topology.__name__: self._topologies,
             DeviceClass.__name__: self._nodes.devices.classes,
             ResourceSlice.__name__: self._nodes.devices.slices,
             ResourceClaimTemplate.__name__: self._nodes.devices.templates,
@@ -229,6 +232,7 @@ class ClusterStore:
                 namespaces=self._namespaces.frozen(),
                 quotas=self._quotas.by_namespace(),
                 priority_classes=self._classes.frozen(),
+                topologies=self._topologies.frozen(),
                 devices=self._nodes.devices.view(),
                 claims=self._claims.frozen(),
                 volumes=self._volumes.frozen(),

@@ -15,6 +15,7 @@ from shared.kube import (
     parse,
     paths,
     pod_groups,
+    topologies,
 )
 
 
@@ -143,6 +144,15 @@ RESOURCE_CLAIMS: Final = ResourceKind(
 )
 DEVICES: Final = (DEVICE_CLASSES, RESOURCE_SLICES, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS)
 """What dynamic resource allocation needs."""
+TOPOLOGIES: Final = ResourceKind(
+    "Topology",
+    "Topology",
+    paths.TOPOLOGIES[0],
+    topologies.decode,
+    _name,
+    later_paths=paths.TOPOLOGIES[1:],
+)
+"""Of Kueue, where it is installed."""
 MIGRATIONS: Final = ResourceKind(
     "Migration", "Migration", paths.MIGRATIONS, migrations.decode, _namespaced
 )

@@ -32,6 +32,7 @@ KINDS = {
     "rayclusters": "RayCluster",
     "leaderworkersets": "LeaderWorkerSet",
     "podgroups": "PodGroup",
+    "topologies": "Topology",
     "deviceclasses": "DeviceClass",
     "resourceslices": "ResourceSlice",
     "resourceclaims": "ResourceClaim",

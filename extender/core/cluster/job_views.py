@@ -15,6 +15,7 @@ from extender.core.cluster.device_demands import claim_names, device_demands
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.owners import above_each
 from extender.core.cluster.snapshot import Kept, Reservation, Slot, Snapshot
+from extender.core.cluster.topology_request import first_of_each_role
 from extender.core.kinds import registry
 from extender.core.kinds.base import Membership, Owners, Problem
 from extender.core.nodes.feasibility import weight
@@ -129,7 +130,8 @@ def _viewed(
     size, size_problem = _size([(pods[i], pod_views[i].membership) for i in staying])
     living = [(pod_views[i].membership.role, over[i]) for i in staying]
     deciding_owners, scaled_by = worker_gang.deciding_owners(living)
-    spec = job_spec.read(first, first_above, deciding_owners)
+    members = [(pods[i], over[i], pod_views[i].membership.role) for i in staying]
+    spec = job_spec.read(first, first_above, deciding_owners, first_of_each_role(members))
     if (workers := worker_gang.workers(spec.workers, living)) is not None:
         size = worker_gang.size(size, workers, (first, first_above), living)
         spec = _with_workers(spec, workers, living)
@@ -150,7 +152,7 @@ def _viewed(
         kept=len(kept.placeholders) if (kept := snapshot.placeholders.get(key)) else 0,
         deciding_owners=deciding_owners,
         scaled_by=scaled_by,
-        warnings=_warnings([(pods[i], over[i], pod_views[i].membership.role) for i in staying]),
+        warnings=_warnings(members),
     )
     return Viewed(job, {s.member.pod.uid: s for s in pod_views})
 
@@ -166,12 +168,9 @@ def _with_workers(
 
 def _warnings(members: Sequence[tuple[Pod, Owners, str]]) -> tuple[str, ...]:
     """Return the warnings of one pod of each role: the others come from the same template."""
-    first: dict[str, tuple[Pod, Owners]] = {}
-    for pod, over, role in members:
-        first.setdefault(role, (pod, over))
     warnings = [
         (*annotation_warnings.ignored(pod, over), *annotation_warnings.of_pod(pod, over))
-        for pod, over in first.values()
+        for _, pod, over in first_of_each_role(members)
     ]
     lines = (line for of_pod in warnings for line in of_pod)
     return tuple(dict.fromkeys(lines))[: annotation_warnings.MOST]

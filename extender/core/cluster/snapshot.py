@@ -31,6 +31,7 @@ from shared.model import (
     PodShape,
     PriorityClass,
     ResourceQuota,
+    Topology,
     Uid,
 )
 from shared.progress import NodeReport
@@ -213,6 +214,7 @@ class Snapshot:
         namespaces: By name.
         quotas: By namespace, in order of name.
         priority_classes: By name.
+        topologies: Of Kueue, by name.
         devices: What devices of drivers mean for pods.
         claims: For volumes, by ``namespace/name``.
         volumes: By name.
@@ -238,6 +240,7 @@ class Snapshot:
     namespaces: Mapping[str, Namespace]
     quotas: Mapping[str, tuple[ResourceQuota, ...]]
     priority_classes: Mapping[str, PriorityClass]
+    topologies: Mapping[str, Topology] = field(default_factory=dict)
     devices: Devices = field(default_factory=Devices)
     claims: Mapping[str, PersistentVolumeClaim] = field(default_factory=dict)
     volumes: Mapping[str, PersistentVolume] = field(default_factory=dict)

@@ -27,9 +27,10 @@ from extender.core.placement.allocation import (
     members_on_node,
     needs,
 )
+from extender.core.placement.areas import EVERYWHERE, Area, Search
 from extender.core.placement.bucket_placement import BucketPlacement, buckets_of
 from extender.core.placement.buckets import Bucket
-from extender.core.placement.domains import Domains, Places, places
+from extender.core.placement.domains import Domain, Domains, Places, domains, places
 from extender.core.placement.placement import (
     Placement,
     Unschedulable,
@@ -46,10 +47,11 @@ from extender.core.placement.rules import (
     most_constrained_first,
     one_node,
 )
+from extender.core.placement.slices import Slice, SlicePlacement, slices_of
 from extender.core.placement.tiers import Tier, tiers
-from extender.core.placement.topology import EVERYWHERE, Area, Search, Wanted
+from extender.core.placement.topology import Wanted
 from extender.core.placement.wishes import Accelerators
-from shared.model import PodShape
+from shared.model import PodShape, Uid
 
 WORKER: Final = "worker"
 """The role that ``spread_workers`` is about."""
@@ -65,6 +67,9 @@ EQUAL_DOMAINS: Final = "equal-domains"
 
 
 FEWEST_DOMAINS: Final = "fewest-domains"
+
+
+SLICES: Final = "slices"
 
 
 FEWEST_NODES: Final = "fewest-nodes"
@@ -145,7 +150,7 @@ def place(
         relations = relations.spreading(WORKER) if params.spread_workers else relations
         buckets = buckets_of(job.pods, placed, relations, table, topology_key)
         rules = partial(job.bucket_rules, relations, buckets)
-    search = None if topology is None else job.search(topology, levels, buckets)
+    search = None if topology is None else job.search(topology, levels, buckets, placed)
     failures: _Failures = {}
     for tier in (*tiers(job.groups, table, job.members, weights, accelerators), _EVERY_NODE):
         result = replace(job, tier=tier).place(search, rules, buckets, params.spares)
@@ -178,19 +183,35 @@ class _Job:
         )
 
     def search(
-        self, wanted: Wanted, levels: TopologyParameters | None, buckets: Sequence[Bucket]
+        self,
+        wanted: Wanted,
+        levels: TopologyParameters | None,
+        buckets: Sequence[Bucket],
+        placed: Sequence[Placed],
     ) -> Search | None:
         """Return the areas in which to try the pods; None if there are no pods."""
         if not self.pods:
             return None
+        params = levels or TopologyParameters()
+        own = [one for one in placed if wanted.has(one.role)]
         return Search(
             wanted=wanted,
-            params=levels or TopologyParameters(),
+            params=params,
             groups=self.groups,
             allocation=self.allocation,
             preference=self.preference,
-            in_buckets=any(bucket.tasks for bucket in buckets),
+            in_buckets=any(bucket.tasks for bucket in buckets) and wanted.slices is None,
+            home_nodes=members_on_node(own, self.node_table),
+            slices=self._slices(wanted, params, own),
         )
+
+    def _slices(
+        self, wanted: Wanted, params: TopologyParameters, own: Sequence[Placed]
+    ) -> list[Slice]:
+        if wanted.slices is None:
+            return []
+        of_level = domains(self.node_table, params.levels[: wanted.slices.level + 1])
+        return slices_of(self.pods, own, wanted.slices, of_level, self.node_table)
 
     def allocation(self, within: BoolVector | None = None) -> GangAllocation:
         needs = self.by_shape.values()
@@ -202,10 +223,13 @@ class _Job:
         """Place the gang in the tier; without a search anywhere in it."""
         if search is None:
             return self._place_in(EVERYWHERE, rules(), buckets, spare_count)
-        failures: _Failures = {}
-        for area in replace(search, allocation=self.allocation).areas():
+        search, failures = replace(search, allocation=self.allocation), _Failures()
+        for area in search.areas():
             spread = [] if area.over is None or self.only_one_node else self._over(area.over)
-            result = self._place_in(area, chain(spread, rules()), buckets, spare_count)
+            tries = chain(spread, rules())
+            if search.slice_domains is not None:
+                tries = chain(self._in_slices(search, search.slice_domains, area.over))
+            result = self._place_in(area, tries, buckets, spare_count, search)
             if isinstance(result, Placement):
                 return result
             failures = result
@@ -217,8 +241,10 @@ class _Job:
         rules: Iterable[tuple[str, _Rule]],
         buckets: Sequence[Bucket],
         spare_count: int,
+        search: Search | None = None,
     ) -> Placement | _Failures:
         failures: _Failures = {}
+        near = area.near if search is None else search.slice_domains or area.near
         for name, rule in rules:
             allocation = self.allocation(area.within)
             left = rule(allocation)
@@ -231,9 +257,11 @@ class _Job:
                     self.groups,
                     buckets,
                     preference=self.preference,
-                    places=self.places if area.near is None else area.near.places,
+                    places=self.places if near is None else near.places,
                     spare_count=spare_count,
                     domain=area.domain,
+                    held_in=_held_in(search, area, allocation),
+                    in_slices=name == SLICES,
                 )
             failures.setdefault(name, (left, allocation))
         return failures
@@ -241,7 +269,7 @@ class _Job:
     def refusal(self, failures: _Failures, search: Search | None) -> Unschedulable:
         """Return why there is no placement, from what the rules left without a node anywhere."""
         short = gang_does_not_fit(self.groups, self.node_table)
-        if short is None and search is not None and search.wanted.required:
+        if short is None and search is not None and search.required:
             return search.refusal()
         if short is None and self.only_one_node:
             detail = "its pods share a ResourceClaim, so one node must hold them all, and none does"
@@ -256,6 +284,16 @@ class _Job:
             return fewest_domains(allocation, self.groups, self.preference, domains)
 
         return [(EQUAL_DOMAINS, equally), (FEWEST_DOMAINS, fewest)]
+
+    def _in_slices(
+        self, search: Search, of_slices: Domains, over: Domains | None
+    ) -> list[tuple[str, _Rule]]:
+        def by_slices(allocation: GangAllocation) -> list[Group]:
+            return SlicePlacement(
+                allocation, self.groups, self.preference, search.slices, of_slices, over
+            ).place()
+
+        return [(SLICES, by_slices)]
 
     def plain_rules(self) -> Iterator[tuple[str, _Rule]]:
         tries: list[tuple[str, _Try]] = [(ONE_NODE, one_node), (FEWEST_NODES, fewest_nodes)]
@@ -299,6 +337,19 @@ def _job(
         places=places(table, topology_key),
         preference=prefer(table, members, domains=domains),
     )
+
+
+def _held_in(search: Search | None, area: Area, allocation: GangAllocation) -> dict[Uid, Domain]:
+    """Return the domain that must hold each pod with others of its gang."""
+    if search is None:
+        return {}
+    of_slices = search.slice_domains
+    if of_slices is not None:
+        nodes = allocation.nodes.items()
+        return {uid: of_slices.all[of_slices.of_node[node]] for uid, node in nodes}
+    if not search.wanted.required or area.domain is None:
+        return {}
+    return dict.fromkeys(allocation.nodes, area.domain)
 
 
 def _alone_enough(need: Need, groups: Iterable[Group]) -> bool:

@@ -40,7 +40,7 @@ from extender.core.queue.state import QueueState
 from extender.core.queue.time_left import Timed
 from extender.core.records import parked_jobs, slot_plan
 from extender.core.records.slot_plan import plans_by_job
-from shared.model import JobKey
+from shared.model import JobKey, Node
 
 MOST_PLANS: Final = 1000
 """Attempts to place a job: a count, not a clock, bounds the work, so that it is the same again."""
@@ -155,8 +155,8 @@ class Projection(Attempts):
         return [ending.job for ending in self.running]
 
     @override
-    def lasts(self, job: Job) -> float | None:
-        duration = running_jobs.length(job, self.state.runs)
+    def lasts(self, job: Job, nodes: Iterable[Node] | None = None) -> float | None:
+        duration = running_jobs.length(job, self.state.runs, nodes)
         return None if duration is None else duration.seconds
 
     def _pass(self, *, first: bool) -> None:
@@ -180,7 +180,8 @@ class Projection(Attempts):
         self._deadline = math.inf if deadline is None else deadline
 
     def _start(self, job: Job, plan: Plan) -> None:
-        duration = running_jobs.length(job, self.state.runs)
+        nodes = (self.table.nodes[self.table.index[n]] for n in plan.placement.nodes.values())
+        duration = running_jobs.length(job, self.state.runs, nodes)
         end = End(None, Unknown.UNSTATED)
         if duration is not None:
             end = End(self.now + duration.seconds, duration.source)

@@ -26,7 +26,7 @@ from extender.core.placement import wishes
 from extender.core.queue.backfill import RunningJob
 from extender.core.queue.state import QueueState
 from extender.core.records import elastic_workers, parking
-from shared.model import JobKey, Pod, PodShape, Uid
+from shared.model import JobKey, Node, Pod, PodShape, Uid
 
 MOST_NAMES: Final = 1000
 """Names whose runs are kept; the one that ran longest ago goes first."""
@@ -86,9 +86,22 @@ class End:
     expected: float | None = None
 
 
-def length(job: Job, runs: Mapping[str, tuple[float, ...]]) -> Length | None:
-    """Return how long a job runs from its start; None if unknown."""
-    return _stated(job.spec.expected_seconds, job.key, runs)
+def length(
+    job: Job, runs: Mapping[str, tuple[float, ...]], nodes: Iterable[Node] | None = None
+) -> Length | None:
+    """Return how long a job runs from its start; None if unknown.
+
+    What is stated holds on the first model of ``shuntyard.io/accelerators``.
+
+    Args:
+        job: The job.
+        runs: Lengths of earlier runs, by name.
+        nodes: Where it will run; None: perhaps on the slowest model that it states.
+    """
+    stated, order = job.spec.expected_seconds, job.spec.accelerators
+    if stated is not None and order:
+        stated *= wishes.slowest(order) if nodes is None else wishes.slowdown(order, nodes)
+    return _stated(stated, job.key, runs)
 
 
 def expected_end(
@@ -104,7 +117,7 @@ def expected_end(
         state: For earlier runs.
     """
     snapshot, now = session.snapshot, session.now
-    stated = _stated_on_its_nodes(snapshot, pods)
+    stated = stated_on_its_nodes(snapshot, pods)
     past = state.runs.get(run_name(key)) if state.runs else None
     status = owner_progress.read(snapshot, pods, started_at, now)
     sources = [
@@ -118,7 +131,7 @@ def expected_end(
     return ahead or End(None, Unknown.OVERRUN if ends else Unknown.UNSTATED)
 
 
-def _stated_on_its_nodes(snapshot: Snapshot, pods: Sequence[Pod]) -> float | None:
+def stated_on_its_nodes(snapshot: Snapshot, pods: Sequence[Pod]) -> float | None:
     """Return how long its owner says that the job runs, on the models of GPUs that it has.
 
     What is stated holds on the first model of ``shuntyard.io/accelerators``.
@@ -133,13 +146,15 @@ def _stated_on_its_nodes(snapshot: Snapshot, pods: Sequence[Pod]) -> float | Non
     return stated * wishes.slowdown(order, nodes)
 
 
-def lasts(job: Job, session: Session, state: QueueState) -> float | None:
+def lasts(
+    job: Job, session: Session, state: QueueState, nodes: Iterable[Node] | None = None
+) -> float | None:
     """Return how long members that start now run, in seconds; None if unknown.
 
-    Those of a job that runs end with it.
+    Those of a job that runs end with it; ``nodes`` as in ``length``.
     """
     if not job.having(State.BOUND):
-        duration = length(job, state.runs)
+        duration = length(job, state.runs, nodes)
         return None if duration is None else duration.seconds
     pods = session.snapshot.jobs[job.key]
     since = started_at(pods, session.now)

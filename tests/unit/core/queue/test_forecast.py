@@ -2,13 +2,17 @@
 
 import pytest
 
-from extender.core.cluster.session import Session
+from extender.core.cluster.session import Reading, Session
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.queue import BackfillParameters
 from extender.core.queue import forecast
 from extender.core.queue.forecast import Estimate
-from tests.fakes.builders import make_node
+from extender.core.queue.state import QueueState
+from shared import labels
+from shared.model import JobKey
+from tests.fakes.builders import make_node, make_shape
 from tests.fakes.deciding import queue_pass
+from tests.unit.core.clusters import queued_job, released_job, snapshot_of
 from tests.unit.core.queue.runs import START, Spec, World
 
 PARAMS = CoreParameters(waiting=BackfillParameters(default_max_wait_seconds=None))
@@ -120,3 +124,30 @@ def test_earlier_runs_of_the_name_give_an_estimate() -> None:
     looks = [Spec(f"look{i}x", cpu="5", comes_at=30.0 * i + 5.0) for i in range(2)]
     estimated = estimates(*past, *looks, one("w", 31.0), after=35.0)
     assert estimated["w"] == Estimate(40.0, "durations by history")
+
+
+GPU = "nvidia.com/gpu"
+PRODUCTS = {
+    "on the model that is stated first": ("NVIDIA-H100-80GB-HBM3", 160.0),
+    "on a model of half its speed": ("NVIDIA-A100-SXM4-40GB", 260.0),
+}
+
+
+@pytest.mark.parametrize(("product", "starts_at"), PRODUCTS.values(), ids=PRODUCTS)
+def test_a_job_is_expected_to_start_after_one(product, starts_at) -> None:
+    node = make_node("g", allocatable={GPU: "1"}, labels={f"{GPU}.product": product})
+    notes = {labels.EXPECTED_DURATION: "100s", labels.ACCELERATORS: "h100=2>a100=1"}
+    shape = make_shape(requests={GPU: "1"})
+    jobs = [queued_job(n, 1, shape=shape, annotations=notes, created_at=t) for n, t in AGES]
+    runs = released_job(
+        "runs", ["g"], bound=1, shape=shape, scheduled_at=10.0,
+        annotations={labels.EXPECTED_DURATION: "50s"},
+    )  # fmt: skip
+    snapshot = snapshot_of(node, runs, *jobs)
+    reading = Reading(10.0, 10.0)
+    outcome = queue_pass(snapshot, QueueState(), reading, PARAMS)
+    found = forecast.estimates(Session(snapshot, reading, PARAMS), outcome)
+    assert found[JobKey("default/job/second")].starts_at == starts_at
+
+
+AGES = (("first", 1.0), ("second", 2.0))
