@@ -27,7 +27,7 @@ _BOOKKEEPING: Final = re.compile(
     re.IGNORECASE,
 )
 _SEPARATORS: Final = re.compile(r"[\s_/.\-]+")
-_VALIDATION: Final = r"(?:eval(?:uation)?|val(?:id|idation)?|dev|cv)(?:_\d+'s)?"
+_VALIDATION: Final = r"(?:eval(?:uation)?|val(?:id?|idation)?|dev|cv)(?:_\d+'s)?"
 _TRAINING: Final = r"(?:train(?:ing)?)"
 _MEAN: Final = r"(?:(?:avg|avr|average|mean|epoch|total|running|reduced)_)*"
 _MODEL: Final = r"(?:(?:lm|main)_)?"
