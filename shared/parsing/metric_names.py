@@ -27,7 +27,7 @@ _BOOKKEEPING: Final = re.compile(
     re.IGNORECASE,
 )
 _SEPARATORS: Final = re.compile(r"[\s_/.\-]+")
-_VALIDATION: Final = r"(?:eval(?:uation)?|val(?:id|idation)?|dev|cv)(?:_\d+'s)?"
+_VALIDATION: Final = r"(?:eval(?:uation)?|val(?:id?|idation)?|dev|cv)(?:_\d+'s)?"
 _TRAINING: Final = r"(?:train(?:ing)?)"
 _MEAN: Final = r"(?:(?:avg|avr|average|mean|epoch|total|running|reduced)_)*"
 _MODEL: Final = r"(?:(?:lm|main)_)?"
@@ -101,7 +101,7 @@ _ADVERSARIAL: Final = re.compile(
     r"|(?:^|_)(?:policy|pi|value|vf|qf?\d?|actor|critic|entropy|td|pg|alpha)(?:_\w+)?_(?:loss|error)"
     r"|loss_(?:policy|pi|value|vf|q|actor|critic|entropy)(?:_|$)|approx_kl|clip_?frac"
     r"|(?:^|_)(?:g|d|gen|dis|disc|gan|adv|generator|discriminator|adversarial)\d?(?:_\w+)?_loss"
-    r"|loss_?(?:g|d|gen|dis|disc|gan|adv)\d?(?:_|$)|err_?[gd](?:_|$)|[gd]loss|^l_[gd](?:_|$)"
+    r"|loss_?(?:g|d|gen|dis|disc|gan|adv)\d?(?:_|$)|err_?[gd](?:_|$)|(?<![a-z])[gd]loss|^l_[gd](?:_|$)"
     r"|generator|discriminator|adversarial|(?:^|_)gan(?:_|$)"
 )
 """Of a whole name in lower case, with ``_`` for every separator."""

@@ -19,11 +19,10 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from msgspec.structs import replace
-
 from shared.parsing.base import NOTHING, Point
 from shared.parsing.counters import Announced, Counts, Places, leading_counts
 from shared.parsing.items import Item, items_of, text_behind_bar, unscaled, value_at
+from shared.parsing.line_counts import LineCounts
 from shared.parsing.metric_names import Names
 from shared.parsing.proposals import Hint
 from shared.parsing.stated_end import StatedEnd, stated_left
@@ -60,23 +59,18 @@ LONGEST_WAITING: Final = 400
 MOST_MISSES: Final = 1000
 """Lines that are read without finding a value before only one of ``MISS_RATIO`` is read."""
 MISS_RATIO: Final = 4
-_BAR: Final = re.compile(r"\|[^|A-Za-z]*\|")
 _VALIDATES: Final = re.compile(
-    r"[|([] ?(?:val|valid|validation|eval|test) {0,6}[])|]|(?:^|INFO[\s:|\]-]{1,4}|DEBUG |[0-9] )\s*"
+    r"[|([] ?(?:val|valid|validation|eval|test) {0,6}[])|]"
+    r"|(?:^|INFO[\s:|\]-]{1,4}|DEBUG |[0-9] )\s*"
     r"(?:val|valid|validation|validating|dev|eval|evaluation|test|testing|CV)"
     r"(?:\s{0,4}:|ing\b|\s+\[| Epoch)",
     re.IGNORECASE,
 )
 _HAS_PHASE: Final = re.compile(r".*(?:val|eval|test|train|dev|cv)", re.IGNORECASE)
-_LOSS: Final = "loss"
-_BOTH: Final = ("epoch/iter", "epoch/iteration", "epoch/step", "epoch/batch")
-_BATCHES: Final = ("batch", "batches", "batch_idx")
-_STEPS: Final = ("steps", "step")
 _VALIDATES_BELOW: Final = re.compile(
     r"(?:^|[\s,\]])(?:test|val|valid|validation|eval|evaluation|dev)(?: [a-z]{1,20}){0,2}:\s*$",
     re.IGNORECASE,
 )
-_VALUE_UNITS: Final = frozenset({"", "%"})
 
 
 class Printed:
@@ -108,12 +102,7 @@ class Printed:
     def held_bytes(self) -> int:
         """See ``HoldsMemory``."""
         waiting = sum(len(line) for _, line in self._waiting)
-        return (
-            waiting
-            + sum(map(len, self._open))
-            + self._hint.held_bytes
-            + self._wholes.held_bytes
-        )
+        return waiting + sum(map(len, self._open)) + self._hint.held_bytes + self._wholes.held_bytes
 
     @property
     def hint(self) -> str:
@@ -170,7 +159,7 @@ class Printed:
         items = list(items_of(line))
         if not items or self._is_of_another_rank(items):
             return NOTHING
-        found = _Found(items)
+        found = LineCounts(items)
         values = found.values(items, self._wholes) or value_at(line)
         if values and not self._has_begun:
             self._hint.take_name(next(iter(values)))
@@ -195,7 +184,7 @@ class Printed:
         return self._stated_end.of_run(left, None if counts is None else counts.epoch)
 
     def _validation(
-        self, line: str, found: "_Found", values: Mapping[str, float]
+        self, line: str, found: LineCounts, values: Mapping[str, float]
     ) -> Sequence[Point]:
         """Return the points of a line of a validation: a part of it is none."""
         if found.epoch is not None or found.step is not None:
@@ -246,7 +235,7 @@ class Printed:
         self._rank = rank if self._rank is None else min(self._rank, rank)
         return rank > self._rank
 
-    def _counts(self, found: "_Found", *, has_values: bool) -> Counts | None:
+    def _counts(self, found: LineCounts, *, has_values: bool) -> Counts | None:
         """Return the counters of a line; None without any.
 
         A bar without a name may be any bar (a download, an evaluation), unless it has values.
@@ -264,147 +253,6 @@ class Printed:
             return self._places.of_bar(*bar) if has_values else None
         step, total = self._rounds.place(*bar)
         return Counts(step=step, total_steps=total)
-
-
-class _Found:
-    """The counters of one line, as they are found.
-
-    Attributes:
-        first: The words before the first number.
-        used: Indices of the numbers that count.
-        is_partial: A counter, other than the epoch's, has not reached its total.
-        bar_counts_steps: The bar begins with ``steps: 38%``.
-    """
-
-    def __init__(self, items: Sequence[Item]) -> None:
-        self.first = items[0].name
-        self.used: set[int] = set()
-        self.epoch: Item | None = None
-        self.step: Item | None = None
-        self.bar: tuple[float, int] | None = None
-        self.bar_counts_steps = False
-        self._global: Item | None = None
-        self._done: float | None = None
-        percents = (i.value for i in items if i.suffix == "%" and i.name.text.lower() == "progress")
-        self._percent = next(percents, None)
-        self._epoch_index = -2
-        self._step_index = -2
-        for index, item in enumerate(items):
-            self._take(index, item, items[index + 1] if index + 1 < len(items) else None)
-        totals = [item for item in items if item.total is not None and item is not self.epoch]
-        self.is_partial = any(item.value < (item.total or 0) - 1 for item in totals)
-
-    def _take(self, index: int, item: Item, following: Item | None) -> None:
-        """Judge the next number of the line."""
-        name = item.name
-        if name.text.lower() in _BOTH and item.total is not None:
-            self.epoch, self._epoch_index = replace(item, total=None), index
-            self.step, self._step_index = replace(item, value=float(item.total), total=None), index
-        elif self._is_epoch(item) or self._is_phase(item, following):
-            self.epoch = item
-            self._epoch_index = index
-        elif self._is_bar(item) or (following is None and self._is_count_behind(item)):
-            self.bar = (item.value, item.total or 0)
-        elif item.suffix == "%" and name.text.lower() in _STEPS:
-            self.bar_counts_steps = True
-            return
-        elif self._epoch_index == index - 1 and self._is_within(item):
-            self._done = item.value / item.total if item.total else None
-        elif item.suffix or not item.value.is_integer():
-            return
-        elif name.is_global_step:
-            self._global = self._global or item
-        elif name.is_step or (name.is_phase and item.total is not None):
-            if self.step is None:
-                self.step, self._step_index = item, index
-        else:
-            return
-        self.used.add(index)
-
-    def values(self, items: Sequence[Item], wholes: Names[str]) -> dict[str, float]:
-        """Return the first value of each metric.
-
-        ``Diff Loss`` beside ``Total Loss`` is a part of it, and not the loss of a line that begins
-        with the word ``Diff``: of several losses each keeps its whole name. So does one of another
-        line whose words are others than those of the first with that name.
-
-        Args:
-            items: The numbers of the line.
-            wholes: The whole name of each name so far; adds to it.
-        """
-        found = [i for n, i in enumerate(items) if n not in self.used and _is_value(i)]
-        has_parts = sum(_LOSS in item.name.text.lower() for item in found) > 1
-        values: dict[str, float] = {}
-        for item in found:
-            text, whole = item.name.text, item.name.whole
-            is_part = has_parts and _LOSS in text.lower()
-            is_other = text in wholes and wholes.get(text) != whole
-            wholes.put(text, wholes.get(text) or whole)
-            values.setdefault(whole if is_part or is_other else text, item.value)
-        return values
-
-    def counts(self) -> Counts | None:
-        """Return the counters of the line; None without any."""
-        epoch = None if self.epoch is None else self.epoch.value
-        epochs = None if self.epoch is None else self.epoch.total
-        if self._global is not None:
-            step = self._global
-            same = self.step is not None and self.step.value == step.value
-            total = step.total or (self.step.total if same and self.step is not None else None)
-            return Counts(step=step.value, total_steps=total)
-        if self._percent is not None:
-            return Counts(step=self._percent, total_steps=100)
-        if not self.used:
-            return None
-        done = None if epoch is None else self._part_of_epoch()
-        if done is not None or self.step is None:
-            return Counts(epoch=epoch, total_epochs=epochs, done=done)
-        total = self.step.total
-        if self.bar is not None and self.bar[0] == self.step.value:  # the same counter as a bar
-            total = total or self.bar[1]
-        return Counts(
-            step=self.step.value,
-            total_steps=total,
-            epoch=epoch,
-            total_epochs=epochs,
-            is_of_epoch=self.step.name.text.lower().endswith(_BATCHES),
-        )
-
-    def _part_of_epoch(self) -> float | None:
-        """Return how much of the epoch is done; None if the line does not say."""
-        if self._done is not None:
-            return self._done
-        if self.bar is not None and self.bar[1]:
-            return self.bar[0] / self.bar[1]
-        follows = self._epoch_index < self._step_index
-        if follows and self.step is not None and self.step.total:
-            return self.step.value / self.step.total
-        return None
-
-    def _is_epoch(self, item: Item) -> bool:
-        if self.epoch is not None or item.value < 0:
-            return False
-        if item.suffix.lower() == "epoch":
-            return True
-        return item.name.is_epoch and not item.suffix
-
-    def _is_phase(self, item: Item, following: Item | None) -> bool:
-        """Return True for the epoch of ``Train: 0 [  50/1251`` and ``Train: [0/90][10/3416]``."""
-        if self.epoch is not None or item.suffix or following is None:
-            return False
-        brackets = following.gap.replace(" ", "") in {"[", "]["}
-        return brackets and following.total is not None and item.name.is_phase
-
-    def _is_bar(self, item: Item) -> bool:
-        return item.total is not None and _BAR.fullmatch(item.gap) is not None
-
-    def _is_count_behind(self, item: Item) -> bool:
-        """Return True for the last number of ``loss: 2.30  [ 6400/60000]``."""
-        return item.total is not None and not item.name.text and item.gap == "["
-
-    def _is_within(self, item: Item) -> bool:
-        """Return True if the number right behind an epoch counts within it."""
-        return item.total is not None and (not item.name.text or item.name.is_step)
 
 
 class _Rounds:
@@ -429,10 +277,3 @@ def _has(text: str, words: tuple[str, ...]) -> bool:
         if word in text:
             return True
     return False
-
-
-def _is_value(item: Item) -> bool:
-    """Return True for a value of a metric; ``loss: 40%`` is how much of something is done."""
-    if item.total is not None or item.suffix not in _VALUE_UNITS or not item.name.is_metric:
-        return False
-    return item.suffix != "%" or _LOSS not in item.name.text.lower()
