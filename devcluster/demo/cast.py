@@ -97,11 +97,12 @@ async def second_part(cast: Cast) -> None:
 
 
 def _waiting(observer: Observer) -> list[JobName]:
-    """Return the jobs that wait, once another one trains."""
+    """Return the jobs that wait, the first of the queue first, once another one trains."""
     jobs = observer.jobs
     if not any(job.progress and job.progress.step for job in jobs.values()):
         return []
-    return [name for name, job in sorted(jobs.items()) if job.state is JobState.WAITING]
+    waiting = [name for name, job in jobs.items() if job.state is JobState.WAITING]
+    return sorted(waiting, key=lambda name: jobs[name].position or len(jobs))
 
 
 def _printed(argv: Sequence[str], environ: Mapping[str, str]) -> list[tuple[float, str]]:
