@@ -1,7 +1,8 @@
 """Draw the cast of the demo: ``python docs/cast.py`` makes docs/figures/demo.svg of demo.cast.
 
 Every line of the transcript is in the picture once. An animation uncovers the lines at their times
-and scrolls; who wants no motion sees the first screen. A new recording, some minutes:
+and scrolls; where the reader prefers no motion it shows the first screen. A new recording, in some
+minutes:
 ``python -m devcluster.demo --once --cast docs/figures/demo.cast``.
 """  # noqa: INP001 - a script, no package
 

@@ -67,7 +67,7 @@ async def run(
             if kind == PARKED and not asked and entry.progress and entry.progress.step:
                 await _park(client, name)
                 asked = True
-                say(f"asked for {name} to be parked, as `shuntyard park` does")
+                say(f"annotated {name}, as `shuntyard park` does")
             shown[name] = _SHOWS[kind](entry)
             if shown[name]:
                 say(f"{name}: {shown[name]}")
