@@ -249,7 +249,7 @@ def _place_pods(
     ]
     parts = list[Placement]()
     for pod_set, own in _by_set(job, pods):
-        result = _place_set(job, pod_set, own, placed, table, params)
+        result = _place_set(job, pod_set, own, placed, table, params=params)
         if isinstance(result, Unschedulable):
             return result
         parts.append(result)
@@ -274,6 +274,7 @@ def _place_set(
     pods: Sequence[GangPod],
     placed: Sequence[Placed],
     table: NodeTable,
+    *,
     params: CoreParameters,
 ) -> Placement | Unschedulable:
     key = job.spec.topology_key
