@@ -290,7 +290,12 @@ class _Job:
     ) -> list[tuple[str, _Rule]]:
         def by_slices(allocation: GangAllocation) -> list[Group]:
             return SlicePlacement(
-                allocation, self.groups, self.preference, search.slices, of_slices, over
+                allocation,
+                self.groups,
+                self.preference,
+                slices=search.slices,
+                domains=of_slices,
+                over=over,
             ).place()
 
         return [(SLICES, by_slices)]

@@ -253,7 +253,7 @@ def _place_pods(
     if one_node:  # then every set is in one domain
         sets = [(sets[0][0], pods)]
     for pod_set, own in sets:
-        result = _place_set(job, pod_set, own, placed, table, params, one_node=one_node)
+        result = _place_set(job, pod_set, own, placed, table, params=params, one_node=one_node)
         if isinstance(result, Unschedulable):
             return result
         parts.append(result)
@@ -278,8 +278,8 @@ def _place_set(
     pods: Sequence[GangPod],
     placed: Sequence[Placed],
     table: NodeTable,
-    params: CoreParameters,
     *,
+    params: CoreParameters,
     one_node: bool,
 ) -> Placement | Unschedulable:
     key = job.spec.topology_key

@@ -184,6 +184,7 @@ class SlicePlacement:
         allocation: GangAllocation,
         groups: Sequence[Group],
         preference: Preference,
+        *,
         slices: Sequence[Slice],
         domains: Domains,
         over: Domains | None,

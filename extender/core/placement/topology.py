@@ -70,7 +70,7 @@ def wanted(job: Job, pod_set: PodSet, table: NodeTable, params: TopologyParamete
     found = _anchors(loose, table, domains(table, params.levels[: level + 1]) if loose else None)
     anchors = tuple(node for _, node in found)
     inside = None if request.preferred is None else _index(request.preferred, params)
-    return Wanted(level, True, anchors, inside, slices, pod_set.roles)
+    return Wanted(level, True, anchors, inside=inside, slices=slices, roles=pod_set.roles)
 
 
 def problem(job: Job, params: TopologyParameters) -> Problem | None:

@@ -55,7 +55,9 @@ def of_pod_set(request, joined_by="role "):
 
 
 def slices(key, text, size):
-    return TopologyRequest(slices=SliceRequest(LevelRequest(key, text), size))
+    size_key = SIZE if key == OF_SLICES else KUEUE_SIZE
+    level = LevelRequest(key, text, size=(size_key, str(size)))
+    return TopologyRequest(slices=SliceRequest(level, size))
 
 
 READ = {
