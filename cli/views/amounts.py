@@ -58,6 +58,20 @@ def coming(at: float, now: float) -> str:
     return f"{local:%H:%M}" if left < _DAY_SECONDS else f"{local:%m-%d %H:%M}"
 
 
+def coming_between(earliest: float | None, latest: float | None, now: float) -> str:
+    """Return a band of future times in brackets; empty if it has no width that ``coming`` shows.
+
+    ``latest``: None if that is not known.
+    """
+    if earliest is None:
+        return ""
+    first = coming(earliest, now)
+    if latest is None:
+        return f" ({first} or later)"
+    last = coming(latest, now)
+    return "" if first == last else f" ({first} to {last.removeprefix('in ')})"
+
+
 def amount(resource: str, base_units: int) -> str:
     """Return an amount of a resource: CPUs, bytes with a binary suffix, or a count."""
     if resource == "cpu":

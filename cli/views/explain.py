@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from cli.views import admission, training
-from cli.views.amounts import amount, coming, duration, named, number
+from cli.views.amounts import amount, coming, coming_between, duration, named, number
 from cli.views.table import NOTHING, Column, more, table
 from cli.views.terminal import UNLIMITED, Colour, Terminal
 from shared import api
@@ -84,6 +84,8 @@ def _facts(answer: api.ExplainResponse) -> Mapping[str, str]:
         facts["Decision"] = answer.decision or NOTHING
     if answer.position is not None:
         facts["Queue"] = _queue(answer)
+    if answer.estimate:
+        facts["Starts"] = _starts(answer)
     if answer.needs:
         facts["Needs"] = _needs(answer)
     if answer.cause:
@@ -115,6 +117,15 @@ def _notices(answer: api.ExplainResponse) -> Mapping[str, str]:
 
 def _fault(fault: FaultEntry, now: float) -> str:
     return f"{fault.kind}, found {duration(now - fault.since)} ago: {fault.message}"
+
+
+def _starts(answer: api.ExplainResponse) -> str:
+    """Return when its job starts, with the band, and what that rests on."""
+    at, now = answer.estimated_start, answer.generated_at
+    if at is None:
+        return f"unknown: {answer.estimate}"
+    between = coming_between(answer.earliest_start, answer.latest_start, now)
+    return f"{coming(at, now)}{between}: {answer.estimate}"
 
 
 def _queue(answer: api.ExplainResponse) -> str:

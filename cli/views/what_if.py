@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from cli.views import admission, explain, queue
-from cli.views.amounts import coming, duration, named, number
+from cli.views.amounts import coming, coming_between, duration, named, number
 from cli.views.explain import pods
 from cli.views.table import NOTHING, Column, more, table
 from cli.views.terminal import UNLIMITED, Terminal
@@ -70,7 +70,9 @@ def _starts(answer: api.WhatIfResponse) -> str:
         return "now" if placed == answer.pods else f"now, with {placed} of {pods(answer.pods)}"
     if at is None:
         return f"unknown: {why}" if why else "unknown"
-    return f"{coming(at, answer.generated_at)} ({why})"
+    entry, now = answer.entry, answer.generated_at
+    between = coming_between(entry.earliest_start, entry.latest_start, now)
+    return f"{coming(at, now)}{between} ({why})"
 
 
 def _price(bill: Bill) -> str:

@@ -48,6 +48,12 @@ export function span(low: number, high: number): string {
   return from === to ? from : `${from} to ${to}`;
 }
 
+/** The band of a future time, in words; empty if it has no width. */
+export function between(earliest: number | null, latest: number | null, now: number): string {
+  if (earliest === null || earliest === latest) return "";
+  return latest === null ? `, ${coming(earliest, now)} at the earliest` : `, likely ${coming(earliest, now)} to ${coming(latest, now)}`;
+}
+
 export function number(value: number): string {
   if (!Number.isFinite(value)) return "not a number";
   if (Number.isInteger(value)) return WHOLE.format(value);

@@ -15,7 +15,7 @@ export interface Line {
   /** Seconds from now. */
   readonly from: number;
   readonly to: number | null;
-  /** The band of the end, seconds from now; null without one. */
+  /** The band of the end, or of the start, seconds from now; null without one. */
   readonly band: readonly [number, number] | null;
   /** The start that another job delays, seconds from now; null without one. */
   readonly before: number | null;

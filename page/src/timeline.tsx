@@ -1,7 +1,7 @@
 // When jobs end and start, as expected now.
 import type { JSX } from "preact";
 import type { JobEntry, QueueEntry } from "./api";
-import { coming, plural, span } from "./format";
+import { between, coming, plural, span } from "./format";
 import { Gantt, type Line } from "./gantt";
 import { Quiet, Section } from "./parts";
 import { keyOf } from "./queue";
@@ -42,6 +42,11 @@ export function runs(job: JobEntry, now: number): Line {
 
 function starts(entry: QueueEntry, now: number): Line {
   const from = Math.max(0, (entry.estimated_start ?? now) - now);
-  const says = (): string => `Starts ${coming(now + from, now)}${entry.estimate ? `: ${entry.estimate}` : ""}.`;
-  return { key: keyOf(entry), kind: "starts", from, to: null, band: null, before: null, says };
+  const { earliest_start: earliest, latest_start: latest } = entry;
+  const likely = between(earliest, latest, now);
+  const to = latest === null ? Number.MAX_SAFE_INTEGER : latest - now;
+  const band = likely && earliest !== null ? ([Math.max(0, earliest - now), to] as const) : null;
+  const says = (): string =>
+    `Starts ${coming(now + from, now)}${likely}${entry.estimate ? `: ${entry.estimate}` : ""}.`;
+  return { key: keyOf(entry), kind: "starts", from, to: null, band, before: null, says };
 }

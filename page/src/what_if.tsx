@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { JobEntry, NodeEntry, Shift, WhatIfResponse } from "./api";
 import { scarce } from "./capacity";
-import { coming, duration, number, plural, resourceName, sentence } from "./format";
+import { between, coming, duration, number, plural, resourceName, sentence } from "./format";
 import { Gantt, type Line } from "./gantt";
 import { type Fields, FIELDS, question, written } from "./manifest";
 import { finest, type Held, heldByNode, Legend, NodeMap } from "./map";
@@ -165,7 +165,7 @@ function Fact(props: { name: string; children: string }): JSX.Element {
 function starts(answer: WhatIfResponse, now: number): string {
   const at = answer.entry.estimated_start;
   if (answer.starts_now) return "would start now";
-  return at === null ? "would wait; its start is unknown" : `would start ${coming(at, now)}`;
+  return at === null ? "would wait; its start is unknown" : `would start ${coming(at, now)}${between(answer.entry.earliest_start, answer.entry.latest_start, now)}`;
 }
 
 function places(answer: WhatIfResponse): string {

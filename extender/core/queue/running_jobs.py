@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import median
-from typing import Final
+from typing import Final, NamedTuple
 
 from extender.core.cluster import job_spec, owner_progress, pod_shape
 from extender.core.cluster.jobs import Job, State
@@ -34,6 +34,10 @@ MOST_NAMES: Final = 1000
 
 MOST_RUNS: Final = 5
 """Runs that are kept of a name."""
+
+
+MOST_RATIOS: Final = 60
+"""Runs of which it is kept how well their owner stated the duration."""
 
 
 _GENERATED: Final = re.compile(r"-(?:[bcdfghjklmnpqrstvwxz2456789]{5}|\d+)$")
@@ -181,10 +185,16 @@ def run_name(key: JobKey) -> str:
     return _GENERATED.sub("", key)
 
 
-def remembered(
-    state: QueueState, snapshot: Snapshot, whole: Iterable[Job], now: float
-) -> tuple[Mapping[JobKey, float], Mapping[str, tuple[float, ...]]]:
-    """Return which jobs run since when, and how long runs took, as ``QueueState`` keeps them.
+class Runs(NamedTuple):
+    """Runs of jobs as ``QueueState`` keeps them: present ones, past ones, and how well stated."""
+
+    running: Mapping[JobKey, float]
+    runs: Mapping[str, tuple[float, ...]]
+    stated_ratios: tuple[float, ...]
+
+
+def remembered(state: QueueState, snapshot: Snapshot, whole: Iterable[Job], now: float) -> Runs:
+    """Return which jobs run since when, how long runs took, and how well that had been stated.
 
     Args:
         state: Of the last pass.
@@ -192,7 +202,7 @@ def remembered(
         whole: Jobs that this pass viewed whose gang is whole.
         now: Seconds since the epoch.
     """
-    running, runs = dict(state.running), state.runs
+    running, runs, ratios = dict(state.running), state.runs, state.stated_ratios
     for key, since in state.running.items():
         pods = snapshot.jobs.get(key, ())
         if pods and _runs(snapshot, pods[0]):  # nearly always: do not read every pod
@@ -201,10 +211,12 @@ def remembered(
             del running[key]
             if any(pod.phase == "Succeeded" for pod in pods):
                 runs = _with_run(runs, run_name(key), now - since)
+                if stated := stated_on_its_nodes(snapshot, pods):
+                    ratios = (*ratios, max(0.0, now - since) / stated)[-MOST_RATIOS:]
     for job in whole:
         if job.key not in running and job.having(State.BOUND):
             running[job.key] = started_at((m.pod for m in job.members), now)
-    return running, runs
+    return Runs(running, runs, ratios)
 
 
 def _stated(

@@ -104,6 +104,25 @@ def test_a_subject_has_several_forms(text: str, want: dict[str, str]) -> None:
     assert arguments.subject_query(text, "chosen") == want
 
 
+STARTS: dict[str, tuple[dict[str, float | str | None], str]] = {
+    "with its band": (
+        {"estimated_start": 1290.0, "earliest_start": 1130.0, "latest_start": 1610.0},
+        "Starts:   in 4m (in 2m to 10m): durations by annotation",
+    ),
+    "not before a time": (
+        {"estimated_start": 1290.0, "earliest_start": 1130.0},
+        "Starts:   in 4m (in 2m or later): durations by annotation",
+    ),
+    "unknown": ({}, "Starts:   unknown: durations by annotation"),
+}
+
+
+@pytest.mark.parametrize(("fields", "want"), STARTS.values(), ids=STARTS.keys())
+def test_the_expected_start_is_shown(fields, want: str) -> None:
+    answer = msgspec.structs.replace(WAITS, estimate="durations by annotation", **fields)
+    assert want in list(explain.explain(answer, wide=False))
+
+
 def test_a_waiting_job_is_shown_with_its_nodes_by_verdict_and_its_changes() -> None:
     assert "\n".join(explain.explain(WAITS, wide=False)) == TEXT
 
