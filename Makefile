@@ -6,6 +6,9 @@ FRAMEWORKS_VENV ?= .venv-frameworks
 FRAMEWORKS_STAMP := $(FRAMEWORKS_VENV)/.installed-from-lock
 DEMO_DIR ?= .demo
 CALLS := .api-calls
+# The newest Kubernetes that is wired (docs/versions.md), and what runs on it beside the gate's.
+NEWEST := 1.37.2
+ON_NEWEST := $(patsubst %,tests/controlplane/test_%.py,direct queued_path devices oracle_devices oracle_masks)
 
 .DEFAULT_GOAL := help
 PIP_OPTIONS := --quiet --disable-pip-version-check
@@ -53,6 +56,7 @@ test-e2e: $(STAMP) ## the long ones: faults on the real control plane, real node
 	rm -rf $(CALLS)
 	$(PYTHON) -m pytest -m e2e --record-api-calls $(CALLS) $(PYTEST_ARGS)
 	$(if $(PYTEST_ARGS),,$(PYTHON) -m devcluster rights $(CALLS))
+	$(PYTHON) -m pytest --kubernetes $(NEWEST) -m "controlplane and not e2e" $(ON_NEWEST) $(PYTEST_ARGS)
 	HYPOTHESIS_PROFILE=nightly $(PYTHON) -m pytest tests/property tests/controlplane/test_oracle_masks.py $(PYTEST_ARGS)
 
 $(FRAMEWORKS_STAMP): requirements/frameworks.txt trainer/pyproject.toml

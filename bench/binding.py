@@ -133,13 +133,22 @@ class _Watch:
 
 
 async def measure(
-    client: KubeClient, shape: Shape, kind: Kind, prefix: str, patience_seconds: float
+    client: KubeClient,
+    shape: Shape,
+    kind: Kind,
+    prefix: str,
+    patience_seconds: float,
+    *,
+    groups: str = "",
 ) -> Measured:
     """Create all pods, wait until all are bound or patience ends, delete them.
 
-    PodGroups, where the scheduler needs them, are created before the clock starts.
+    PodGroups, where the scheduler needs them, are created at the path ``groups`` before the clock
+    starts.
     """
-    await _create_groups(client, shape, kind, prefix)
+    if groups:
+        path, api = paths.namespaced(groups, NAMESPACE), paths.group_version(groups)
+        await _post_all(client, path, list(shape.groups(kind, prefix, api)), {})
     pods = list(shape.manifests(kind, prefix))
     listed = msgspec.json.decode(await client.get(paths.pods(NAMESPACE), {"limit": "1"}))
     watch = _Watch(client, len(pods), listed["metadata"]["resourceVersion"])
@@ -150,19 +159,13 @@ async def measure(
             group.create_task(watch.run())
             await create(client, pods, created_at)
     partial = await _partial_gangs(client, shape) if len(watch.bound_at) < len(pods) else 0
-    await delete_all(client, kind)
+    await delete_all(client, groups=groups)
     return Measured(
         len(pods),
         {name: at - begun for name, at in created_at.items()},
         {name: at - begun for name, at in watch.bound_at.items()},
         partial,
     )
-
-
-async def _create_groups(client: KubeClient, shape: Shape, kind: Kind, prefix: str) -> None:
-    if kind.peer is not None:
-        path = paths.namespaced(kind.peer.groups, NAMESPACE)
-        await _post_all(client, path, list(shape.groups(kind, prefix)), {})
 
 
 async def create(
@@ -203,8 +206,8 @@ def partial_gangs(pods: Sequence[Mapping[str, Any]], size: int) -> int:
     return sum(count < size for count in bound.values())
 
 
-async def delete_all(client: KubeClient, kind: Kind) -> None:
-    """Delete the pods, then their groups, and wait until no pod is left.
+async def delete_all(client: KubeClient, *, groups: str = "") -> None:
+    """Delete the pods, then their groups at that path, and wait until no pod is left.
 
     Deletes repeatedly: the extender recreates bare pods that it gives up, and the server may need
     longer for thousands of pods than one request may take.
@@ -217,5 +220,5 @@ async def delete_all(client: KubeClient, kind: Kind) -> None:
             if not msgspec.json.decode(left)["items"]:
                 break
             await asyncio.sleep(DELETE_AGAIN_SECONDS)
-        if kind.peer is not None:
-            await client.delete(paths.namespaced(kind.peer.groups, NAMESPACE))
+        if groups:
+            await client.delete(paths.namespaced(groups, NAMESPACE))

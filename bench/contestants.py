@@ -43,6 +43,15 @@ class Contestant:
                 if cluster.runs(name):
                     cluster.stop(name)
 
+    def groups(self, kubernetes: str) -> str:
+        """Return the URL path of its PodGroups; empty: it needs none.
+
+        Raises:
+            InputError: This version of Kubernetes has no gangs of its own, or no PodGroups.
+        """
+        peer = self.kind.peer
+        return "" if peer is None else peer.groups(kubernetes)
+
     def bursts(self, cluster: Cluster) -> Counted | None:
         """Return what was bound in bursts so far; None for another project's scheduler."""
         return counted(cluster) if "extender" in self.components else None

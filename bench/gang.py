@@ -24,6 +24,7 @@ from bench.contestants import Contestant, contestant
 from bench.shapes import GPU, NAMESPACE, Kind, Members, Shape, volume_and_claim
 from devcluster.cluster import Cluster
 from devcluster.options import ClusterOptions, KwokNodes
+from devcluster.versions import DEFAULT_KUBERNETES
 from shared.kube import auth, paths
 from shared.kube.client import KubeClient
 
@@ -91,6 +92,7 @@ class Run:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     add = parser.add_argument
+    add("--kubernetes", default=DEFAULT_KUBERNETES, help="version of all programs of Kubernetes")
     add("--nodes", type=int, default=1000, help="how many nodes")
     add("--shapes", default=SHAPES, help="JOBSxPODS[:data|:servers], comma separated")
     add("--against", default="plain", help="of plain, intree, coscheduling, comma separated")
@@ -106,9 +108,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Measure all shapes, print a table, return the exit code."""
     kinds = kinds_of(options.against, direct=options.direct, gated=not options.no_gated)
+    for kind in kinds:
+        contestant(kind).groups(options.kubernetes)  # or it has none in this version
     shapes = [Shape.parse(text) for text in options.shapes.split(",")]
     nodes = KwokNodes(count=options.nodes, extended={GPU: GPUS})
-    cluster_options = ClusterOptions(kwok=nodes, in_tree_gangs=Kind.IN_TREE in kinds)
+    cluster_options = ClusterOptions(
+        kubernetes=options.kubernetes, kwok=nodes, in_tree_gangs=Kind.IN_TREE in kinds
+    )
     with tempfile.TemporaryDirectory(prefix="shuntyard-bench-") as directory:
         cluster = Cluster.up(Path(directory), cluster_options)
         try:
@@ -140,7 +146,7 @@ def _keep(rows: Sequence[Row], options: argparse.Namespace) -> None:
     """Write the rows so far: a shape of ten thousand pods takes minutes per scheduler."""
     records = [asdict(row) for row in rows]
     if options.json:
-        results.write(options.json, records)
+        results.write(options.json, records, kubernetes=options.kubernetes)
     if options.plot:
         from bench import pictures  # noqa: PLC0415 - it takes a second to load
 
@@ -237,11 +243,13 @@ def _run(
     mark = "-direct" if contestant_.kind is Kind.DIRECT else ""
     profile = file.with_stem(f"{file.stem}-{shape}{mark}") if file else None
 
+    kind, groups = contestant_.kind, contestant_.groups(cluster.state().kubernetes)
+
     async def connected() -> Run:
         async with KubeClient.connect(auth.load(cluster.kubeconfig)) as client:
-            await measure(client, WARM_UP, contestant_.kind, _prefix(), WARM_UP_SECONDS)
+            await measure(client, WARM_UP, kind, _prefix(), WARM_UP_SECONDS, groups=groups)
             before, earlier = contestant_.cpu_seconds(cluster), contestant_.bursts(cluster)
-            found = await measure(client, shape, contestant_.kind, _prefix(), options.patience)
+            found = await measure(client, shape, kind, _prefix(), options.patience, groups=groups)
             after, later = contestant_.cpu_seconds(cluster), contestant_.bursts(cluster)
         cpu = {part: after[part] - before.get(part, 0.0) for part in after}
         return Run(found, cpu, later.since(earlier) if later and earlier else None)

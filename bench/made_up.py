@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from extender.store.store import ClusterStore
 from shared import labels
+from shared.kube import device_claims, parse
 from shared.kube import devices as kube_devices
-from shared.kube import parse
 from shared.model import Entity, NodeName, Pod, PodClaim, Upsert
 
 STAMP = "2026-01-01T00:00:00Z"
@@ -106,7 +106,7 @@ def devices(nodes: int) -> Iterator[Entity]:
     )
     request = {"name": "gpu", "exactly": {"deviceClassName": "gpu"}}
     spec = {"spec": {"devices": {"requests": [request]}}}
-    yield kube_devices.decode_template(
+    yield device_claims.decode_template(
         _ENCODE({"metadata": {"name": "gpu", "namespace": "team"}, "spec": spec})
     )
     yield from (kube_devices.decode_slice(_slice(number)) for number in range(nodes))

@@ -1,7 +1,8 @@
 """``python -m bench page``: CPU of the extender for open pages, and when they show a change.
 
 The read listener runs in a process of its own over a generated cluster, in which a job starts, one
-ends and one is created every second. Its CPU time is measured without pages and with pages that
+ends and one is created every second; with ``--kwok`` it is a whole extender on a real control plane
+(``bench.page_cluster``). Its CPU time is measured without pages and with pages that
 follow the stream; what a change takes to a page is measured by jobs that are named after the moment
 of their creation. Then Chromium shows the page: time to the first paint and to the table.
 """
@@ -14,16 +15,16 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 import aiohttp
 import psutil
 
-from bench import results
+from bench import page_cluster, results
 from bench.page_server import STAMPED
 from shared.page.serving import PATH
 
@@ -59,6 +60,7 @@ class Row:
         paint_seconds: From the request to the first content; None without Chromium.
         table_seconds: From the request to the queue's table; None without Chromium.
         worst_frame_seconds: The longest frame while 2000 jobs scroll; None without Chromium.
+        command_seconds: Time of commands of the command line; with ``--kwok`` only.
     """
 
     nodes: int
@@ -72,6 +74,7 @@ class Row:
     paint_seconds: float | None = None
     table_seconds: float | None = None
     worst_frame_seconds: float | None = None
+    command_seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -89,13 +92,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--waiting", type=int, default=2000, help="jobs that wait")
     parser.add_argument("--pages", type=int, default=20, help="pages that are open")
     parser.add_argument("--seconds", type=float, default=60.0, help="measured time, each")
+    parser.add_argument(
+        "--kwok",
+        action="store_true",
+        help="a whole extender on a real control plane with kwok's nodes, all full",
+    )
     parser.add_argument("--json", type=Path, help="write the row to this file")
 
 
 def run(options: argparse.Namespace) -> int:
     """Measure, print the numbers, return the exit code."""
-    with _server(options.nodes, options.waiting) as (process, port):
-        row = asyncio.run(_measured(options, process, f"http://127.0.0.1:{port}"))
+    if options.kwok:
+        with page_cluster.served(options.nodes, options.waiting) as cluster:
+            row = asyncio.run(_on_cluster(options, cluster))
+            row = replace(row, command_seconds=cluster.timed())
+    else:
+        with _server(options.nodes, options.waiting) as (process, port):
+            row = asyncio.run(_measured(options, process, f"http://127.0.0.1:{port}"))
     print(summary(row))
     if options.json:
         results.write(options.json, [asdict(row)])
@@ -114,6 +127,7 @@ def summary(row: Row) -> str:
     if row.paint_seconds is None:
         return "\n".join([*lines, "no chromium on PATH: nothing was painted"])
     lines += [
+        *(f"shuntyard {words}: {taken:.1f} s" for words, taken in row.command_seconds.items()),
         f"first paint after {row.paint_seconds:.2f} s, the queue after {row.table_seconds:.2f} s",
         f"longest frame while the queue scrolls: {1000 * (row.worst_frame_seconds or 0):.0f} ms",
     ]
@@ -134,11 +148,24 @@ def _server(nodes: int, waiting: int) -> Iterator[tuple[psutil.Process, int]]:
             server.terminate()
 
 
+async def _on_cluster(options: argparse.Namespace, cluster: page_cluster.Served) -> Row:
+    """Measure while gangs come and go, once the waiting ones are decided."""
+    await asyncio.sleep(SETTLE_SECONDS)
+    async with asyncio.TaskGroup() as group:
+        changing = group.create_task(cluster.change())
+        row = await _measured(options, cluster.process, cluster.url)
+        changing.cancel()
+    return row
+
+
 async def _measured(options: argparse.Namespace, process: psutil.Process, url: str) -> Row:
     idle_share = await _share(process, options.seconds)
     pages = [Seen() for _ in range(options.pages)]
-    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout()) as session:
-        tasks = [asyncio.create_task(_follow(session, url, page)) for page in pages]
+    async with (
+        aiohttp.ClientSession(timeout=aiohttp.ClientTimeout()) as session,
+        asyncio.TaskGroup() as group,
+    ):
+        tasks = [group.create_task(_follow(session, url, page)) for page in pages]
         await asyncio.sleep(SETTLE_SECONDS)
         for page in pages:
             page.latencies.clear()
@@ -146,7 +173,6 @@ async def _measured(options: argparse.Namespace, process: psutil.Process, url: s
         share = await _share(process, options.seconds)
         for task in tasks:
             task.cancel()
-        await asyncio.wait(tasks)
     latencies = [seconds for page in pages for seconds in page.latencies]
     late = statistics.quantiles(latencies, n=20)[-1]
     chromium = shutil.which("chromium")
@@ -176,18 +202,25 @@ async def _share(process: psutil.Process, seconds: float) -> float:
 async def _follow(session: aiohttp.ClientSession, url: str, seen: Seen) -> None:
     """Read the stream as a page does, again whenever it ends."""
     while True:
+        first, more = False, False
         async with session.get(f"{url}/v1/updates", read_bufsize=LIMIT_BYTES) as response:
             async for line in response.content:
                 seen.bytes += len(line)
-                frame = json.loads(line[len("data: ") :]) if line.startswith(b"data: ") else {}
-                if frame.get("whole"):
+                if not line.startswith(b"data: "):
+                    continue
+                frame = json.loads(line[len("data: ") :])
+                first = bool(frame.get("whole")) or (first and more)
+                more = bool(frame.get("more"))
+                if first:
                     seen.first_bytes += len(line)
-                elif frame.get("list") == "jobs":
+                elif frame["list"] == "jobs":
                     seen.latencies += [_age(key) for key in frame.get("set", ()) if STAMPED in key]
 
 
 def _age(key: str) -> float:
-    return time.monotonic() - int(key.rpartition(STAMPED)[2]) / 1000
+    """Return how old the job of a key is, by its name."""
+    stamp = key.rpartition(STAMPED)[2].partition("-")[0]
+    return time.monotonic() - int(stamp) / 1000
 
 
 async def _painted(chromium: str, url: str) -> tuple[float, float, float]:

@@ -21,12 +21,21 @@ _BUSY_LOAD: Final = 0.5
 _LOAD_BEFORE: Final = os.getloadavg()[0]
 
 
-def write(file: Path, rows: Sequence[Row], **more: object) -> None:
-    """Write the rows as JSON, with the fields of ``more`` beside them."""
+def write(
+    file: Path, rows: Sequence[Row], *, kubernetes: str = DEFAULT_KUBERNETES, **more: object
+) -> None:
+    """Write the rows as JSON, with the fields of ``more`` beside them.
+
+    Args:
+        file: Where to.
+        rows: What was measured.
+        kubernetes: The version that took part.
+        more: Further fields.
+    """
     content = {
         "command": _command(),
         "machine": machine(),
-        "versions": versions(),
+        "versions": versions(kubernetes),
         "at": SystemClock().now(),
         "busy": (os.cpu_count() or 1) * _BUSY_LOAD < _LOAD_BEFORE,
         **more,
@@ -46,11 +55,11 @@ def machine() -> dict[str, Any]:
     }
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of the programs involved."""
-    programs = release(DEFAULT_KUBERNETES)
+def versions(kubernetes: str) -> dict[str, str]:
+    """Return the versions of the programs involved, with this version of Kubernetes."""
+    programs = release(kubernetes)
     return {
-        "kubernetes": DEFAULT_KUBERNETES,
+        "kubernetes": kubernetes,
         "etcd": programs["etcd"].version,
         "coscheduling": f"0.34.7 on Kubernetes {programs['coscheduling'].version}",
         "python": platform.python_version(),

@@ -26,7 +26,7 @@ class Kind(enum.StrEnum):
     PLAIN = "plain"
     """No gang: pods for plain kube-scheduler."""
     IN_TREE = "intree"
-    """``spec.schedulingGroup`` and a PodGroup of scheduling.k8s.io/v1alpha2."""
+    """``spec.schedulingGroup`` and a PodGroup of scheduling.k8s.io."""
     COSCHEDULING = "coscheduling"
     """A label and a PodGroup of scheduling.x-k8s.io/v1alpha1."""
     GATED = "shuntyard"
@@ -78,12 +78,17 @@ class Shape:
         """Total number of pods."""
         return self.jobs * self.pods
 
-    def groups(self, kind: Kind, prefix: str) -> Iterator[dict[str, Any]]:
-        """Yield the PodGroups to create before the pods."""
+    def groups(self, kind: Kind, prefix: str, api: str) -> Iterator[dict[str, Any]]:
+        """Yield the PodGroups to create before the pods, of an API group and version."""
         if kind.peer is None:
             return
         for job in range(self.jobs):
-            yield _group(f"{prefix}-{job}", self.pods, kind)
+            yield {
+                "apiVersion": api,
+                "kind": "PodGroup",
+                "metadata": {"name": f"{prefix}-{job}"},
+                "spec": _group(self.pods, kind),
+            }
 
     def manifests(self, kind: Kind, prefix: str) -> Iterator[dict[str, Any]]:
         """Yield the pods, 1 CPU and 1 GiB each; jobs are named ``prefix-0`` and so on."""
@@ -155,10 +160,7 @@ def _add_data(spec: dict[str, Any]) -> None:
     container["resources"]["limits"] = {GPU: "1"}
 
 
-def _group(name: str, size: int, kind: Kind) -> dict[str, Any]:
+def _group(size: int, kind: Kind) -> dict[str, Any]:
     if kind is Kind.IN_TREE:
-        version = "scheduling.k8s.io/v1alpha2"
-        spec: dict[str, Any] = {"schedulingPolicy": {"gang": {"minCount": size}}}
-    else:
-        version, spec = "scheduling.x-k8s.io/v1alpha1", {"minMember": size}
-    return {"apiVersion": version, "kind": "PodGroup", "metadata": {"name": name}, "spec": spec}
+        return {"schedulingPolicy": {"gang": {"minCount": size}}}
+    return {"minMember": size}

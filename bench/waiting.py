@@ -90,7 +90,7 @@ async def measure(
 ) -> Row:
     """Fill the nodes, create the gangs, wait for rest, and measure; then delete all pods."""
     async with KubeClient.connect(auth.load(cluster.kubeconfig)) as client:
-        await create(client, list(_fillers(nodes)))
+        await create(client, list(fillers(nodes)))
         begun = time.monotonic()
         await create(client, list(shape.manifests(kind, f"wait-{kind.value}")))
         created_seconds = time.monotonic() - begun
@@ -111,7 +111,7 @@ async def measure(
             core_share={n: round((after[n] - before[n]) / seconds, 4) for n in processes},
             resident_bytes={n: p.memory_info().rss for n, p in processes.items()},
         )
-        await delete_all(client, kind)
+        await delete_all(client)
     return row
 
 
@@ -124,7 +124,7 @@ def summary(row: Row) -> str:
     )
 
 
-def _fillers(nodes: KwokNodes) -> Iterator[dict[str, Any]]:
+def fillers(nodes: KwokNodes) -> Iterator[dict[str, Any]]:
     """Yield a bound pod per node that fills it."""
     for name in nodes.names():
         requests = {"cpu": nodes.cpu, "memory": "1Gi"}

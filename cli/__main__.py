@@ -17,7 +17,7 @@ from cli.errors import UnansweredError
 
 _LOCAL: Final = frozenset({"completion", "logs-check", "man"})
 """Commands that ask no server."""
-_WRITING: Final = frozenset({"park", "resume", "rotate-signing-key", "submit"})
+_WRITING: Final = frozenset({"move", "park", "resume", "rotate-signing-key", "submit"})
 """Commands that change the cluster, with the user's rights."""
 
 

@@ -25,6 +25,7 @@ _COMMANDS: Final = {
     "submit": "create a job that waits in the queue, after showing what what-if says about it",
     "park": "save a running job and suspend it, until it is resumed; its place goes to others",
     "resume": "let a job that you parked start again, as soon as there is room for it",
+    "move": "save a running job and let it go on from there on other nodes, if it fits there",
     "logs-check": "what the agent would read from a training log; needs no cluster",
     "completion": "print a completion script for a shell",
     "man": "write manual pages into a directory",
@@ -36,6 +37,7 @@ _SUBJECTS: Final = {
     "explain": "POD|JOB",
     "migrations": "[NAME]",
     "completion": "SHELL",
+    "move": "JOB",
     "park": "JOB",
     "resume": "JOB",
     "man": "DIRECTORY",
@@ -46,6 +48,7 @@ _ADDED: Final = {
     "jobs": declared.add_jobs,
     "man": declared.add_man,
     "logs-check": declared.add_logs_check,
+    "move": declared.add_move,
     "park": declared.add_job,
     "prices": declared.add_prices,
     "resume": declared.add_job,
@@ -55,7 +58,7 @@ _ADDED: Final = {
 }
 _ONCE: Final = frozenset(
     {
-        *("completion", "doctor", "logs-check", "man", "park", "resume"),
+        *("completion", "doctor", "logs-check", "man", "move", "park", "resume"),
         *("rotate-signing-key", "submit"),
     }
 )

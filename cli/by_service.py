@@ -1,8 +1,9 @@
 """The read API through the API server's service proxy, with the credentials that kubectl uses.
 
 Source:
-    kubernetes v1.36.3, pkg/registry/core/service/storage/storage.go (``ResourceLocation``), and
-    k8s.io/apimachinery, pkg/util/proxy/transport.go: the messages of refusals.
+    kubernetes v1.36.3 and v1.37.2, pkg/registry/core/service/storage/storage.go
+    (``ResourceLocation``), and k8s.io/apimachinery, pkg/util/proxy/transport.go: the messages of
+    refusals.
 """
 
 import json
@@ -25,6 +26,7 @@ _UNAUTHORIZED: Final = 401
 _CREATED: Final = 201
 _NO_ENDPOINTS: Final = "no endpoints available"
 _UNREACHABLE: Final = "error trying to reach service"
+_MAYBE: Final = ", or there is no such Service"
 _DOCTOR: Final = "`shuntyard doctor` looks for the cause"
 _ASK_FOR_ROLE: Final = "ask for the Role shuntyard-viewer, see docs/cli.md (Who may read)"
 
@@ -177,7 +179,8 @@ def refusal(status: int, body: bytes, service: Service, server: str, verb: str) 
 
 def _server_error(error: errors.ApiError, port: str, where: str) -> str:
     if _NO_ENDPOINTS in error.message:
-        return f"no extender is ready at port {port} of the Service {where}: {_DOCTOR}"
+        # Since 1.37 the API server answers so too if there is no such Service.
+        return f"no extender is ready at port {port} of the Service {where}{_MAYBE}: {_DOCTOR}"
     if _UNREACHABLE in error.message:
         return f"the API server cannot reach the extender: {error.message}; {_DOCTOR}"
     return f"{error.message} (status {error.status}); {_DOCTOR}"

@@ -40,6 +40,7 @@ _WITHOUT_EFFECT: Final = {
     "doctor": _NAMESPACES | _PAST_API_SERVER,
     "submit": _PAST_API_SERVER,
     "rotate-signing-key": _NAMESPACES | _PAST_API_SERVER | {"--output"},
+    "move": _PAST_API_SERVER | {"--all-namespaces", "--service", "--output"},
     "park": _PAST_API_SERVER | {"--all-namespaces", "--service", "--output"},
     "resume": _PAST_API_SERVER | {"--all-namespaces", "--service", "--output"},
     "ui": frozenset({"--output", "--watch"}),
@@ -116,6 +117,18 @@ def add_job(parser: argparse.ArgumentParser) -> None:
     """Add the argument of ``park`` and ``resume``."""
     forms = "NAME, KIND/NAME (such as pytorchjob/train) or NAMESPACE/KIND/NAME"
     parser.add_argument("job", metavar="JOB", help=forms)
+
+
+def add_move(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``move``."""
+    add_job(parser)
+    parser.add_argument(
+        "--from",
+        dest="left",
+        action="append",
+        metavar="NODE",
+        help="a node that it leaves; may be repeated (default: all of its nodes)",
+    )
 
 
 def add_completion(parser: argparse.ArgumentParser) -> None:

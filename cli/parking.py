@@ -1,7 +1,7 @@
-"""``shuntyard park`` and ``shuntyard resume``: an annotation on the job's owner, by its user.
+"""``shuntyard park``, ``resume`` and ``move``: an annotation on the job's owner, by its user.
 
 The extender parks the job after a checkpoint, and resumes it once the annotation is gone and there
-is room. Nothing here suspends anything.
+is room; a job that moves has its new places before it leaves. Nothing here suspends anything.
 """
 
 import json
@@ -20,8 +20,10 @@ from shared.terminal import plain
 
 _KINDS: Final = (
     resources.JOBS,
+    resources.STATEFULSETS,
     *(kind for kind in resources.OPTIONAL if kind.kind == "Owner"),
 )
+_EVERY_NODE: Final = "*"
 FORMS: Final = "NAME, KIND/NAME or NAMESPACE/KIND/NAME"
 _KNOWN: Final = "JobSet, TrainJob, PyTorchJob …"
 _ABSENT: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.FORBIDDEN})
@@ -51,17 +53,25 @@ def run(options: Namespace, out: TextIO) -> int:
     stated, kind, name = _split(options.job)
     namespace = stated or options.namespace or server.namespace or "default"
     found = _one(list(_search(server, namespace, kind, name)), options.job, namespace)
-    parks = options.command == "park"
     place = f"{found.kind} {plain(name)} -n {plain(namespace)}"
+    if options.command == "move":
+        _write(server, found, labels.MOVE, ",".join(options.left or [_EVERY_NODE]))
+        print(f"{place} saves and goes on elsewhere, if its whole gang fits there", file=out)
+        return _see(name, namespace, out)
+    parks = options.command == "park"
     if parks == (labels.PARK in (found.body["metadata"].get("annotations") or {})):
         state = "is to be parked already" if parks else "is not parked by hand"
         print(f"{place} {state}: nothing was changed", file=out)
         return 0
-    _write(server, found, parks=parks)
+    _write(server, found, labels.PARK, "true" if parks else None)
     if parks:
         print(f"{place} is asked to save and leaves after that", file=out)
     else:
         print(f"{place} waits in the queue until there is room for all its pods", file=out)
+    return _see(name, namespace, out)
+
+
+def _see(name: str, namespace: str, out: TextIO) -> int:
     print(f"see `shuntyard explain {plain(name)} -n {plain(namespace)}`", file=out)
     return 0
 
@@ -130,13 +140,13 @@ def _controller(body: dict[str, Any]) -> str:
     return ""
 
 
-def _write(server: ApiServer, found: _Found, *, parks: bool) -> None:
+def _write(server: ApiServer, found: _Found, key: str, text: str | None) -> None:
     """Write the one annotation; its object's controllers may write at the same time."""
     meta = found.body["metadata"]
     body = {
         "metadata": {
             "uid": meta["uid"],
-            "annotations": {labels.PARK: "true" if parks else None},
+            "annotations": {key: text},
         }
     }
     answer = server.patch(found.path, json.dumps(body).encode())

@@ -223,11 +223,13 @@ class Cluster:
         """Start another gang scheduler for pods that name none; the plain one must not run.
 
         Raises:
+            InputError: This version of Kubernetes has no PodGroups of its own.
             TimeoutError: Its PodGroups are not served (`ClusterOptions.in_tree_gangs`).
         """
-        api.call(self.kubeconfig, lambda client: schedulers.prepare_peer(client, peer))
+        version = self.state().kubernetes
+        api.call(self.kubeconfig, lambda client: schedulers.prepare_peer(client, peer, version))
         (port,) = free_ports(1)
-        component = peer.component(self._program(peer.program), self.layout, port)
+        component = peer.component(self._program(peer.program), self.layout, port, version)
         self._supervisor.launch({peer.value: component})
 
     def start_shuntyard(

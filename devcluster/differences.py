@@ -1,8 +1,8 @@
 """Differences between minor versions of Kubernetes.
 
 Source:
-    kubernetes ``pkg/features/kube_features.go`` and ``staging/src/k8s.io/api`` of v1.34.4, v1.35.4
-    and v1.36.3.
+    kubernetes ``pkg/features/kube_features.go`` and ``staging/src/k8s.io/api`` of v1.34.4,
+    v1.35.4, v1.36.3 and v1.37.2.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,15 +19,22 @@ class Feature:
     Args:
         gates: Feature gates.
         api: Group and version of its objects.
+        objects: Name of its objects in URL paths.
     """
 
     gates: tuple[str, ...]
     api: str
+    objects: str
 
     @property
     def gates_flag(self) -> str:
         """Value of ``--feature-gates``."""
         return ",".join(f"{gate}=true" for gate in self.gates)
+
+    @property
+    def path(self) -> str:
+        """URL path of its objects, over all namespaces."""
+        return f"/apis/{self.api}/{self.objects}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +54,35 @@ class Differences:
         """Whether ``MutatingAdmissionPolicy`` is on without any flag."""
         return not self.mutating_policies.gates
 
+    @property
+    def pod_groups(self) -> Feature | None:
+        """Kubernetes' own gangs if their objects are PodGroups; 1.35 has Workloads only."""
+        gangs = self.gangs
+        return gangs if gangs is not None and gangs.objects == _POD_GROUPS else None
 
-_GANG_GATES: Final = ("GenericWorkload", "GangScheduling")
-POD_GROUPS: Final = Feature(_GANG_GATES, "scheduling.k8s.io/v1alpha2")
-"""Kubernetes' own gangs as we know them: PodGroups. 1.35 has Workloads only."""
-_POLICIES: Final = "admissionregistration.k8s.io"
-_BETA_POLICIES: Final = Feature(("MutatingAdmissionPolicy",), f"{_POLICIES}/v1beta1")
+
+_POD_GROUPS: Final = "podgroups"
+
+
+def _gangs(version: str, objects: str, *gates: str) -> Feature:
+    return Feature(("GenericWorkload", *gates), f"scheduling.k8s.io/{version}", objects)
+
+
+def _policies(version: str, *gates: str) -> Feature:
+    api = f"admissionregistration.k8s.io/{version}"
+    return Feature(gates, api, "mutatingadmissionpolicies")
+
+
+_BETA_POLICIES: Final = _policies("v1beta1", "MutatingAdmissionPolicy")
+_STABLE_POLICIES: Final = _policies("v1")
 
 _MINORS: Final[Mapping[str, Differences]] = {
     "1.34": Differences(None, _BETA_POLICIES),
-    "1.35": Differences(Feature(_GANG_GATES, "scheduling.k8s.io/v1alpha1"), _BETA_POLICIES),
-    "1.36": Differences(POD_GROUPS, Feature((), f"{_POLICIES}/v1")),
+    "1.35": Differences(_gangs("v1alpha1", "workloads", "GangScheduling"), _BETA_POLICIES),
+    "1.36": Differences(_gangs("v1alpha2", _POD_GROUPS, "GangScheduling"), _STABLE_POLICIES),
+    "1.37": Differences(_gangs("v1beta1", _POD_GROUPS), _STABLE_POLICIES),
 }
+"""In 1.37 the gate GangScheduling is gone."""
 
 
 def differences(kubernetes: str) -> Differences:

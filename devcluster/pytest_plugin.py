@@ -13,10 +13,17 @@ import pytest
 from devcluster.cluster import Cluster
 from devcluster.options import ClusterOptions
 from devcluster.rights import calls, granted
+from devcluster.versions import DEFAULT_KUBERNETES
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that records the API calls of all clusters of a run."""
+    """Add the options of the session's control plane and of all clusters of a run."""
+    parser.addoption(
+        "--kubernetes",
+        default=DEFAULT_KUBERNETES,
+        metavar="VERSION",
+        help="of the session's control plane (default: %(default)s; docs/versions.md)",
+    )
     parser.addoption(
         "--record-api-calls",
         metavar="DIR",
@@ -40,7 +47,9 @@ def control_plane(
     It fails at its end if the API server refused our programs a call that no manifest allows.
     """
     directory = tmp_path_factory.mktemp("cluster")
-    Cluster.up(directory, ClusterOptions(record_api_calls=True), terminal(pytestconfig))
+    version = pytestconfig.getoption("--kubernetes")
+    options = ClusterOptions(kubernetes=version, record_api_calls=True)
+    Cluster.up(directory, options, terminal(pytestconfig))
     cluster = Cluster.attach(directory, _nothing)
     try:
         cluster.apply_roles()

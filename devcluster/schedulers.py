@@ -11,10 +11,11 @@ import yaml
 from devcluster import api, kubeconfigs
 from devcluster.bootstrap import deploy_manifests
 from devcluster.building import MODULES
-from devcluster.differences import POD_GROUPS
+from devcluster.differences import Feature, differences
 from devcluster.layout import Layout
 from devcluster.ports import LOOPBACK
 from devcluster.state import Component, Probe
+from shared.errors import InputError
 from shared.kube.client import KubeClient
 from shared.kube.errors import NotFoundError, ThrottledError
 
@@ -27,9 +28,9 @@ def plain(program: Path, layout: Layout, port: int) -> Component:
     return _scheduler("default-scheduler", program, layout, port, _config(layout))
 
 
-def in_tree(program: Path, layout: Layout, port: int) -> Component:
-    """Return the plain kube-scheduler with Kubernetes' own gangs (alpha) switched on."""
-    flag = f"--feature-gates={POD_GROUPS.gates_flag}"
+def in_tree(program: Path, layout: Layout, port: int, gangs: Feature) -> Component:
+    """Return the plain kube-scheduler with Kubernetes' own gangs switched on."""
+    flag = f"--feature-gates={gangs.gates_flag}"
     return _scheduler("in-tree-scheduler", program, layout, port, _config(layout), flag)
 
 
@@ -143,7 +144,6 @@ def _scheduler(
     )
 
 
-IN_TREE_GROUPS: Final = f"/apis/{POD_GROUPS.api}/podgroups"
 COSCHEDULING_GROUPS: Final = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups"
 _SERVED_SECONDS: Final = 30.0
 
@@ -159,21 +159,37 @@ class Peer(enum.StrEnum):
         """Name of the program in `devcluster.versions`."""
         return "kube-scheduler" if self is Peer.IN_TREE else self.value
 
-    @property
-    def groups(self) -> str:
-        """URL path of its PodGroups, over all namespaces."""
-        return IN_TREE_GROUPS if self is Peer.IN_TREE else COSCHEDULING_GROUPS
+    def groups(self, kubernetes: str) -> str:
+        """Return the URL path of its PodGroups, over all namespaces.
 
-    def component(self, program: Path, layout: Layout, port: int) -> Component:
-        """Return its kube-scheduler, for pods that name no scheduler."""
-        make = in_tree if self is Peer.IN_TREE else coscheduling
-        return make(program, layout, port)
+        Raises:
+            InputError: This version of Kubernetes has none of its own.
+        """
+        return COSCHEDULING_GROUPS if self is Peer.COSCHEDULING else _own(kubernetes).path
+
+    def component(self, program: Path, layout: Layout, port: int, kubernetes: str) -> Component:
+        """Return its kube-scheduler, for pods that name no scheduler.
+
+        Raises:
+            InputError: This version of Kubernetes has no PodGroups of its own.
+        """
+        if self is Peer.COSCHEDULING:
+            return coscheduling(program, layout, port)
+        return in_tree(program, layout, port, _own(kubernetes))
 
 
-async def prepare_peer(client: KubeClient, peer: Peer) -> None:
+def _own(kubernetes: str) -> Feature:
+    found = differences(kubernetes).pod_groups
+    if found is None:
+        raise InputError("in-tree gangs", f"Kubernetes {kubernetes}", "at least 1.36")
+    return found
+
+
+async def prepare_peer(client: KubeClient, peer: Peer, kubernetes: str) -> None:
     """Apply the peer's kind and rights, and wait until its PodGroups are served.
 
     Raises:
+        InputError: This version of Kubernetes has no PodGroups of its own.
         TimeoutError: They are not; for the in-tree gangs the cluster was not started for them.
     """
     if peer is Peer.COSCHEDULING:
@@ -182,7 +198,7 @@ async def prepare_peer(client: KubeClient, peer: Peer) -> None:
 
     async def served() -> bool:
         try:
-            await client.get(peer.groups)
+            await client.get(peer.groups(kubernetes))
         except (NotFoundError, ThrottledError):  # a new kind's storage begins by refusing
             return False
         return True

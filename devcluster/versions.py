@@ -162,7 +162,7 @@ def _release(kubernetes: str, etcd: str, kwok: str) -> Mapping[str, Binary]:
 
 RELEASES: Final[Mapping[str, Mapping[str, Binary]]] = {
     version: _release(kubernetes=version, etcd="3.6.14", kwok="0.8.0")
-    for version in ("1.34.4", "1.35.4", DEFAULT_KUBERNETES)
+    for version in ("1.34.4", "1.35.4", DEFAULT_KUBERNETES, "1.37.2")
 }
 """Kubernetes version → its programs by name.
 

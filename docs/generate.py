@@ -25,6 +25,8 @@ from agent.metrics import MOST_PODS, AgentMetrics
 from agent.settings import AgentSettings
 from devcluster.bootstrap import DEPLOY
 from devcluster.rights import page as rights
+from extender.core.kinds import registry
+from extender.core.kinds.parking_facts import ParkingFacts
 from extender.metrics.extender import ExtenderMetrics
 from extender.settings.extender import ExtenderSettings
 from shared import settings
@@ -66,6 +68,13 @@ that no right is missing and none is unused
 _BUDGETS: Final = """\
 Limits on the memory and work that a tenant, a node or a caller can cause, each with the test that
 exceeds it. Reaching a limit ends no program and delays no one else."""
+_PARKING: Final = """\
+What [parking](../parking.md) writes to the topmost owner of a job's pods, and what its own
+controller does then. Where the field is a number, it is set to 0 and gets the recorded number back,
+in the same write as the record. A RayJob needs `shutdownAfterJobFinishes`, the kinds of Kubeflow
+`runPolicy` (`{}` is enough). What has no row cannot be parked: RayService, pods without an owner,
+owners of other kinds. `make test-e2e` parks jobs under their own operators, except XGBoostJob,
+PaddleJob, JAXJob and RayJob (`tests/controlplane/test_parking_of_kinds.py`)."""
 _SETTINGS: Final = {"extender": ExtenderSettings, "agent": AgentSettings}
 _SUFFIXES: Final = {"counter": "_total", "info": "_info"}
 _WORDS: Final = {int: "integer", float: "number", str: "text", bool: "true or false", Path: "path"}
@@ -156,6 +165,25 @@ def frameworks_page() -> Iterator[str]:
         yield _row(program, f"`{case['module']}`", result, tried)
 
 
+def parking_page() -> Iterator[str]:
+    """Yield the lines of the page of what parking does to each kind."""
+    yield from ("# Parking by kind", "", _GENERATED, "", _PARKING, "")
+    yield from _table(
+        "Owner", "Field", "Also written by", "Deadlines", "Failures", "Pods that have ended",
+        "Volumes", "Comes back as",
+    )  # fmt: skip
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for one in registry.all_parking_facts():
+        facts = (f"`{one.field}`", one.others, one.clock, one.failures, one.ended, one.volumes)
+        alike.setdefault((*facts, one.returns), []).append(_owner(one))
+    for facts, owners in alike.items():
+        yield _row(", ".join(owners), *facts)
+
+
+def _owner(facts: ParkingFacts) -> str:
+    return "Volcano's Job" if facts.group == "batch.volcano.sh" else facts.kind
+
+
 def _amount(name: str, unit: str) -> str:
     """Return the number that the program uses, with its unit."""
     if " setting " in name:
@@ -241,6 +269,7 @@ PAGES: Final = {
     "rights.md": rights_page,
     "budgets.md": budgets_page,
     "frameworks.md": frameworks_page,
+    "parking.md": parking_page,
 }
 
 

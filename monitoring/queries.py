@@ -12,8 +12,6 @@ WITHOUT_RESULT: Final[Mapping[tuple[str, str], str]] = {
     ("health", "Held answers"): "no answer of the demo is held: its gangs are small",
     ("teams", "GPUs by team"): "no node of the demo has GPUs",
     ("teams", "Teams"): "no node of the demo has GPUs",
-    ("prices", "Share of utility kept"): "no job of the demo has a utility",
-    ("prices", "Jobs with a utility"): "no job of the demo has a utility",
 }
 """Dashboard and panel, and why one of its queries has no result in a run of the demo."""
 

@@ -177,6 +177,7 @@ class JobProgress(Struct, frozen=True, kw_only=True):
         reason: Why it, or the rest of its pods, waits, a token; empty if nothing waits.
         message: The same in words.
         estimated_start: When it is expected to start, seconds since the epoch; None if unknown.
+        earliest_start, latest_start: Its band, which holds about two thirds of what may come.
         estimate: What the estimate rests on, or why there is none.
     """
 
@@ -187,4 +188,6 @@ class JobProgress(Struct, frozen=True, kw_only=True):
     reason: str = ""
     message: str = ""
     estimated_start: float | None = None
+    earliest_start: float | None = None
+    latest_start: float | None = None
     estimate: str = ""

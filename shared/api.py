@@ -42,6 +42,7 @@ class QueueEntry(Struct, frozen=True, kw_only=True):
         reason: A token of the closed vocabulary.
         message: The same in words.
         estimated_start: When it is expected to start, seconds since the epoch; None if unknown.
+        earliest_start, latest_start: Its band, which holds about two thirds of what may come.
         estimate: What the estimate rests on, or why there is none.
         weight: Its key under the order ``weighting``; None under every other.
         standing: Its place under the order ``service``; None under every other.
@@ -64,6 +65,8 @@ class QueueEntry(Struct, frozen=True, kw_only=True):
     reason: str
     message: str
     estimated_start: float | None = None
+    earliest_start: float | None = None
+    latest_start: float | None = None
     estimate: str = ""
     weight: Weight | None = None
     standing: StandingEntry | None = None
@@ -251,6 +254,7 @@ class ExplainResponse(Response, frozen=True, kw_only=True):
         nodes: The nodes that can take the pod now, best first.
         position: Place in the queue; None if it is not in it, or needs a change before it can
             start.
+        estimated_start, earliest_start, latest_start, estimate: As of ``QueueEntry``.
         warnings: Keys of ours on the job that have no effect, e.g. misspelt ones.
         ahead: The jobs before it, the nearest first, at most ten.
         counts: Pods of the job by state.
@@ -284,6 +288,10 @@ class ExplainResponse(Response, frozen=True, kw_only=True):
     decision: str = ""
     nodes: tuple[NodeTerms, ...] = ()
     position: int | None = None
+    estimated_start: float | None = None
+    earliest_start: float | None = None
+    latest_start: float | None = None
+    estimate: str = ""
     warnings: tuple[str, ...] = ()
     ahead: tuple[Ahead, ...] = ()
     counts: MemberCounts | None = None

@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from shared.identity import NodeName, Uid
-from shared.pod_shape import Taint, Toleration
+from shared.pod_shape import NodeSelectorTerm, Taint, Toleration
 
 IMPLICIT: Final = "deviceclass.resource.kubernetes.io/"
 """Prefix of a class's name: the resource under which every class is served."""
@@ -60,6 +60,28 @@ class Version(Struct, frozen=True, tag=True):
     text: str
 
 
+Amounts = tuple[tuple[str, str], ...]
+"""Quantities by name, sorted."""
+
+
+class CapacityPolicy(Struct, frozen=True, kw_only=True):
+    """How much of a capacity of a device one request may take (``requestPolicy``).
+
+    Attributes:
+        default: What a request takes that does not name the capacity.
+        values: What it may take, in ascending order; empty for any.
+        least: It takes at least this; empty: there is no range.
+        most: And at most this; empty for any.
+        step: What it takes is ``least`` and so many steps more; empty for any.
+    """
+
+    default: str = ""
+    values: tuple[str, ...] = ()
+    least: str = ""
+    most: str = ""
+    step: str = ""
+
+
 class Device(Struct, frozen=True, kw_only=True):
     """A device of a ResourceSlice.
 
@@ -67,13 +89,19 @@ class Device(Struct, frozen=True, kw_only=True):
         attributes: By name as the driver writes it, sorted.
         capacity: Quantities likewise.
         taints: Of the device, not of its node.
-        special: What makes it more than one device that one claim has alone; empty if nothing does.
+        counters: What it takes of the counters of its pool, by counter set.
+        shared: Several claims may have it, each with a part of its capacity.
+        policies: Of its capacities, by name.
+        special: What else makes it more than a device; empty if nothing does.
     """
 
     name: str
     attributes: tuple[tuple[str, bool | int | str | Version], ...] = ()
-    capacity: tuple[tuple[str, str], ...] = ()
+    capacity: Amounts = ()
     taints: tuple[Taint, ...] = ()
+    counters: tuple[tuple[str, Amounts], ...] = ()
+    shared: bool = False
+    policies: tuple[tuple[str, CapacityPolicy], ...] = ()
     special: str = ""
 
 
@@ -85,6 +113,7 @@ class ResourceSlice(Struct, frozen=True, kw_only=True, tag=True):
         pool: Name of the pool within the driver.
         generation: Only the slices of the latest one count.
         pool_slices: How many slices the pool has in that generation.
+        counters: What its devices take parts of, by counter set.
         special: Why its devices are not of one node; empty if they are.
     """
 
@@ -97,6 +126,7 @@ class ResourceSlice(Struct, frozen=True, kw_only=True, tag=True):
     generation: int = 0
     pool_slices: int = 1
     devices: tuple[Device, ...] = ()
+    counters: tuple[tuple[str, Amounts], ...] = ()
     special: str = ""
 
     @property
@@ -114,32 +144,67 @@ class DeviceId(Struct, frozen=True, order=True):
 
 
 class DeviceRequest(Struct, frozen=True, kw_only=True):
-    """Devices of one class: as many as ``count``, and the same class's only if all selectors hold.
+    """Devices of one class, or of the first of several requests that can be served.
 
     Attributes:
+        name: Constraints name it.
+        device_class: Empty if there are alternatives.
+        count: How many.
+        every: All devices that the request accepts, and at least one; ``count`` does not count.
+        selectors: All hold for each of the devices.
         tolerations: Taints of devices that are accepted.
+        admin: Devices count that others have, and remain theirs (``adminAccess``).
+        capacity: How much of the capacity of each device.
+        alternatives: Of which the first possible one is served (``firstAvailable``).
     """
 
-    device_class: str
+    name: str = ""
+    device_class: str = ""
     count: int = 1
+    every: bool = False
     selectors: tuple[str, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
+    admin: bool = False
+    capacity: Amounts = ()
+    alternatives: tuple["DeviceRequest", ...] = ()
+
+
+class Constraint(Struct, frozen=True, kw_only=True):
+    """What the devices of a claim have in common (``matchAttribute``), or not one twice.
+
+    Attributes:
+        attribute: Its full name, ``domain/name``.
+        requests: Whose devices; empty for all of the claim. ``request/alternative`` names one.
+        distinct: All values differ (``distinctAttribute``).
+    """
+
+    attribute: str
+    requests: tuple[str, ...] = ()
+    distinct: bool = False
+
+
+class ClaimSpec(Struct, frozen=True, kw_only=True):
+    """What a claim requests.
+
+    Attributes:
+        requests: All of them are served, or none.
+        constraints: All hold.
+        special: What we do not read of it; empty if nothing.
+    """
+
+    requests: tuple[DeviceRequest, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+    special: str = ""
 
 
 class ResourceClaimTemplate(Struct, frozen=True, kw_only=True, tag=True):
-    """A ResourceClaimTemplate: each pod that names it gets a claim of its own.
-
-    Attributes:
-        requests: What a claim requests.
-        special: What of it is more than that; empty if nothing is.
-    """
+    """A ResourceClaimTemplate: each pod that names it gets a claim of its own."""
 
     namespace: str
     name: str
     uid: Uid = Uid("")
     created_at: float = 0.0
-    requests: tuple[DeviceRequest, ...] = ()
-    special: str = ""
+    spec: ClaimSpec = ClaimSpec()
 
     @property
     def key(self) -> str:
@@ -148,13 +213,18 @@ class ResourceClaimTemplate(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class ResourceClaim(Struct, frozen=True, kw_only=True, tag=True):
-    """A ResourceClaim: read for the devices that are allocated to it.
+    """A ResourceClaim.
 
     Attributes:
         pod: Uid of the pod that it was made for; empty if a person made it.
         pod_claim: Its name in that pod's spec; ``EXTENDED`` for extended resources.
+        spec: What it requests, if a person made it: pods may name it.
+        deleting: No further pod may use it.
+        users: The pods that it is reserved for.
         allocated: It has an allocation.
         devices: Those that it has alone, sorted.
+        parts: Devices that it shares with others, and what it takes of their capacity.
+        nodes: From where its devices can be reached; None: from everywhere.
     """
 
     namespace: str
@@ -163,8 +233,13 @@ class ResourceClaim(Struct, frozen=True, kw_only=True, tag=True):
     created_at: float = 0.0
     pod: Uid = Uid("")
     pod_claim: str = EXTENDED
+    spec: ClaimSpec = ClaimSpec()
+    deleting: bool = False
+    users: tuple[Uid, ...] = ()
     allocated: bool = False
     devices: tuple[DeviceId, ...] = ()
+    parts: tuple[tuple[DeviceId, Amounts], ...] = ()
+    nodes: tuple[NodeSelectorTerm, ...] | None = None
 
     @property
     def key(self) -> str:
@@ -173,7 +248,13 @@ class ResourceClaim(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class PodClaim(Struct, frozen=True):
-    """A claim that a pod gets from a template."""
+    """A claim of a pod: its name in the pod, and the template that it is made from.
+
+    Attributes:
+        template: Empty for a claim that exists by itself.
+        claim: Name of that one, which several pods may name.
+    """
 
     name: str
-    template: str
+    template: str = ""
+    claim: str = ""

@@ -66,6 +66,9 @@ KUEUE_GROUP_SIZE: Final = "kueue.x-k8s.io/pod-group-total-count"
 KUEUE_GROUP_INDEX: Final = "kueue.x-k8s.io/pod-group-pod-index"
 KUEUE_REQUIRED_TOPOLOGY: Final = "kueue.x-k8s.io/podset-required-topology"
 KUEUE_PREFERRED_TOPOLOGY: Final = "kueue.x-k8s.io/podset-preferred-topology"
+KUEUE_SLICE_REQUIRED_TOPOLOGY: Final = "kueue.x-k8s.io/podset-slice-required-topology"
+KUEUE_SLICE_SIZE: Final = "kueue.x-k8s.io/podset-slice-size"
+KUEUE_PODSET_GROUP: Final = "kueue.x-k8s.io/podset-group-name"
 
 SAME_AS: Final[Mapping[str, tuple[str, ...]]] = {
     labels.MAX_WAIT: (VOLCANO_MAX_WAIT, VOLCANO_MAX_WAIT_TOO),

@@ -46,6 +46,12 @@ REQUIRED_TOPOLOGY: Final = "shuntyard.io/required-topology"
 PREFERRED_TOPOLOGY: Final = "shuntyard.io/preferred-topology"
 """Annotation on pod or owner: level of which as few domains as possible hold the gang."""
 
+SLICE_REQUIRED_TOPOLOGY: Final = "shuntyard.io/slice-required-topology"
+"""Annotation on pod or owner: level of which one domain must hold each slice, e.g. ``nvlink``."""
+
+SLICE_SIZE: Final = "shuntyard.io/slice-size"
+"""Annotation on pod or owner: how many pods, by index, make a slice, e.g. ``16``."""
+
 ACCELERATORS: Final = "shuntyard.io/accelerators"
 """Annotation on pod or owner: GPU models in order of preference, ``h100>a100``, with speeds or
 without: ``h100=2.5>a100=1``."""
@@ -93,8 +99,12 @@ PREEMPTIBLE: Final = "shuntyard.io/preemptible"
 PARK: Final = "shuntyard.io/park"
 """Annotation on the owner alone: ``true`` parks its job until it is removed."""
 
+MOVE: Final = "shuntyard.io/move"
+"""Annotation on the owner alone: its job goes on elsewhere. Names of the nodes that it leaves,
+separated by commas, or ``*`` for all of its nodes. The extender removes it when the job saves."""
+
 OF_OWNER: Final = frozenset(
-    {CHECKPOINT, WORKERS, SHRINK, UTILITY, TRAINING, ON_HANG, PREEMPTIBLE, PARK}
+    {CHECKPOINT, WORKERS, SHRINK, UTILITY, TRAINING, ON_HANG, PREEMPTIBLE, PARK, MOVE}
 )
 """Keys that make us write to an owner: they are read from the owner object, its annotations and its
 pod template. A pod's own annotation does not count: its author may have no right to change the

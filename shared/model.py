@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from shared import devices, identity, owners, pod_cpu, pod_shape
 from shared.claims import PersistentVolume, PersistentVolumeClaim
+from shared.disruptions import HorizontalPodAutoscaler, PodDisruptionBudget
 
 NodeName = identity.NodeName
 PodKey = identity.PodKey
@@ -34,6 +35,7 @@ PodClaim = devices.PodClaim
 OwnerReference = owners.OwnerReference
 JobState = owners.JobState
 Owner = owners.Owner
+Pause = owners.Pause
 WorkerCount = owners.WorkerCount
 OwnProgress = owners.OwnProgress
 PodGroup = owners.PodGroup
@@ -49,8 +51,8 @@ class Pod(Struct, frozen=True, kw_only=True, tag=True, omit_defaults=True):
 
     ``scheduled_at`` is the transition time of PodScheduled=True (0.0 while unbound),
     ``finished_at`` when its last container ended (0.0 before, and where that is not stated).
-    ``claims`` are the PersistentVolumeClaims that its volumes name, sorted; ``device_claims`` the
-    ResourceClaims that are made for it from templates.
+    ``claims`` are the PersistentVolumeClaims that its volumes name, sorted; ``device_claims`` its
+    ResourceClaims.
 
     ``shape`` has what the owner asked for, also while we have changed the CPU request in place;
     ``borrowed_milli`` is by how much more CPU the pod counts on its node now, or, below 0, less.
@@ -162,6 +164,18 @@ class ResourceQuota(Struct, frozen=True, kw_only=True, tag=True):
     def key(self) -> str:
         """``namespace/name``."""
         return f"{self.namespace}/{self.name}"
+
+
+class Topology(Struct, frozen=True, kw_only=True, tag=True):
+    """A Topology of Kueue: the node labels of its levels, from the coarsest to the finest."""
+
+    name: str
+    levels: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """The topology's name."""
+        return self.name
 
 
 class PriorityClass(Struct, frozen=True, kw_only=True, tag=True):
@@ -326,12 +340,15 @@ Entity = (
     | Namespace
     | ResourceQuota
     | PriorityClass
+    | Topology
     | DeviceClass
     | ResourceSlice
     | ResourceClaimTemplate
     | ResourceClaim
     | PersistentVolumeClaim
     | PersistentVolume
+    | PodDisruptionBudget
+    | HorizontalPodAutoscaler
     | Migration
 )
 

@@ -77,6 +77,20 @@ class WorkerCount(Struct, frozen=True, kw_only=True):
         return (*((field, to) for field in self.fields), *others)
 
 
+class Pause(Struct, frozen=True, kw_only=True):
+    """The numbers of pods of an owner that cannot be suspended: it is paused if all are 0.
+
+    Attributes:
+        numbers: JSON pointer and the number that stands there.
+        guards: As in ``WorkerCount``.
+        deletes_volumes: Its controller deletes the volumes of pods that it scales away.
+    """
+
+    numbers: tuple[tuple[str, int], ...]
+    guards: tuple[tuple[str, str], ...] = ()
+    deletes_volumes: bool = False
+
+
 class OwnProgress(Struct, frozen=True, kw_only=True):
     """Progress of a training, in the status of its own object.
 
@@ -104,6 +118,7 @@ class Owner(Struct, frozen=True, kw_only=True, tag=True, omit_defaults=True):
         counts: Numbers of pods that may be changed while it runs; empty where none may.
         suspend_field: JSON pointer to the truth value that suspends it; empty where there is none.
         suspended: That value.
+        pause: How it is paused without a suspension; None where it may not be, or can be suspended.
         groups: Jobs side by side that it makes: the groups of a LeaderWorkerSet.
         progress: How far its training is; None if it does not say.
         template: What its pod templates state under a key of ``labels.OF_OWNER``; of two templates
@@ -128,10 +143,23 @@ class Owner(Struct, frozen=True, kw_only=True, tag=True, omit_defaults=True):
     counts: tuple[WorkerCount, ...] = ()
     suspend_field: str = ""
     suspended: bool = False
+    pause: Pause | None = None
     groups: int = 1
     progress: OwnProgress | None = None
     template: Mapping[str, str] = {}
     selector: LabelSelector | None = None
+
+    @property
+    def can_pause(self) -> bool:
+        """Whether it can be without pods and get them back: suspended, or with numbers of 0."""
+        return bool(self.suspend_field) or self.pause is not None
+
+    @property
+    def paused(self) -> bool:
+        """Whether it is suspended, or wants no pods."""
+        if self.pause is None:
+            return self.suspended
+        return all(number == 0 for _, number in self.pause.numbers)
 
     def selects(self, pod_labels: Mapping[str, str]) -> bool:
         """Return True if a pod with these labels can be its own."""

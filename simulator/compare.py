@@ -14,7 +14,13 @@ from simulator.comparison import comparing, picture, report
 from simulator.comparison.comparing import Comparison, MixedSource, Source, TraceSource
 from simulator.comparison.policies import POLICIES
 from simulator.comparison.windows import WindowSettings
-from simulator.options import add_settings_argument, count, positive, read_parameters, share
+from simulator.options import (
+    add_settings_argument,
+    add_window_arguments,
+    count,
+    read_parameters,
+    share,
+)
 from simulator.seeds import HELD_OUT, IN_SAMPLE, seeds
 from simulator.traces.errors import TraceError
 from simulator.traces.faults import Faults
@@ -37,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--policy", default=",".join(POLICIES), help=f"comma-separated, from {names}; default: all"
     )
-    _add_window_arguments(parser)
+    add_window_arguments(parser)
     parser.add_argument("--seeds", type=count, default=5, help="number of windows; default: 5")
     parser.add_argument(
         "--held-out", action="store_true", help="windows of the part kept for reporting"
@@ -52,26 +58,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--processes", type=count, help="parallel processes; default: one per core")
     parser.add_argument("--out", type=Path, help="folder for JSON, table and SVG")
     add_settings_argument(parser)
-
-
-def _add_window_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--jobs", type=count, default=120, help="jobs per window; default: 120")
-    parser.add_argument(
-        "--from",
-        type=float,
-        dest="start",
-        help="start of the window, in seconds of the trace; default: drawn",
-    )
-    parser.add_argument(
-        "--window", type=positive, help="length of the window in seconds; jobs are drawn from it"
-    )
-    parser.add_argument(
-        "--load",
-        type=positive,
-        default=1.2,
-        help="offered load, which decides the number of machines; default: 1.2",
-    )
-    parser.add_argument("--nodes", type=count, help="number of machines, instead of --load")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -133,15 +119,11 @@ def _source(options: argparse.Namespace) -> tuple[Source, tuple[str, ...]]:
             f"{len(faults.notes)} jobs were read with a note; the first: {faults.notes[0]}."
         )
     print(*notes, sep="\n", end="\n" if notes else "")
-    window = WindowSettings(
-        jobs=options.jobs,
-        seconds=options.window,
-        start=options.start,
-        load=options.load,
-        nodes=options.nodes,
-    )
     source = TraceSource(
-        options.trace, options.trace_format, skip=options.skip_bad_lines, window=window
+        options.trace,
+        options.trace_format,
+        skip=options.skip_bad_lines,
+        window=WindowSettings.from_options(options),
     )
     return source, tuple(notes)
 

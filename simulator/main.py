@@ -4,13 +4,19 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from simulator import compare, page, replay, reproduce
+from simulator import compare, page, replay, reproduce, starts
 
 _ABOUT = (
     "Compares policies on traces and generated workloads, reproduces the papers' figures, and "
     "replays the decisions of a live extender, all with the extender's own core."
 )
-COMMANDS = {"reproduce": reproduce, "compare": compare, "page": page, "replay": replay}
+COMMANDS = {
+    "reproduce": reproduce,
+    "compare": compare,
+    "starts": starts,
+    "page": page,
+    "replay": replay,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -48,6 +48,27 @@ def _number(text: str) -> float:
         return math.nan
 
 
+def add_window_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the size of a window."""
+    parser.add_argument("--jobs", type=count, default=120, help="jobs per window; default: 120")
+    parser.add_argument(
+        "--from",
+        type=float,
+        dest="start",
+        help="start of the window, in seconds of the trace; default: drawn",
+    )
+    parser.add_argument(
+        "--window", type=positive, help="length of the window in seconds; jobs are drawn from it"
+    )
+    parser.add_argument(
+        "--load",
+        type=positive,
+        default=1.2,
+        help="offered load, which decides the number of machines; default: 1.2",
+    )
+    parser.add_argument("--nodes", type=count, help="number of machines, instead of --load")
+
+
 class _SettingsFile(PolicySettings):
     """The extender's settings file; only settings that change decisions are read."""
 

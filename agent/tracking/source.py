@@ -209,6 +209,8 @@ class Source:
         self.taken += 1
         point, before = reading.point, self.step
         at = self._moment(reading, now, begun_at)
+        if taken.has_new_metrics:
+            self._forget_metrics()
         self._count(point, restarted=taken.restarted)
         if point.left_seconds is not None and isfinite(point.left_seconds):
             self._ends_at = at + point.left_seconds
@@ -219,6 +221,12 @@ class Source:
         if diverged and not reading.backlog:
             detail = f"{point.metric} is {point.value} at step {_shown(point.step)}"
             _add_event(events, "nan", at, detail)
+
+    def _forget_metrics(self) -> None:
+        """Choose again: the program trains something else now."""
+        self.tracks, self.names, self._skipped = {}, set(), set()
+        self._step_metric, self._unit = None, None
+        self._steps, self._totals = {}, {}
 
     def _count(self, point: Point, *, restarted: bool) -> None:
         if restarted and point.step is not None:

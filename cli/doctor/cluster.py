@@ -22,7 +22,7 @@ VERSIONS: Final = "versions"
 CLOCK: Final = "clock"
 NAMESPACES: Final = "namespaces"
 DEFINITION: Final = "definition"
-TESTED: Final = ((1, 34), (1, 36))
+TESTED: Final = ((1, 34), (1, 37))
 """The oldest and the newest Kubernetes that our tests run on."""
 TOLERANCE_SECONDS: Final = 3.0
 """Latency, and time stamps of whole seconds."""

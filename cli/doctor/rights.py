@@ -28,7 +28,8 @@ _EVERYWHERE: Final = {
     "pods/binding": "create",
     "pods/status": "patch",
     "pods/eviction": "create",
-    "poddisruptionbudgets.policy": "list",
+    "poddisruptionbudgets.policy": "list watch",
+    "horizontalpodautoscalers.autoscaling": "list watch",
     "migrations.shuntyard.io": "get list watch create delete",
     "migrations.shuntyard.io/status": "patch",
     "nodes": "list watch",
@@ -45,6 +46,7 @@ _EVERYWHERE: Final = {
 }
 _OPTIONAL: Final = {
     "pods/resize": "patch",
+    "topologies.kueue.x-k8s.io": "list watch",
     "deviceclasses.resource.k8s.io": "list watch",
     "resourceslices.resource.k8s.io": "list watch",
     "resourceclaims.resource.k8s.io": "list watch",

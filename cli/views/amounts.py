@@ -9,7 +9,8 @@ from shared import accelerators
 
 _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
 _STEP: Final = 1024
-_GPUS: Final = re.compile(r"\b[\w.-]+\.[\w-]+/gpu\b")
+_GPUS: Final = re.compile(r"\b[\w.-]+\.[\w-]+/gpu\b(?![:=]\S)")
+"""A resource; the key of a taint, such as ``nvidia.com/gpu:NoSchedule``, is not meant."""
 _TEN_SECONDS: Final = 10
 _MINUTE_SECONDS: Final = 60
 _HOUR_SECONDS: Final = 60 * _MINUTE_SECONDS
@@ -57,6 +58,20 @@ def coming(at: float, now: float) -> str:
     return f"{local:%H:%M}" if left < _DAY_SECONDS else f"{local:%m-%d %H:%M}"
 
 
+def coming_between(earliest: float | None, latest: float | None, now: float) -> str:
+    """Return a band of future times in brackets; empty if it has no width that ``coming`` shows.
+
+    ``latest``: None if that is not known.
+    """
+    if earliest is None:
+        return ""
+    first = coming(earliest, now)
+    if latest is None:
+        return f" ({first} or later)"
+    last = coming(latest, now)
+    return "" if first == last else f" ({first} to {last.removeprefix('in ')})"
+
+
 def amount(resource: str, base_units: int) -> str:
     """Return an amount of a resource: CPUs, bytes with a binary suffix, or a count."""
     if resource == "cpu":
@@ -102,4 +117,9 @@ def in_short(message: str) -> str:
 
     A message that goes into details begins with a general sentence and a colon.
     """
-    return _GPUS.sub("GPU", message.partition(": ")[2] or message)
+    return named(message.partition(": ")[2] or message)
+
+
+def named(text: str) -> str:
+    """Return a text with GPUs by that name: ``8 GPU needed``."""
+    return _GPUS.sub("GPU", text)

@@ -1,10 +1,11 @@
 """What ``shuntyard explain`` shows: why a job or pod waits, and what would make it run."""
 
+import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from cli.views import admission, training
-from cli.views.amounts import amount, coming, duration, number
+from cli.views.amounts import amount, coming, coming_between, duration, named, number
 from cli.views.table import NOTHING, Column, more, table
 from cli.views.terminal import UNLIMITED, Colour, Terminal
 from shared import api
@@ -16,22 +17,51 @@ MOST_NODES: Final = 10
 MOST_NAMED: Final = 3
 """Names of nodes with the same verdict that are shown without ``-o wide``."""
 _WIDTH: Final = 10
+_STATES: Final = {
+    "gated": "waiting",
+    "held": "held by other gates",
+    "seated": "planned",
+    "loose": "released",
+    "direct": "waiting, without the gate",
+    "in_tree": "left to kube-scheduler",
+    "bound": "on its nodes",
+}
+"""States of pods in words; others are words."""
 
 
 def explain(answer: api.ExplainResponse, *, wide: bool, screen: Terminal = UNLIMITED) -> list[str]:
     """Return the lines to print; ``wide``: with all nodes by name."""
-    parts = [list(labelled(_facts(answer))), tried(answer, wide=wide, screen=screen)]
+    parts = [list(labelled(_facts(answer), screen)), tried(answer, wide=wide, screen=screen)]
     parts += [admission.price(answer, wide=wide), admission.rescales(answer, wide=wide)]
-    parts.append(changes(answer))
+    parts.append(changes(answer, screen))
     if answer.pod and (answer.nodes or not answer.tried):
         parts.append(_scores(answer, wide=wide))
     return [line for part in parts if part for line in ("", *part)][1:]
 
 
-def labelled(facts: Mapping[str, str] | Iterator[tuple[str, str]]) -> Iterator[str]:
-    """Yield a line for each fact: its name, a colon, and its text in a column of its own."""
+def labelled(
+    facts: Mapping[str, str] | Iterator[tuple[str, str]], screen: Terminal = UNLIMITED
+) -> Iterator[str]:
+    """Yield each fact: its name, a colon, and its text in a column of its own."""
     pairs = facts.items() if isinstance(facts, Mapping) else facts
-    yield from (f"{name + ':':{_WIDTH}}{text}" for name, text in pairs)
+    for name, text in pairs:
+        yield from _wrapped(f"{name + ':':{_WIDTH}}", text, screen)
+
+
+def _wrapped(start: str, text: str, screen: Terminal) -> Iterator[str]:
+    """Yield a text after its start, on a terminal in lines that fit; no word is cut."""
+    whole = f"{start}{text}"
+    if screen.height is None or len(whole) <= screen.width:
+        yield whole
+        return
+    yield from textwrap.wrap(
+        whole,
+        screen.width,
+        subsequent_indent=" " * len(start),
+        break_long_words=False,
+        break_on_hyphens=False,
+        drop_whitespace=True,
+    )
 
 
 def pods(count: int) -> str:
@@ -44,20 +74,22 @@ def _facts(answer: api.ExplainResponse) -> Mapping[str, str]:
     if answer.pod:
         facts["Pod"] = f"{answer.namespace}/{answer.pod}"
     facts["Job"] = answer.job
-    facts["State"] = answer.state or "not managed by Shuntyard"
+    facts["State"] = _STATES.get(answer.state, answer.state) or "not managed by Shuntyard"
     if answer.pod:
         facts["Node"] = answer.node or NOTHING
-    message = answer.message or NOTHING
-    facts["Reason"] = f"{answer.reason}: {answer.message}" if answer.reason else message
+    message = named(answer.message) or NOTHING
+    facts["Reason"] = f"{answer.reason}: {message}" if answer.reason else message
     facts |= _notices(answer)
     if answer.pod:
         facts["Decision"] = answer.decision or NOTHING
     if answer.position is not None:
         facts["Queue"] = _queue(answer)
+    if answer.estimate:
+        facts["Starts"] = _starts(answer)
     if answer.needs:
         facts["Needs"] = _needs(answer)
     if answer.cause:
-        facts["Cause"] = answer.cause
+        facts["Cause"] = named(answer.cause)
     return facts | dict(_progress(answer)) | dict(admission.facts(answer))
 
 
@@ -87,6 +119,15 @@ def _fault(fault: FaultEntry, now: float) -> str:
     return f"{fault.kind}, found {duration(now - fault.since)} ago: {fault.message}"
 
 
+def _starts(answer: api.ExplainResponse) -> str:
+    """Return when its job starts, with the band, and what that rests on."""
+    at, now = answer.estimated_start, answer.generated_at
+    if at is None:
+        return f"unknown: {answer.estimate}"
+    between = coming_between(answer.earliest_start, answer.latest_start, now)
+    return f"{coming(at, now)}{between}: {answer.estimate}"
+
+
 def _queue(answer: api.ExplainResponse) -> str:
     if not answer.ahead:
         return f"{answer.position}"
@@ -100,8 +141,9 @@ def _queue(answer: api.ExplainResponse) -> str:
 
 def _needs(answer: api.ExplainResponse) -> str:
     fit = f"{pods(answer.needs)} at once, {answer.fits} fit"
-    missing = [f"{name} {amount(name, value)}" for name, value in sorted(answer.short.items())]
-    return f"{fit}; short of {', '.join(missing)}" if missing else fit
+    short = sorted(answer.short.items())
+    missing = [f"{amount(name, value)} {named(name)}" for name, value in short]
+    return f"{fit}; missing: {', '.join(missing)}" if missing else fit
 
 
 def tried(answer: api.ExplainResponse, *, wide: bool, screen: Terminal = UNLIMITED) -> list[str]:
@@ -111,8 +153,11 @@ def tried(answer: api.ExplainResponse, *, wide: bool, screen: Terminal = UNLIMIT
         for attempt in answer.tried
         for i, group in enumerate(attempt.nodes)
     ]
+    role = Column[tuple[Tried | None, NodeGroup]](
+        "ROLE", lambda row: row[0].role or NOTHING if row[0] else ""
+    )
     columns: list[Column[tuple[Tried | None, NodeGroup]]] = [
-        Column("ROLE", lambda row: row[0].role or NOTHING if row[0] else ""),
+        *([role] if any(attempt.role for attempt in answer.tried) else []),
         Column("PODS", lambda row: str(row[0].pods) if row[0] else "", right=True),
         Column("REQUESTS", lambda row: _requests(row[0]) if row[0] else "", least=12),
         Column("FIT", lambda row: str(row[0].fits) if row[0] else "", right=True),
@@ -128,12 +173,13 @@ def _verdict_colour(row: tuple[Tried | None, NodeGroup]) -> Colour:
 
 
 def _requests(attempt: Tried) -> str:
-    requests = sorted(attempt.requests.items())
-    return ",".join(f"{n}={amount(n, v)}" for n, v in requests if n != "pods") or NOTHING
+    requests = sorted(attempt.requests.items(), key=lambda one: ("/" not in one[0], one[0]))
+    parts = [f"{named(n)} {amount(n, v)}" for n, v in requests if n != "pods"]
+    return ", ".join(parts) or NOTHING
 
 
 def _verdict(group: NodeGroup) -> str:
-    return group.says if group.causes else f"room for {group.fits}"
+    return named(group.says) if group.causes else f"room for {group.fits}"
 
 
 def _names(group: NodeGroup, *, wide: bool) -> str:
@@ -141,18 +187,20 @@ def _names(group: NodeGroup, *, wide: bool) -> str:
     return ",".join(shown) + ("" if len(shown) == len(group.nodes) else ",…")
 
 
-def changes(answer: api.ExplainResponse) -> list[str]:
+def changes(answer: api.ExplainResponse, screen: Terminal = UNLIMITED) -> list[str]:
     """Return the changes that would make it run; empty without any."""
     if not answer.changes:
         return []
     head = "What would make it run" + (", each alone:" if len(answer.changes) > 1 else ":")
     numbered = enumerate(answer.changes, start=1)
-    return [head, *(f"{i:3}. {_change(change, answer.generated_at)}" for i, change in numbered)]
+    texts = [(f"{i:3}. ", _change(change, answer.generated_at)) for i, change in numbered]
+    return [head, *(line for start, text in texts for line in _wrapped(start, text, screen))]
 
 
 def _change(change: Change, now: float) -> str:
     times = [step.at for step in change.steps if step.at is not None]
-    return f"{change.says} ({coming(max(times), now)})" if times else change.says
+    says = named(change.says)
+    return f"{says} ({coming(max(times), now)})" if times else says
 
 
 def _scores(answer: api.ExplainResponse, *, wide: bool) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from cli.errors import UnansweredError
 from cli.views import admission, training
-from cli.views.amounts import coming, duration, in_short, requests, rough
+from cli.views.amounts import coming, coming_between, duration, in_short, requests, rough
 from cli.views.table import NOTHING, Column, table
 from cli.views.terminal import Colour, Terminal
 from shared import api
@@ -192,7 +192,8 @@ def start_or_end(job: api.JobEntry, now: float, *, band: bool = True) -> str:
         case JobState.RUNNING:
             return _end(job, now, band=band)
         case _ if job.estimated_start is not None:
-            return f"start {coming(job.estimated_start, now)}"
+            between = coming_between(job.earliest_start, job.latest_start, now) if band else ""
+            return f"start {coming(job.estimated_start, now)}{between}"
         case _:
             return NOTHING
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from cli.views import admission
-from cli.views.amounts import amount, coming, duration, in_short, number, requests
+from cli.views.amounts import amount, coming, coming_between, duration, in_short, number, requests
 from cli.views.table import NOTHING, Column, table
 from cli.views.terminal import UNLIMITED, Colour, Terminal
 from cli.views.training import gang_size
@@ -115,7 +115,7 @@ def _columns(answer: api.QueueResponse, screen: Terminal) -> list[Column[api.Que
         Column("START", lambda job: _start(job, now), right=True, rank=1),
         *admission.columns_for(answer.entries, now),
         Column("REASON", lambda job: in_short(job.message or job.reason), least=18),
-        *_wide(),
+        *_wide(now),
     ]
 
 
@@ -148,7 +148,7 @@ def _order(answer: api.QueueResponse, screen: Terminal) -> list[Column[api.Queue
     return [Column("SCORE", cell, right=True, rank=3)]
 
 
-def _wide() -> list[Column[api.QueueEntry]]:
+def _wide(now: float) -> list[Column[api.QueueEntry]]:
     columns: list[Column[api.QueueEntry]] = [
         Column("REASON-CODE", lambda job: job.reason),
         Column("KIND", lambda job: job.kind),
@@ -161,6 +161,7 @@ def _wide() -> list[Column[api.QueueEntry]]:
         Column("PRIORITY-PART", lambda job: f"{job.terms.e_normalised:.3f}", right=True),
         Column("WORKER-PART", lambda job: f"{job.terms.m_normalised:.3f}", right=True),
         Column("LEFT", _left, right=True),
+        Column("BAND", lambda job: _band(job, now)),
         Column("ESTIMATE", lambda job: job.estimate or NOTHING),
         Column("MESSAGE", lambda job: job.message or NOTHING),
     ]
@@ -196,6 +197,10 @@ def _head(answer: api.QueueResponse) -> list[str]:
 
 def _start(job: api.QueueEntry, now: float) -> str:
     return NOTHING if job.estimated_start is None else coming(job.estimated_start, now)
+
+
+def _band(job: api.QueueEntry, now: float) -> str:
+    return coming_between(job.earliest_start, job.latest_start, now).strip(" ()") or NOTHING
 
 
 def _needs(job: api.QueueEntry) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from cli.views import admission, explain, queue
-from cli.views.amounts import coming, duration, number
+from cli.views.amounts import coming, coming_between, duration, named, number
 from cli.views.explain import pods
 from cli.views.table import NOTHING, Column, more, table
 from cli.views.terminal import UNLIMITED, Terminal
@@ -20,12 +20,12 @@ MOST_SHIFTS: Final = 10
 def what_if(answer: api.WhatIfResponse, *, wide: bool, screen: Terminal = UNLIMITED) -> list[str]:
     """Return the lines to print; ``wide``: every pod by name, and all other jobs."""
     parts = [
-        list(explain.labelled(_facts(answer, blocks=screen.blocks))),
+        list(explain.labelled(_facts(answer, blocks=screen.blocks), screen)),
         _places(answer, wide=wide),
     ]
     if answer.obstacles is not None:
         parts.append(explain.tried(answer.obstacles, wide=wide, screen=screen))
-        parts.append(explain.changes(answer.obstacles))
+        parts.append(explain.changes(answer.obstacles, screen))
     parts.append(_shifts(answer, screen, wide=wide))
     return [line for part in parts if part for line in ("", *part)][1:]
 
@@ -35,7 +35,7 @@ def _facts(answer: api.WhatIfResponse, *, blocks: bool) -> Iterator[tuple[str, s
     yield "Job", f"{answer.job}, {pods(answer.pods)}"
     yield "Starts", _starts(answer)
     if not answer.starts_now:
-        yield "Reason", f"{entry.reason}: {entry.message}"
+        yield "Reason", f"{entry.reason}: {named(entry.message)}"
     if entry.position is None:
         yield "Queue", "no position: it cannot start without a change"
     else:
@@ -70,7 +70,9 @@ def _starts(answer: api.WhatIfResponse) -> str:
         return "now" if placed == answer.pods else f"now, with {placed} of {pods(answer.pods)}"
     if at is None:
         return f"unknown: {why}" if why else "unknown"
-    return f"{coming(at, answer.generated_at)} ({why})"
+    entry, now = answer.entry, answer.generated_at
+    between = coming_between(entry.earliest_start, entry.latest_start, now)
+    return f"{coming(at, now)}{between} ({why})"
 
 
 def _price(bill: Bill) -> str:

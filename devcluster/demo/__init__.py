@@ -2,5 +2,5 @@
 
 ``jobs`` reads the examples; ``watching`` observes them independently of the extender; ``history``
 and ``choices`` judge the observations (pure); ``curves`` reads the losses; ``table`` draws;
-``report`` sums up; ``show`` runs it all.
+``last`` parks, prices and grows a job; ``report`` sums up; ``show`` runs it all.
 """

@@ -1,4 +1,4 @@
-"""``python -m devcluster.demo [--once] [--dir DIR]``."""
+"""``python -m devcluster.demo [--once] [--dir DIR] [--cast FILE]``."""
 
 import argparse
 import asyncio
@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from devcluster.demo.cast import Cast
 from devcluster.demo.report import passed
 from devcluster.demo.show import Demo, address, bring_up, run, say
 from shared.errors import ShuntyardError
@@ -25,6 +26,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     demo: Demo | None = None
     try:
         demo = bring_up(options.dir)
+        if options.cast:
+            environ = {**os.environ, "KUBECONFIG": str(demo.cluster.kubeconfig)}
+            demo.cast = Cast(options.cast, {**environ, "TERM": "xterm-256color"})
         summary = asyncio.run(run(demo, finished=None if options.once else _keep_running(demo)))
     except KeyboardInterrupt:
         return INTERRUPTED if options.once else 0
@@ -41,7 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _keep_running(demo: Demo) -> Callable[[dict[str, Any]], None]:
     def report(summary: dict[str, Any]) -> None:
         say(json.dumps(summary))
-        say(f"Look around with KUBECONFIG={demo.cluster.kubeconfig}, kubectl and shuntyard.")
+        say(f"Look around: export KUBECONFIG={demo.cluster.kubeconfig}")
+        say(f"  shuntyard jobs --url {demo.cluster.extender_url}")
+        say("  shuntyard resume parked -n students")
         say(address(demo))
         say("Ctrl-C ends the cluster.")
 
@@ -66,6 +72,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m devcluster.demo", description=__doc__)
     parser.add_argument("--once", action="store_true", help="end when all jobs have finished")
     parser.add_argument("--dir", type=Path, default=Path(".demo"), help="directory of the cluster")
+    parser.add_argument("--cast", type=Path, metavar="FILE", help="record commands as an asciicast")
     return parser.parse_args(arguments)
 
 

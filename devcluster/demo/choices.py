@@ -16,11 +16,14 @@ waiting jobs.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
 from devcluster.demo.history import JobName, Ledger, Recorded, final, states
 from shared.model import NodeName, Pod, Uid
 
 Values = Mapping[JobName, float]
+_NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,10 @@ class Choice:
 
 
 def choices(
-    history: Sequence[Recorded], sizes: Mapping[JobName, int], values: Mapping[JobName, Values]
+    history: Sequence[Recorded],
+    sizes: Mapping[JobName, int],
+    values: Mapping[JobName, Values],
+    kept: Mapping[str, int] = _NOTHING,
 ) -> tuple[Choice, ...]:
     """Return the choice at each job's release, in order.
 
@@ -51,6 +57,7 @@ def choices(
         history: Events of the watch, in order.
         sizes: How many members each gang needs.
         values: For each job, the V of all jobs that waited when it was released, itself included.
+        kept: What every node keeps for jobs with a utility, by resource.
     """
     end, released, made = final(history), set[JobName](), list[Choice]()
     for recorded, ledger in states(history):
@@ -60,7 +67,7 @@ def choices(
             if job not in released and job in ledger.jobs and ledger.jobs[job].released_at
         ]
         for job in sorted(fresh, key=lambda j: -values.get(j, {}).get(j, 0.0)):
-            made.append(_choice(recorded.at, job, released, ledger, end, sizes, values))
+            made.append(_choice(recorded.at, job, released, ledger, end, sizes, values, kept))
             released.add(job)
     return tuple(made)
 
@@ -73,9 +80,11 @@ def _choice(
     end: Ledger,
     sizes: Mapping[JobName, int],
     values: Mapping[JobName, Values],
+    kept: Mapping[str, int],
 ) -> Choice:
     scores = values.get(job, {})
-    before, after = _free(ledger, end, released), _free(ledger, end, {*released, job})
+    before = _free(ledger, end, released, kept)
+    after = _free(ledger, end, {*released, job}, kept)
     waiting = [
         other
         for other in sorted(sizes)
@@ -102,8 +111,13 @@ def _waits(job: JobName, ledger: Ledger, sizes: Mapping[JobName, int]) -> bool:
     return job in ledger.jobs and len(ledger.jobs[job].pods) >= sizes[job]
 
 
-def _free(ledger: Ledger, end: Ledger, released: set[JobName]) -> dict[NodeName, dict[str, int]]:
-    free = {name: dict(node.allocatable) for name, node in ledger.nodes.items()}
+def _free(
+    ledger: Ledger, end: Ledger, released: set[JobName], kept: Mapping[str, int]
+) -> dict[NodeName, dict[str, int]]:
+    free = {
+        name: {what: amount - kept.get(what, 0) for what, amount in node.allocatable.items()}
+        for name, node in ledger.nodes.items()
+    }
     for name, job in ledger.jobs.items():
         for uid, pod in job.pods.items():
             node = _node(name, uid, pod, end, released)

@@ -26,7 +26,10 @@ ORDER: Final = (
 """Order of submission: the most valuable last, unlike the order in which they should run."""
 
 ELASTIC: Final = "elastic"
-"""Submitted once the others have finished, because it takes all room that there is."""
+PRICED: Final = "priced"
+PARKED: Final = "parked"
+LAST: Final = (PARKED, PRICED, ELASTIC)
+"""Submitted once the others have finished: the last of them takes all room that there is."""
 
 _COLLECTIONS: Final[Mapping[str, str]] = {
     "ConfigMap": "/api/v1/configmaps",
@@ -53,9 +56,9 @@ def read_jobs(volume: Path) -> tuple[ExampleJob, ...]:
     return tuple(_read_job(EXAMPLES / f"{name}.yaml", volume) for name in ORDER)
 
 
-def read_elastic(volume: Path) -> ExampleJob:
-    """Return the elastic job; its files go to ``volume``."""
-    return _read_job(EXAMPLES / f"{ELASTIC}.yaml", volume)
+def read_last(volume: Path) -> tuple[ExampleJob, ...]:
+    """Return the jobs that come after the others; their files go to ``volume``."""
+    return tuple(_read_job(EXAMPLES / f"{name}.yaml", volume) for name in LAST)
 
 
 def surroundings() -> tuple[Manifest, ...]:

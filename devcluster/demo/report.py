@@ -17,6 +17,10 @@ from shared.model import MigrationPhase
 BIND_BURST_SECONDS: Final = 10.0
 """How long a gang may be half bound: ``gang.bind_burst_seconds`` of the default settings."""
 
+KEPT: Final = {"cpu": 100}
+"""Of each node for jobs with a utility, in thousandths of a core: a quarter of what the agent
+leaves (`show.NODES`, `show.SETTINGS`)."""
+
 COMPLETED: Final = MigrationPhase.COMPLETED.value
 
 
@@ -36,7 +40,7 @@ def report(
     partial = partial_gangs(
         observer.history, sizes, bind_burst_seconds=BIND_BURST_SECONDS, until=now
     )
-    made = choices(observer.history, sizes, observer.values())
+    made = choices(observer.history, sizes, observer.values(), KEPT)
     last = rows(jobs, observer.ledger, observer.entries, observer.training, volume)
     return {
         "jobs": len(jobs),
@@ -62,6 +66,7 @@ def passed(summary: Mapping[str, Any]) -> bool:
         and summary["partial_gangs"] == 0
         and not summary["order_violations"]
         and _moved(summary)
+        and all(summary["last"].values())
         and all(entry["v"] is not None for entry in summary["order"])
         and all(pair is not None and pair[1] < pair[0] for pair in summary["losses"].values())
     )

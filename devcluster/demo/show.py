@@ -11,7 +11,11 @@ from rich.live import Live
 
 from devcluster import api
 from devcluster.cluster import Cluster
-from devcluster.demo.jobs import ExampleJob, create, read_elastic, read_jobs, surroundings
+from devcluster.demo import cast as casting
+from devcluster.demo import last
+from devcluster.demo.cast import Cast
+from devcluster.demo.history import JobName
+from devcluster.demo.jobs import ExampleJob, create, read_jobs, surroundings
 from devcluster.demo.report import report
 from devcluster.demo.table import FINISHED, Row, lines, rows, table
 from devcluster.demo.watching import Observer, poll, watch
@@ -21,10 +25,12 @@ from shared.kube.client import KubeClient
 from shared.page.serving import PATH
 from shared.system_clock import SystemClock
 
-NODES: Final = ProcessNodes(count=3, cpu="320m", memory="1Gi", prefix="node")
-"""Four pods of 75m and the agent fill a node; all nodes together are one core of the machine."""
+NODES: Final = ProcessNodes(count=3, cpu="420m", memory="1Gi", prefix="node")
+"""Four pods of 75m, the agent, and a quarter for jobs with a utility fill a node; all nodes
+together are a core of the machine and a quarter."""
 SETTINGS: Final = {
-    "migration": {"interval_seconds": 1, "cooldown_seconds": 5, "first_cost_seconds": 2}
+    "migration": {"interval_seconds": 1, "cooldown_seconds": 5, "first_cost_seconds": 2},
+    "admission": {"enabled": True, "slot_seconds": 15, "horizon": 240, "share": 0.25},
 }
 AGENT_SETTINGS: Final = {
     "convergence": {"rule": "specon", "alpha": 0.05, "interval_seconds": 2},
@@ -50,6 +56,8 @@ class Demo:
     observer: Observer
     begun_at: float = 0.0
     settings: Mapping[str, Any] = field(default_factory=lambda: SETTINGS)
+    last: Mapping[JobName, str] = field(default_factory=dict)
+    cast: Cast | None = None
 
     def rows(self) -> list[Row]:
         """Return the current rows of the table."""
@@ -71,7 +79,8 @@ class Demo:
 
     def summary(self) -> dict[str, Any]:
         """Return the content of the last line."""
-        return report(self.jobs, self.observer, self.volume, begun_at=self.begun_at)
+        summary = report(self.jobs, self.observer, self.volume, begun_at=self.begun_at)
+        return {**summary, "last": dict(self.last)}
 
 
 def bring_up(directory: Path) -> Demo:
@@ -93,11 +102,12 @@ async def run(demo: Demo, *, finished: Callable[[dict[str, Any]], None] | None) 
     """Submit the jobs, start our scheduler, show the table until all jobs have finished.
 
     The jobs are in the queue before the scheduler starts, so that its first choice is among all.
+    Then come the last ones (``last``).
 
     Args:
         demo: What was brought up.
-        finished: Called with the summary when all have finished; then an elastic job is submitted
-            and runs until an interrupt. None: return instead.
+        finished: Called with the summary at the end; then the last jobs run on until an interrupt.
+            None: return instead.
 
     Raises:
         TimeoutError: The pods were not created in time.
@@ -115,12 +125,14 @@ async def run(demo: Demo, *, finished: Callable[[dict[str, Any]], None] | None) 
         tasks.append(group.create_task(poll(demo.cluster.extender_url, demo.observer)))
         await asyncio.to_thread(demo.cluster.start_default_scheduler)  # it places the agents
         await asyncio.to_thread(demo.cluster.start_agents, AGENT_SETTINGS)
+        if demo.cast is not None:
+            group.create_task(casting.first_part(demo.cast, demo.observer))
         await _show(demo)
+        demo.last = await last.run(client, demo.observer, demo.volume, say)
+        if demo.cast is not None:
+            await casting.second_part(demo.cast)
         if finished is not None:
             finished(demo.summary())
-            elastic = read_elastic(demo.volume)
-            await create(client, elastic.manifests)
-            say(f"submitted {elastic.name}: it grows to four workers, as there is room")
             await asyncio.Event().wait()
         for task in tasks:
             task.cancel()

@@ -12,6 +12,7 @@ import msgspec
 
 from devcluster.demo.history import JobName, Ledger, Recorded
 from shared.api import (
+    JobEntry,
     JobsResponse,
     MigrationsResponse,
     ProgressEntry,
@@ -43,6 +44,7 @@ class Observer:
         ledger: The state after them.
         queues: Distinct answers of the extender about its queue, in order.
         entries: Last queue entry of each job, also of jobs that no longer wait.
+        jobs: Last entry of each job in the extender's list.
         training: Last known training progress of each job.
         migrations: The extender's ledger of migrations.
         declined: Last reason why a job was not moved, by job.
@@ -53,6 +55,7 @@ class Observer:
     ledger: Ledger = field(default_factory=Ledger)
     queues: list[QueueResponse] = field(default_factory=list)
     entries: dict[JobName, QueueEntry] = field(default_factory=dict)
+    jobs: dict[JobName, JobEntry] = field(default_factory=dict)
     training: dict[JobName, ProgressEntry] = field(default_factory=dict)
     migrations: tuple[MigrationEntry, ...] = ()
     declined: dict[str, Declined] = field(default_factory=dict)
@@ -70,8 +73,9 @@ class Observer:
             self.queues.append(queue)
 
     def add_jobs(self, jobs: JobsResponse) -> None:
-        """Keep the training progress."""
-        progress = {f"{job.namespace}/{job.job}": job.progress for job in jobs.entries}
+        """Keep the jobs and their training progress."""
+        self.jobs = {f"{job.namespace}/{job.job}": job for job in jobs.entries}
+        progress = {name: job.progress for name, job in self.jobs.items()}
         self.training.update({job: last for job, last in progress.items() if last is not None})
 
     def add_migrations(self, migrations: MigrationsResponse) -> None:

@@ -24,6 +24,7 @@ from extender.controllers.observe.observer import Observer
 from extender.controllers.preemption import PreemptionController
 from extender.controllers.pricing import PricingController
 from extender.controllers.queue import QueueController
+from extender.controllers.starts import StartsLoop
 from extender.controllers.training_faults import TrainingFaultsController
 from extender.core.decisionlog.replay import parameters_hash
 from extender.core.parameters.combined import CoreParameters
@@ -319,6 +320,23 @@ class Composition:
         return Bindings(*shared, self.executor.parallelism)
 
     @cached_property
+    def estimates(self) -> StartEstimates:
+        """Start estimates."""
+        return StartEstimates(self.recorder.store, self.parameters, self._context.clock)
+
+    @cached_property
+    def starts(self) -> StartsLoop:
+        """Judges them."""
+        context = self._context
+        return StartsLoop(
+            last_cycle=lambda: self.queue.last,
+            estimates=self.estimates.of,
+            clock=context.clock,
+            metrics=context.metrics.starts,
+            heartbeat=context.beat("starts"),
+        )
+
+    @cached_property
     def reads(self) -> ReadAnswers:
         """Answers of the read API."""
         store, clock = self.recorder.store, self._context.clock
@@ -331,7 +349,7 @@ class Composition:
             declined=self.migration.declined,
             rescale_history=self.elastic.ledger,
             pricing=self.pricing,
-            estimates=StartEstimates(store, self.parameters, clock),
+            estimates=self.estimates,
             states=self.decisions.states,
         )
 
@@ -344,7 +362,7 @@ class Composition:
         decisions = (self.queue, self.migration, self.cpu_shares, self.elastic, self.pricing)
         notes = (self.training_faults, self.checkpoint_notes)
         leaving = (self.preemption, self.node_loss)
-        return (*shell, *binding, *decisions, *notes, *leaving, *measured)
+        return (*shell, *binding, *decisions, *notes, *leaving, *measured, self.starts)
 
     def _listeners(self) -> list[Listener]:
         settings, context, certificates = self._settings, self._context, self._certificates

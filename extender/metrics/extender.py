@@ -21,7 +21,7 @@ from extender.metrics import running_jobs
 from extender.metrics.admission import AdmissionMetrics
 from extender.metrics.cluster import ClusterMetrics
 from extender.metrics.listeners import CertificateMetrics, ConnectionMetrics
-from extender.metrics.queue import BurstMetrics, QueueMetrics
+from extender.metrics.queue import BurstMetrics, QueueMetrics, StartMetrics
 from extender.metrics.series import Series
 from extender.metrics.teams import TeamMetrics
 
@@ -217,6 +217,7 @@ class ExtenderMetrics:
         )
         self.queue = QueueMetrics(self.series)
         self.bursts = BurstMetrics(self.series)
+        self.starts = StartMetrics(self.series)
         self.teams = TeamMetrics(self.series)
         self.moves = running_jobs.MigrationMetrics(self.series)
         self.scaling = running_jobs.ScalingMetrics(self.series)

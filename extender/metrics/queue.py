@@ -10,6 +10,7 @@ from extender.core.cluster.reasons import Reason
 from extender.core.queue.decision import QueueOutcome
 from extender.core.queue.notices import QueueEntry
 from extender.core.queue.order import MOST_TIME_PRIORITY, Value
+from extender.core.queue.start_calibration import Ahead, Judged, Where
 from extender.metrics.series import Series
 
 CYCLE_BUCKETS_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
@@ -75,6 +76,24 @@ class BurstMetrics:
         self.pods = series.counter(
             "shuntyard_burst_pods", "Pods that were bound while an answer to filter was held."
         )
+
+
+class StartMetrics:
+    """Metrics of start estimates (``extender/core/queue/start_calibration.py``)."""
+
+    def __init__(self, series: Series) -> None:
+        self._starts = series.counter(
+            "shuntyard_start_estimates",
+            "Start estimates whose job has started, by how far ahead the start was expected, and "
+            "by where it was beside the band of the estimate.",
+            ahead=Ahead,
+            where=Where,
+        )
+
+    def observe(self, judged: Iterable[Judged]) -> None:
+        """Count estimates whose job has started."""
+        for one in judged:
+            self._starts.labels(ahead=one.ahead.value, where=one.where.value).inc()
 
 
 class QueueMetrics:

@@ -12,9 +12,10 @@ before it begins the next, so the work that waits for it can be bounded.
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -30,6 +31,31 @@ ANSWER_SECONDS: Final = 20.0
 """Longest work on one answer; less than a replica waits for the answer of another one (30 s)."""
 
 T = TypeVar("T")
+
+
+@dataclass
+class Spent:
+    """Processor time of the work that one task gave to threads.
+
+    Attributes:
+        seconds: So far; other work of the process is not in it.
+    """
+
+    seconds: float = 0.0
+
+
+_SPENT: Final[ContextVar[Spent | None]] = ContextVar("spent", default=None)
+
+
+@contextmanager
+def spending() -> Iterator[Spent]:
+    """Count the processor time of all work that this task gives to threads meanwhile."""
+    spent = Spent()
+    token = _SPENT.set(spent)
+    try:
+        yield spent
+    finally:
+        _SPENT.reset(token)
 
 
 class WorkCancelledError(ShuntyardError):
@@ -91,7 +117,7 @@ class Threads:
         """
         if len(self._inside) >= self._most:
             raise too_busy("the threads that compute answers")
-        future: Future[T] = self._pool.submit(work)
+        future: Future[T] = self._pool.submit(_counted(work, _SPENT.get()))
         self._inside.add(future)
         future.add_done_callback(self._inside.discard)
         return await asyncio.wrap_future(future)
@@ -122,6 +148,21 @@ class Threads:
     def close(self) -> None:
         """Begin no more work; what a thread works on comes to its end."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _counted(work: Callable[[], T], spent: Spent | None) -> Callable[[], T]:
+    """Return the work, which adds its processor time to what its task spends."""
+    if spent is None:
+        return work
+
+    def counted() -> T:
+        began = time.thread_time()
+        try:
+            return work()
+        finally:
+            spent.seconds += time.thread_time() - began
+
+    return counted
 
 
 @dataclass

@@ -7,30 +7,34 @@ as long as the claims have it, as in kube-scheduler.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final, TypeVar
 
 from typing_extensions import override
 
-from extender.core.nodes.device_columns import (
-    Devices,
-    Facts,
-    Layout,
-    NodeSets,
-    kinds,
-    layout,
-    node_sets,
+from extender.core.nodes.device_catalog import (
+    Catalog,
+    Counted,
+    Ways,
+    claim_name,
+    is_claim,
+    is_template,
+    key_of,
 )
-from extender.core.nodes.device_kinds import Catalog, Kind, Selections, Wanted, template_name
+from extender.core.nodes.device_columns import Devices, Layout, NamedClaim, columns, layout
+from extender.core.nodes.device_sets import Facts, NodeDevices, NodeSets, Seen, node_sets
 from extender.core.nodes.node_table import NodeTable
 from extender.store.device_arrays import DeviceArrays
-from extender.store.device_claims import ClaimedDevices
+from extender.store.device_claims import ClaimedDevices, named
+from extender.store.device_holders import DeviceHolders
+from extender.store.device_names import DeviceNames
 from extender.store.device_pools import Pools
+from extender.store.device_rows import DeviceRows, Row
 from extender.store.table import Collection, Keyed
-from shared.devices import EXTENDED, DeviceId, served_resources
+from shared.devices import ClaimSpec, served_resources
 from shared.model import (
     DeviceClass,
+    JobKey,
     Node,
     NodeName,
     Pod,
@@ -69,34 +73,7 @@ class Watched(Collection[str, E]):
         self._noted(held, None)
 
 
-@dataclass(frozen=True)
-class Holder:
-    """What takes room on a node: a pod, or a placeholder.
-
-    Attributes:
-        requests: Of extended resources, and of columns.
-        claims: From templates, each with its name in the pod and that of the template.
-    """
-
-    requests: tuple[tuple[str, int], ...] = ()
-    claims: tuple[tuple[str, str], ...] = ()
-
-
 _NOTHING: Final = NodeSets()
-_NONE: Final = frozenset[DeviceId]()
-
-
-def extended(shape: PodShape) -> tuple[tuple[str, int], ...]:
-    """Return the requests of a shape that classes may serve."""
-    return tuple(pair for pair in shape.requests if "/" in pair[0])
-
-
-def names(pod: Pod | None) -> tuple[str, ...]:
-    """Return the resources and templates that an unfinished pod names."""
-    if pod is None or pod.finished:
-        return ()
-    resources = [name for name, _ in pod.shape.requests if "/" in name]
-    return (*resources, *(template_name(pod.namespace, c.template) for c in pod.device_claims))
 
 
 class DeviceIndex:
@@ -109,36 +86,29 @@ class DeviceIndex:
         self.claims: Watched[ResourceClaim] = Watched(self._claim_change)
         self._pools = Pools()
         self._claimed = ClaimedDevices()
-        self._named: Counter[str] = Counter()
-        self._holders: dict[NodeName, dict[Uid, Holder]] = {}
-        self._node_of: dict[Uid, NodeName] = {}
+        self._allocated: set[str] = set()
+        self._names = DeviceNames(self._claimed, self._allocated)
+        self._holders = DeviceHolders(self._claimed, self._allocated)
         self._nodes: dict[NodeName, Node] = {}
-        self._selections = Selections()
+        self._seen = Seen()
         self._sets: dict[NodeName, NodeSets] = {}
         self._facts: Counter[Facts] = Counter()
-        self._kinds: Mapping[str, Kind] = {}
-        self._wanted: Mapping[str, Wanted | str] = {}
+        self._columns: Mapping[str, Counted] = {}
+        self._wanted: Mapping[str, Ways | str] = {}
         self._served: Mapping[str, str] = {}
         self._layout = Layout()
+        self._shared_claims: dict[str, NamedClaim] = {}
         self._view = Devices()
         self._renamed = False
         self._resliced: set[NodeName] = set()
+        self._reclaimed: set[str] = set()
         self._dirty: set[NodeName] = set()
         self._arrays = DeviceArrays()
+        self._rows = DeviceRows()
 
-    def count(self, old: Pod | None, new: Pod | None) -> None:
+    def count(self, old: Pod | None, new: Pod | None, job: JobKey | None) -> None:
         """Take over what a pod names: only what unfinished pods name has a column."""
-        before, after = names(old), names(new)
-        if before == after:
-            return
-        for name in before:
-            self._named[name] -= 1
-            if not self._named[name]:
-                del self._named[name]
-                self._renamed = True
-        for name in after:
-            self._renamed |= name not in self._named
-            self._named[name] += 1
+        self._reclaimed.update(self._names.change(old, new, job))
 
     def put_node(self, node: Node) -> None:
         """A node was added or changed."""
@@ -156,21 +126,17 @@ class DeviceIndex:
         self, node: NodeName, uid: Uid, shape: PodShape, claims: Iterable[PodClaim], namespace: str
     ) -> None:
         """Something takes room on a node."""
-        requests = extended(shape)
-        named = tuple((claim.name, template_name(namespace, claim.template)) for claim in claims)
-        if requests or named:
-            self._holders.setdefault(node, {})[uid] = Holder(requests, named)
-            self._node_of[uid] = node
-            self._dirty.add(node)
+        if self._holders.hold(node, uid, shape, claims, namespace):
+            self._moved(node, uid)
 
     def release(self, node: NodeName, uid: Uid) -> None:
         """Something leaves its node."""
-        if self._node_of.get(uid) != node:
-            return
-        del self._node_of[uid], self._holders[node][uid]
-        if not self._holders[node]:
-            del self._holders[node]
+        if self._holders.release(node, uid):
+            self._moved(node, uid)
+
+    def _moved(self, node: NodeName, uid: Uid) -> None:
         self._dirty.add(node)
+        self._reclaimed.update(name for _, name in self._names.of(uid) if is_claim(name))
 
     def view(self) -> Devices:
         """Return what devices mean for pods; the same object until that changes."""
@@ -186,78 +152,89 @@ class DeviceIndex:
         dirty, self._dirty = self._dirty, set()
         return self._arrays.joined(table, self._layout, dirty, self._row)
 
-    def _row(self, node: Node) -> tuple[dict[str, int], dict[str, int]]:
-        """Return, by column, how many devices a node has and how many are taken.
-
-        Of a resource that the node itself offers its own amount counts, and no pods are counted:
-        the node table knows them.
-        """
-        sets, offers = self._sets.get(node.name, _NOTHING).sets, node.allocatable
-        waiting = self._waiting(node)
-        allocatable, used = dict[str, int](), dict[str, int]()
-        for column, members in self._layout.members.items():
-            devices = sets.get(column, _NONE)
-            if len(members) > 1:
-                devices = devices.union(*(sets.get(member, _NONE) for member in members))
-            allocatable[column] = len(devices) + sum(offers.get(member, 0) for member in members)
-            used[column] = self._claimed.count(devices) + sum(waiting[m] for m in members)
-        return allocatable, used
-
-    def _waiting(self, node: Node) -> Counter[str]:
-        """Return the devices by kind of what takes room on a node and has no allocation."""
-        amounts: Counter[str] = Counter()
-        for uid, holder in self._holders.get(node.name, {}).items():
-            if holder.requests and not self._claimed.has(uid, EXTENDED):
-                of_node = node.allocatable
-                amounts.update({n: a for n, a in holder.requests if not of_node.get(n)})
-            for name, template in holder.claims:
-                demand = self._layout.demands.get(template)
-                if demand is not None and not self._claimed.has(uid, name):
-                    amounts.update(dict(demand.columns))
-        return amounts
+    def _row(self, node: Node) -> Row:
+        found = self._sets.get(node.name, _NOTHING)
+        waiting = self._holders.waiting(node, self._layout.demands)
+        return self._rows.row(node, found, self._layout, waiting, self._claimed)
 
     def _settle(self) -> None:
         """Bring sets, columns and the view up to date with what has changed."""
-        if not (self._renamed or self._resliced):
+        renamed = self._renamed or self._names.changed
+        if not (renamed or self._resliced or self._reclaimed):
             return
-        if self._renamed:
-            self._renamed = False
-            self._served = served_resources(self.classes.all())
-            self._wanted = dict(self._resolved())
-            known, _ = kinds(self._wanted)
-            if known != self._kinds:
-                self._kinds = known
-                self._resliced.update(self._nodes, self._sets)
-        for name in self._resliced:
-            self._renew(name)
-        self._resliced.clear()
-        found = layout(self._wanted, self._named, [*self._facts, *self._shared()])
-        if found != self._layout:
-            self._layout = found
-            self._arrays = DeviceArrays()
-        view = Devices(self._served, self._layout.demands)
+        self._renamed = self._names.changed = False
+        for name in self._reclaimed:
+            self._reclaim(name)
+        self._reclaimed.clear()
+        if renamed:
+            self._rename()
+        if renamed or self._resliced:
+            self._lay_out()
+        view = Devices(self._served, self._layout.demands, dict(self._shared_claims))
         if view != self._view:
             self._view = view
 
-    def _resolved(self) -> Iterator[tuple[str, Wanted | str]]:
+    def _rename(self) -> None:
+        """Resolve what pods name."""
+        self._served = served_resources(self.classes.all())
+        self._wanted = dict(self._resolved())
+        known, _ = columns(self._wanted)
+        if known != self._columns:
+            self._columns = known
+            self._resliced.update(self._nodes, self._sets)
+
+    def _lay_out(self) -> None:
+        for name in self._resliced:
+            self._renew(name)
+        self._resliced.clear()
+        facts = [*self._facts, *self._shared()]
+        found = layout(self._wanted, self._names.waiting, facts)
+        if found != self._layout:
+            self._layout = found
+            self._arrays = DeviceArrays()
+
+    def _resolved(self) -> Iterator[tuple[str, Ways | str]]:
         catalog = Catalog(
-            {c.name: c for c in self.classes.all()},
-            self._served,
-            {template_name(t.namespace, t.name): t for t in self.templates.all()},
+            classes={c.name: c for c in self.classes.all()},
+            served=self._served,
+            specs=dict(self._specs()),
+            divided=bool(self._pools.divided),
         )
         always = (one.extended_resource for one in self.classes.all() if one.extended_resource)
-        for name in sorted({*self._named, *always}):
+        for name in sorted({*self._names.named, *always}):
             if name in catalog.served:
                 yield name, catalog.of_resource(name)
             elif " " in name:
-                yield name, catalog.of_template(name)
+                yield name, catalog.of_claim(name)
+
+    def _specs(self) -> Iterator[tuple[str, ClaimSpec]]:
+        for name in self._names.named:
+            held: ResourceClaim | ResourceClaimTemplate | None = None
+            if is_claim(name):
+                held = self.claims.get(key_of(name))
+            elif is_template(name):
+                held = self.templates.get(key_of(name))
+            if held is not None:
+                yield name, held.spec
+
+    def _reclaim(self, name: str) -> None:
+        """Renew what is known of a claim that pods name."""
+        users = self._names.users(name)
+        places = ((uid, self._holders.node_of.get(uid)) for _, uid, _ in users)
+        holders = tuple((uid, node) for uid, node in places if node is not None)
+        self._dirty.update(node for _, node in holders)
+        if users:
+            self._shared_claims[name] = named(self.claims.get(key_of(name)), users, holders)
+        else:
+            self._shared_claims.pop(name, None)
 
     def _renew(self, name: NodeName) -> None:
         node, devices = self._nodes.get(name), self._pools.of(name)
         found = _NOTHING
-        if node is not None and devices and self._kinds:
-            by_drivers = {c: k for c, k in self._kinds.items() if not node.allocatable.get(c)}
-            found = node_sets(devices, by_drivers, self._selections)
+        if node is not None and devices != NodeDevices() and self._columns:
+            offered = node.allocatable
+            by_drivers = {c: counts for c, counts in self._columns.items() if not offered.get(c)}
+            found = node_sets(devices, by_drivers, self._seen)
         before = self._sets.pop(name, _NOTHING)
         self._facts[before.facts] -= 1
         if self._facts[before.facts] <= 0:
@@ -269,20 +246,38 @@ class DeviceIndex:
 
     def _shared(self) -> Iterator[Facts]:
         for _, devices in sorted(self._pools.shared.items()):
-            yield Facts(reasons=node_sets(devices, self._kinds, self._selections).facts.reasons)
+            found = node_sets(NodeDevices(devices), self._columns, self._seen)
+            yield Facts(reasons=found.facts.reasons)
 
     def _named_change(self, _old: object, _new: object) -> None:
         self._renamed = True
 
     def _slice_change(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
+        divided = bool(self._pools.divided)
         self._resliced |= self._pools.change(old, new)
         self._renamed |= bool((old and old.special) or (new and new.special))
+        self._renamed |= divided != bool(self._pools.divided)
 
     def _claim_change(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
         self._claimed.change(old, new)
         for claim in (old, new):
-            if claim is None or not claim.allocated:
-                continue
-            of_devices = (self._pools.node_of.get(device) for device in claim.devices)
-            of_pod = self._node_of.get(claim.pod)
-            self._dirty.update(node for node in (*of_devices, of_pod) if node is not None)
+            if claim is not None:
+                self._renew_claim(claim)
+                self._names.settle(claim.pod)
+
+    def _renew_claim(self, claim: ResourceClaim) -> None:
+        """Note what a claim may have changed: the rows of its devices and of its pods."""
+        if claim.allocated:
+            ids = (*claim.devices, *(device for device, _ in claim.parts))
+            nodes = (*map(self._pools.node_of.get, ids), self._holders.node_of.get(claim.pod))
+            self._dirty.update(node for node in nodes if node is not None)
+        name = claim_name(claim.namespace, claim.name)
+        held = self.claims.get(claim.key)
+        self._allocated.discard(name)
+        if held is not None and held.allocated and not held.pod:
+            self._allocated.add(name)
+        if users := self._names.users(name):
+            self._renamed = True
+            self._reclaimed.add(name)
+            for _, uid, _ in users:
+                self._names.settle(uid)

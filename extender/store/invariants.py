@@ -29,6 +29,7 @@ from extender.store.devices import DeviceIndex
 from extender.store.returning_jobs import keeping
 from extender.store.source import Content
 from shared.claims import PersistentVolume, PersistentVolumeClaim
+from shared.disruptions import HorizontalPodAutoscaler, PodDisruptionBudget
 from shared.errors import ShuntyardError
 from shared.model import (
     DeviceClass,
@@ -47,6 +48,7 @@ from shared.model import (
     ResourceClaimTemplate,
     ResourceQuota,
     ResourceSlice,
+    Topology,
     Uid,
 )
 from shared.progress import NodeReport
@@ -103,9 +105,12 @@ def _kept(snapshot: Snapshot) -> dict[str, object]:
         "namespaces": dict(snapshot.namespaces),
         "quotas": dict(snapshot.quotas),
         "priority classes": dict(snapshot.priority_classes),
+        "topologies": dict(snapshot.topologies),
         "devices": snapshot.devices,
         "claims": dict(snapshot.claims),
         "volumes": dict(snapshot.volumes),
+        "budgets": dict(snapshot.budgets),
+        "autoscalers": dict(snapshot.autoscalers),
         "reports": dict(snapshot.reports),
         "migrations": dict(snapshot.migrations),
         "placeholders": dict(snapshot.placeholders),
@@ -136,9 +141,12 @@ def _objects(content: Content) -> dict[str, object]:
         "groups": {e.key: e for e in entities if isinstance(e, PodGroup)},
         "namespaces": {e.name: e for e in entities if isinstance(e, Namespace)},
         "priority classes": {e.name: e for e in entities if isinstance(e, PriorityClass)},
+        "topologies": {e.name: e for e in entities if isinstance(e, Topology)},
         "quotas": {n: tuple(g) for n, g in groupby(quotas, attrgetter("namespace"))},
         "claims": {e.key: e for e in entities if isinstance(e, PersistentVolumeClaim)},
         "volumes": {e.name: e for e in entities if isinstance(e, PersistentVolume)},
+        "budgets": {e.key: e for e in entities if isinstance(e, PodDisruptionBudget)},
+        "autoscalers": {e.key: e for e in entities if isinstance(e, HorizontalPodAutoscaler)},
         "reports": _reports(content),
         "migrations": {e.key: e for e in entities if isinstance(e, Migration)},
         "placeholders": {kept.job: kept for kept in content.placeholders},
@@ -209,7 +217,7 @@ def _devices(content: Content, states: list[PodState]) -> DeviceIndex:
         elif (held := kinds.get(type(entity))) is not None:
             held.put(entity)
     for state in states:
-        index.count(None, state.pod)
+        index.count(None, state.pod, state.job)
         if (node := state.takes) is not None:
             pod = state.pod
             index.hold(node, pod.uid, pod.shape, pod.device_claims, pod.namespace)

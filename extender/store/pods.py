@@ -228,7 +228,9 @@ class PodBook:
 
     def _move(self, old: PodState | None, new: PodState | None) -> None:
         self._nodes.devices.count(
-            None if old is None else old.pod, None if new is None else new.pod
+            None if old is None else old.pod,
+            None if new is None else new.pod,
+            None if new is None else new.job,
         )
         self._move_room(old, new)
         if old is not None and old.job is not None:

@@ -5,7 +5,7 @@ from itertools import chain
 
 from extender.core.records import parked_jobs, parking
 from extender.core.records.migrations import TargetReservation
-from extender.core.records.parking import Parking, Phase
+from extender.core.records.parking import Parking
 from shared import labels
 from shared.errors import InputError
 from shared.model import JobKey, NodeName, Owner, Pod, Uid
@@ -58,4 +58,4 @@ def keeping(owner: Owner) -> Parking | None:
         found = parking.read(owner)
     except InputError:
         return None
-    return found if found is not None and found.phase is Phase.RESUMING else None
+    return found if found is not None and found.keeps_places else None

@@ -26,6 +26,7 @@ from extender.store.source import Content, ordered
 from extender.store.table import Collection, Quotas
 from extender.store.versions import Removed, older, only_later
 from shared.claims import PersistentVolume, PersistentVolumeClaim
+from shared.disruptions import HorizontalPodAutoscaler, PodDisruptionBudget
 from shared.model import (
     Delete,
     Delta,
@@ -45,6 +46,7 @@ from shared.model import (
     ResourceClaimTemplate,
     ResourceQuota,
     ResourceSlice,
+    Topology,
     Uid,
     Upsert,
 )
@@ -81,7 +83,10 @@ class ClusterStore:
         self._namespaces: Collection[str, Namespace] = Collection(attrgetter("name"))
         self._quotas = Quotas()
         self._classes: Collection[str, PriorityClass] = Collection(attrgetter("name"))
+        self._topologies: Collection[str, Topology] = Collection(attrgetter("name"))
         self._claims: Collection[str, PersistentVolumeClaim] = Collection(attrgetter("key"))
+        self._budgets: Collection[str, PodDisruptionBudget] = Collection(attrgetter("key"))
+        self._autoscalers: Collection[str, HorizontalPodAutoscaler] = Collection(attrgetter("key"))
         self._volumes: Collection[str, PersistentVolume] = Collection(attrgetter("name"))
         self._groups: Collection[str, PodGroup] = Collection(attrgetter("key"))
         self._migrations: Collection[str, Migration] = Collection(attrgetter("key"))
@@ -94,12 +99,15 @@ class ClusterStore:
             Namespace.__name__: self._namespaces,
             ResourceQuota.__name__: self._quotas,
             PriorityClass.__name__: self._classes,
+            Topology.__name__: self._topologies,
             DeviceClass.__name__: self._nodes.devices.classes,
             ResourceSlice.__name__: self._nodes.devices.slices,
             ResourceClaimTemplate.__name__: self._nodes.devices.templates,
             ResourceClaim.__name__: self._nodes.devices.claims,
             PersistentVolumeClaim.__name__: self._claims,
             PersistentVolume.__name__: self._volumes,
+            PodDisruptionBudget.__name__: self._budgets,
+            HorizontalPodAutoscaler.__name__: self._autoscalers,
             Migration.__name__: self._migrations,
         }
         self._placeholders = PlaceholderBook(self._nodes)
@@ -224,9 +232,12 @@ class ClusterStore:
                 namespaces=self._namespaces.frozen(),
                 quotas=self._quotas.by_namespace(),
                 priority_classes=self._classes.frozen(),
+                topologies=self._topologies.frozen(),
                 devices=self._nodes.devices.view(),
                 claims=self._claims.frozen(),
                 volumes=self._volumes.frozen(),
+                budgets=self._budgets.frozen(),
+                autoscalers=self._autoscalers.frozen(),
                 migrations=self._migrations.frozen(),
                 reports=self._reports.frozen(),
                 groups=self._groups.frozen(),

@@ -85,6 +85,30 @@ _QUEUE: Final = (
         (f"sum by (outcome) (rate(shuntyard_bindings_total{{@}}[{RATE}]))", "{{outcome}}"),
     ),
 )
+_STARTS: Final = (
+    lines(
+        "Starts inside their band",
+        "Share of the jobs started in the window that started inside the band of their estimate, "
+        "by how far ahead that start was expected; two thirds are right.",
+        Unit.SHARE,
+        (
+            f'sum by (ahead) (increase(shuntyard_start_estimates_total{{@, where="inside"}}'
+            f"[{WINDOW}])) / (sum by (ahead) (increase(shuntyard_start_estimates_total"
+            f"{{@}}[{WINDOW}])) > 0)",
+            "{{ahead}}",
+        ),
+    ),
+    lines(
+        "Starts beside their band",
+        "Estimates whose job started before or after the band, by how far ahead.",
+        Unit.NUMBER,
+        (
+            "sum by (ahead, where) (increase(shuntyard_start_estimates_total"
+            f'{{@, where!="inside"}}[{WINDOW}]))',
+            "{{where}}, {{ahead}}",
+        ),
+    ),
+)
 _CLUSTER: Final = (
     lines(
         "Utilisation",
@@ -112,5 +136,10 @@ OVERVIEW: Final = Dashboard(
     name="overview",
     title="Overview",
     about="Leader, queue, throughput, and utilisation of the cluster.",
-    rows=(Row("Now", _NOW), Row("Queue", _QUEUE), Row("Cluster", _CLUSTER)),
+    rows=(
+        Row("Now", _NOW),
+        Row("Queue", _QUEUE),
+        Row("Start estimates", _STARTS),
+        Row("Cluster", _CLUSTER),
+    ),
 )

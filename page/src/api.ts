@@ -85,6 +85,10 @@ export interface ExplainResponse {
   readonly decision: string;
   readonly nodes: readonly NodeTerms[];
   readonly position: number | null;
+  readonly estimated_start: number | null;
+  readonly earliest_start: number | null;
+  readonly latest_start: number | null;
+  readonly estimate: string;
   readonly warnings: readonly string[];
   readonly ahead: readonly Ahead[];
   readonly counts: MemberCounts | null;
@@ -127,6 +131,8 @@ export interface JobEntry {
   readonly reason: string;
   readonly message: string;
   readonly estimated_start: number | null;
+  readonly earliest_start: number | null;
+  readonly latest_start: number | null;
   readonly estimate: string;
   readonly job: string;
   readonly namespace: string;
@@ -355,6 +361,8 @@ export interface QueueEntry {
   readonly reason: string;
   readonly message: string;
   readonly estimated_start: number | null;
+  readonly earliest_start: number | null;
+  readonly latest_start: number | null;
   readonly estimate: string;
   readonly weight: Weight | null;
   readonly standing: StandingEntry | null;

@@ -16,13 +16,27 @@ const BASICS = ["cpu", "memory", "pods"] as const;
 /** Less than this part of a node's CPU, memory or pods is taken for nothing. */
 const LEAST_PART = 0.01;
 
+/** What is found out once of each entry: an entry that changes is another object. */
+interface Facts {
+  readonly gpus: readonly (readonly [string, number])[];
+  readonly stranded: string;
+}
+const known = new WeakMap<NodeEntry, Facts>();
+
+function factsOf(node: NodeEntry): Facts {
+  const before = known.get(node);
+  if (before) return before;
+  const gpus = Object.entries(node.allocatable).filter(([resource, amount]) => amount > 0 && isGpu(resource));
+  const facts = { gpus, stranded: whyStranded(node) };
+  known.set(node, facts);
+  return facts;
+}
+
 /** The GPU resource that most nodes have; "cpu" if none has GPUs. */
 export function scarce(nodes: readonly NodeEntry[]): string {
   const counts = new Map<string, number>();
   for (const node of nodes) {
-    for (const [resource, amount] of Object.entries(node.allocatable)) {
-      if (isGpu(resource) && amount > 0) counts.set(resource, (counts.get(resource) ?? 0) + amount);
-    }
+    for (const [resource, amount] of factsOf(node).gpus) counts.set(resource, (counts.get(resource) ?? 0) + amount);
   }
   const [most] = [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
   return most ? most[0] : "cpu";
@@ -34,6 +48,10 @@ export function free(node: NodeEntry, resource: string): number {
 
 /** Why the free amount of a node cannot be used; empty if it can. */
 export function strandedBecause(node: NodeEntry): string {
+  return factsOf(node).stranded;
+}
+
+function whyStranded(node: NodeEntry): string {
   if (!node.ready) return "the node is not ready";
   if (node.unschedulable) return "the node is cordoned";
   for (const resource of BASICS) {

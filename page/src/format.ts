@@ -26,11 +26,16 @@ export function coming(at: number, now: number): string {
   return left < 3600 ? `in ${duration(left)}` : clock(at, now);
 }
 
+// Made once: a formatter of its own for each text takes longer than the text.
+const TIME = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit" });
+const DAY = new Intl.DateTimeFormat([], { month: "short", day: "numeric" });
+const WHOLE = new Intl.NumberFormat("en");
+
 export function clock(at: number, now: number): string {
   const date = new Date(at * 1000);
-  const time = date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  const time = TIME.format(date);
   const sameDay = date.toDateString() === new Date(now * 1000).toDateString();
-  return sameDay ? time : `${date.toLocaleDateString([], { month: "short", day: "numeric" })} ${time}`;
+  return sameDay ? time : `${DAY.format(date)} ${time}`;
 }
 
 export function moment(at: number): string {
@@ -43,9 +48,15 @@ export function span(low: number, high: number): string {
   return from === to ? from : `${from} to ${to}`;
 }
 
+/** The band of a future time, in words; empty if it has no width. */
+export function between(earliest: number | null, latest: number | null, now: number): string {
+  if (earliest === null || earliest === latest) return "";
+  return latest === null ? `, ${coming(earliest, now)} at the earliest` : `, likely ${coming(earliest, now)} to ${coming(latest, now)}`;
+}
+
 export function number(value: number): string {
   if (!Number.isFinite(value)) return "not a number";
-  if (Number.isInteger(value)) return value.toLocaleString("en");
+  if (Number.isInteger(value)) return WHOLE.format(value);
   const size = Math.abs(value);
   return size >= 0.001 && size < 100000 ? String(Number(value.toPrecision(4))) : value.toExponential(2);
 }
@@ -88,8 +99,8 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${number(count)} ${count === 1 ? one : many}`;
 }
 
-/** A sentence with a capital at its beginning, and GPUs by that name; other names stay. */
+/** A sentence with a capital at its beginning, and GPUs by that name; other names and keys of taints stay. */
 export function sentence(message: string): string {
-  const text = message.replace(/\b[a-z][a-z0-9.-]*\/gpu\b/g, "GPU");
+  const text = message.replace(/\b[a-z][a-z0-9.-]*\/gpu\b(?![:=]\S)/g, "GPU");
   return text && !/^(\S*[/.=]\S|[a-z]+[A-Z])/.test(text) ? text[0]!.toUpperCase() + text.slice(1) : text;
 }

@@ -15,11 +15,12 @@ export interface Line {
   /** Seconds from now. */
   readonly from: number;
   readonly to: number | null;
-  /** The band of the end, seconds from now; null without one. */
+  /** The band of the end, or of the start, seconds from now; null without one. */
   readonly band: readonly [number, number] | null;
   /** The start that another job delays, seconds from now; null without one. */
   readonly before: number | null;
-  readonly says: string;
+  /** The line in words, for those in sight. */
+  readonly says: () => string;
 }
 
 export function Gantt(props: { lines: readonly Line[]; namespace: string; now: number }): JSX.Element {
@@ -39,7 +40,7 @@ export function Gantt(props: { lines: readonly Line[]; namespace: string; now: n
             {line.kind === "supposed" ? line.key.split("/")[2] : <JobLink job={line.key} namespace={props.namespace} />}
           </span>
           <Drawn line={line} until={until} />
-          <span class="says">{line.says}</span>
+          <span class="says">{line.says()}</span>
         </li>
       ))}
       {sight.below > 0 && <li class="room" aria-hidden="true" style={{ height: `${sight.below}px` }} />}

@@ -1,7 +1,7 @@
 // The page of one job: why it waits, or how far it is.
 import type { JSX } from "preact";
 import type { ExplainResponse, JobEntry, MigrationEntry, NodeEntry, QueueEntry } from "./api";
-import { clock, coming, duration, moment, number, plural, span } from "./format";
+import { between, clock, coming, duration, moment, number, plural, span } from "./format";
 import { Curve, Problem, Quiet, Section } from "./parts";
 import type { Feed } from "./reading";
 import { Done, ends, state } from "./running";
@@ -66,7 +66,9 @@ function JobFacts(props: { job: JobEntry; now: number }): JSX.Element {
 
 function QueueFacts(props: { entry: QueueEntry; now: number }): JSX.Element {
   const { entry, now } = props;
-  const starts = entry.estimated_start === null ? "unknown" : coming(entry.estimated_start, now);
+  const at = entry.estimated_start;
+  const likely = between(entry.earliest_start, entry.latest_start, now);
+  const starts = at === null ? "unknown" : `${coming(at, now)}${likely}`;
   return (
     <>
       <Fact name="Place">{entry.position === null ? "none: needs a change" : number(entry.position)}</Fact>

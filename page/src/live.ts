@@ -16,6 +16,7 @@ interface Frame {
   readonly gone?: readonly string[];
   readonly after?: Readonly<Record<string, string>>;
   readonly order?: readonly string[];
+  readonly more?: boolean;
   readonly problem?: string;
   readonly status?: number;
 }
@@ -27,6 +28,8 @@ const AGAIN_SECONDS = 2;
 /** Before another try where the server has no stream: a standby, `shuntyard ui`, a proxy. */
 const ABSENT_SECONDS = 30;
 const SILENT_SECONDS = 45;
+/** So long the page may be busy with frames before it draws and listens. */
+const MOST_BUSY_MS = 8;
 
 /** The lists of the stream; empty while there is none. */
 export function useLive(namespace: string): Live {
@@ -71,30 +74,44 @@ function keepOpen(namespace: string, show: (live: Live) => void): () => void {
 /** Show what one stream sends, until it ends or is silent. */
 async function follow(namespace: string, ended: AbortController, show: (live: Live) => void): Promise<void> {
   const response = await opened("updates", namespace ? { namespace } : {}, ended.signal);
-  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
   const known = new Map<Listed, Map<string, Entry>>();
   let live: Live = NONE;
-  let text = "";
-  let silent = 0;
   let drawn = 0;
+  for await (const text of events(response.body!, ended)) {
+    const frame = JSON.parse(text) as Frame;
+    const feed = applied(frame, known);
+    if (frame.more) continue;
+    live = { ...live, [frame.list]: feed };
+    // Several frames come at once; one drawing shows all of them.
+    drawn ||= requestAnimationFrame(() => {
+      drawn = 0;
+      if (!ended.signal.aborted) show(live);
+    });
+  }
+}
+
+/** The events of a stream, one by one: between any two the browser may draw. */
+async function* events(body: ReadableStream<Uint8Array<ArrayBuffer>>, ended: AbortController): AsyncGenerator<string> {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  let silent = 0;
+  let paused = performance.now();
   try {
     for (;;) {
       clearTimeout(silent);
       silent = setTimeout(() => ended.abort(), SILENT_SECONDS * 1000);
       const { done, value } = await reader.read();
       if (done) return;
-      const parts = (text + value).split("\n\n");
-      text = parts.pop() ?? "";
+      const parts = (rest + value).split("\n\n");
+      rest = parts.pop() ?? "";
       for (const part of parts) {
         if (!part.startsWith("data: ")) continue;
-        const frame = JSON.parse(part.slice("data: ".length)) as Frame;
-        live = { ...live, [frame.list]: applied(frame, known) };
+        if (performance.now() - paused > MOST_BUSY_MS) {
+          await new Promise((resume) => setTimeout(resume));
+          paused = performance.now();
+        }
+        yield part.slice("data: ".length);
       }
-      // Several frames come at once; one drawing shows all of them.
-      drawn ||= requestAnimationFrame(() => {
-        drawn = 0;
-        if (!ended.signal.aborted) show(live);
-      });
     }
   } finally {
     clearTimeout(silent);

@@ -1,12 +1,12 @@
 // The map: nodes as tiles, by rack where nodes say theirs, with a square for each GPU in the colour of its job.
 import type { JSX, RefObject } from "preact";
-import { useRef } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import type { JobEntry, NodeEntry } from "./api";
 import { free, strandedBecause } from "./capacity";
 import { amount, percent, plural, resourceName } from "./format";
 import { Bar, JobLink } from "./parts";
 import { keyOf } from "./queue";
-import { useColumns, useSight } from "./window";
+import { useColumns, useDrawn, useSight } from "./window";
 
 const MOST_SQUARES = 16;
 const TILE_WIDTH = 208;
@@ -25,7 +25,9 @@ export interface Held {
 
 /** The levels of the topology that nodes name, from the coarsest to the finest. */
 export function levels(nodes: readonly NodeEntry[]): readonly string[] {
-  return [...new Set(nodes.flatMap((node) => Object.keys(node.domains)))];
+  const found = new Set<string>();
+  for (const node of nodes) for (const level in node.domains) found.add(level);
+  return [...found];
 }
 
 /** The finest level that nodes name; empty without one. */
@@ -55,6 +57,13 @@ interface Row {
   readonly nodes: readonly NodeEntry[];
 }
 
+/** A tile, and what it shows beside its node: the jobs there, and the one that is lit. */
+interface Drawn {
+  readonly node: NodeEntry;
+  readonly shows: string;
+  readonly element: JSX.Element;
+}
+
 /** Nodes as tiles in rows; with a level, those of each domain below its name. */
 export function NodeMap(props: {
   nodes: readonly NodeEntry[];
@@ -68,26 +77,42 @@ export function NodeMap(props: {
   const { nodes, resource } = props;
   const frame = useRef<HTMLDivElement>(null);
   const columns = useColumns(frame, TILE_WIDTH, TILE_GAP);
-  const rows = rowsOf(nodes, props.level, columns, resource);
-  const sight = useSight(rows.map((row) => row.key), TILE_HEIGHT);
+  const { level } = props;
+  const rows = useMemo(() => rowsOf(nodes, level, columns, resource), [nodes, level, columns, resource]);
+  const keys = useMemo(() => rows.map((row) => row.key), [rows]);
+  const sight = useSight(keys, TILE_HEIGHT);
+  const tiles = useMemo(() => new Map<string, Drawn>(), [resource, props.namespace]);
+  /** The tile of a node; the same element again while it shows the same, so that it is not drawn anew. */
+  const tile = (node: NodeEntry): JSX.Element => {
+    const held = props.held.get(node.name) ?? [];
+    const lit = held.some((one) => one.job === props.lit) ? props.lit : "";
+    const shows = `${lit} ${held.map((one) => `${one.job} ${one.amount} ${one.planned}`).join()}`;
+    const known = tiles.get(node.name);
+    if (known?.node === node && known.shows === shows) return known.element;
+    const element = <Tile {...props} key={node.name} node={node} held={held} lit={lit} />;
+    tiles.set(node.name, { node, shows, element });
+    return element;
+  };
+  const drawn = useDrawn([rows, props.held, props.lit, props.namespace, columns], (at) => {
+    const row = rows[at]!;
+    return (
+      <div
+        key={row.key}
+        data-key={row.key}
+        role="presentation"
+        class="tiles"
+        style={{ gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))` }}
+      >
+        {row.title && <strong class="domain">{row.title}</strong>}
+        {row.nodes.map(tile)}
+      </div>
+    );
+  });
   return (
     <div ref={frame} role="list" aria-label={plural(nodes.length, "node")}>
       <div ref={sight.ref as RefObject<HTMLDivElement | null>} role="presentation">
         <div style={{ height: `${sight.above}px` }} />
-        {rows.slice(sight.first, sight.end).map((row) => (
-          <div
-            key={row.key}
-            data-key={row.key}
-            role="presentation"
-            class="tiles"
-            style={{ gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))` }}
-          >
-            {row.title && <strong class="domain">{row.title}</strong>}
-            {row.nodes.map((node) => (
-              <Tile {...props} key={node.name} node={node} held={props.held.get(node.name) ?? []} />
-            ))}
-          </div>
-        ))}
+        {drawn(sight)}
         <div style={{ height: `${sight.below}px` }} />
       </div>
     </div>
@@ -122,10 +147,12 @@ function rowsOf(nodes: readonly NodeEntry[], level: string, columns: number, res
   });
 }
 
+const NAMES = new Intl.Collator("en", { numeric: true });
+
 /** By name; nodes without a domain last. */
 function byDomain(a: readonly [string, unknown], b: readonly [string, unknown]): number {
   if (!a[0] || !b[0]) return a[0] ? -1 : 1;
-  return a[0].localeCompare(b[0], "en", { numeric: true });
+  return NAMES.compare(a[0], b[0]);
 }
 
 function room(nodes: readonly NodeEntry[], resource: string): string {

@@ -1,10 +1,10 @@
 // The nodes as a map, and how large a gang would fit now.
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { JobEntry, NodeEntry } from "./api";
 import { type Gang, largestGangs, scarce } from "./capacity";
 import { number, resourceName } from "./format";
-import { finest, heldByNode, Legend, levels, NodeMap } from "./map";
+import { heldByNode, Legend, levels, NodeMap } from "./map";
 import { type Column, Quiet, Section, Table } from "./parts";
 
 export function Nodes(props: {
@@ -14,17 +14,20 @@ export function Nodes(props: {
 }): JSX.Element {
   const [lit, setLit] = useState("");
   const [chosen, setChosen] = useState<string | null>(null);
-  const resource = scarce(props.nodes);
-  const known = levels(props.nodes);
-  const level = chosen ?? finest(props.nodes);
+  const { nodes, jobs } = props;
+  const resource = useMemo(() => scarce(nodes), [nodes]);
+  const known = useMemo(() => levels(nodes), [nodes]);
+  const level = chosen ?? known[known.length - 1] ?? "";
+  const held = useMemo(() => heldByNode(jobs, resource), [jobs, resource]);
+  const fitting = useMemo(() => largestGangs(nodes, resource, level), [nodes, resource, level]);
   if (!props.nodes.length) return <Quiet>There are no nodes.</Quiet>;
   return (
     <>
       <Section title="Map" note={`${resourceName(resource)} of each node; a job under the pointer lights all its nodes`}>
         {known.length > 0 && <Levels known={known} level={level} choose={setChosen} />}
         <NodeMap
-          nodes={props.nodes}
-          held={heldByNode(props.jobs, resource)}
+          nodes={nodes}
+          held={held}
           resource={resource}
           level={level}
           namespace={props.namespace}
@@ -38,7 +41,7 @@ export function Nodes(props: {
           <Table
             caption="The largest gang by GPUs of each pod"
             columns={gangs(level)}
-            rows={largestGangs(props.nodes, resource, level)}
+            rows={fitting}
             id={(gang) => String(gang.perPod)}
           />
         </Section>

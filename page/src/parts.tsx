@@ -1,8 +1,8 @@
 // Small parts that every view uses.
 import type { ComponentChildren, JSX, RefObject } from "preact";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { jobAddress } from "./route";
-import { useSight } from "./window";
+import { useDrawn, useSight } from "./window";
 
 export function JobLink(props: { job: string; namespace: string; children?: ComponentChildren }): JSX.Element {
   const [, , name] = props.job.split("/");
@@ -50,8 +50,14 @@ export function Table<Row>(props: {
   rows: readonly Row[];
   id: (row: Row) => string;
 }): JSX.Element {
-  const keys = props.rows.map(props.id);
+  const keys = useMemo(() => props.rows.map(props.id), [props.rows]);
   const sight = useSight(keys, ROW_HEIGHT);
+  const { columns, rows } = props;
+  const drawn = useDrawn([columns, rows], (at: number) => (
+    <tr role="row" key={keys[at]} data-key={keys[at]} aria-rowindex={at + 2}>
+      {columns.map((column) => cell(column, rows[at]!))}
+    </tr>
+  ));
   return (
     // The roles are repeated because cards are no table by their style.
     <table role="table" aria-rowcount={props.rows.length + 1}>
@@ -67,11 +73,7 @@ export function Table<Row>(props: {
       </thead>
       <tbody role="rowgroup" ref={sight.ref as RefObject<HTMLTableSectionElement | null>}>
         <Room height={sight.above} columns={props.columns.length} />
-        {props.rows.slice(sight.first, sight.end).map((row, i) => (
-          <tr role="row" key={keys[sight.first + i]} data-key={keys[sight.first + i]} aria-rowindex={sight.first + i + 2}>
-            {props.columns.map((column) => cell(column, row))}
-          </tr>
-        ))}
+        {drawn(sight)}
         <Room height={sight.below} columns={props.columns.length} />
       </tbody>
     </table>

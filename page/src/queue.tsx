@@ -1,5 +1,6 @@
 // The queue: jobs that can start, in order, and apart those that need a change first.
 import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
 import type { JobsResponse, QueueEntry, QueueResponse } from "./api";
 import { amount, coming, duration, isGpu, number, plural, resourceName, sentence } from "./format";
 import { type Column, JobLink, Quiet, Section, Table } from "./parts";
@@ -15,10 +16,8 @@ export function Queue(props: {
   namespace: string;
   now: number;
 }): JSX.Element {
-  const asked = requests(props.jobs);
-  const rows = props.queue.entries.map((entry) => ({ entry, asks: asks(entry, asked.get(keyOf(entry))) }));
-  const stuck = rows.filter((row) => row.entry.position === null);
-  const able = rows.filter((row) => row.entry.position !== null);
+  const { queue, jobs } = props;
+  const [stuck, able] = useMemo(() => rowsOf(queue, jobs), [queue, jobs]);
   const columns = listed(props.namespace, props.now);
   return (
     <>
@@ -42,6 +41,13 @@ export function Queue(props: {
       </Section>
     </>
   );
+}
+
+/** Jobs that need a change, and jobs that can start. */
+function rowsOf(queue: QueueResponse, jobs: JobsResponse | null): readonly [readonly Row[], readonly Row[]] {
+  const asked = requests(jobs);
+  const rows = queue.entries.map((entry) => ({ entry, asks: asks(entry, asked.get(keyOf(entry))) }));
+  return [rows.filter((row) => row.entry.position === null), rows.filter((row) => row.entry.position !== null)];
 }
 
 /** Jobs of teams that are not shown: their places are missing above. */

@@ -1,12 +1,13 @@
 // Jobs with pods on nodes: how far each is, and when it ends.
 import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
 import type { JobEntry } from "./api";
 import { coming, number, percent, plural, span } from "./format";
 import { Bar, type Column, Curve, JobLink, Quiet, Section, Table } from "./parts";
 import { keyOf } from "./queue";
 
 export function Running(props: { jobs: readonly JobEntry[]; namespace: string; now: number }): JSX.Element {
-  const rows = props.jobs.filter((job) => job.counts.bound > 0);
+  const rows = useMemo(() => props.jobs.filter((job) => job.counts.bound > 0), [props.jobs]);
   return (
     <Section title="Running">
       {rows.length ? (

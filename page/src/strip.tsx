@@ -1,5 +1,6 @@
 // The strip above every view: what the cluster has, how many jobs wait, and whether jobs are placed.
 import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
 import type { JobsResponse, NodesResponse, QueueResponse } from "./api";
 import { type Capacity, capacity, scarce } from "./capacity";
 import { amount, coming, duration, plural, resourceName } from "./format";
@@ -12,26 +13,45 @@ export function Strip(props: {
   nodesProblem: string;
   now: number;
 }): JSX.Element {
-  const waiting = props.queue?.entries ?? [];
-  const able = waiting.filter((entry) => entry.position !== null);
-  const starts = able.map((entry) => entry.estimated_start).filter((at) => at !== null);
-  const running = props.jobs?.entries.filter((job) => job.counts.bound > 0).length ?? 0;
-  const oldest = Math.max(0, ...waiting.map((entry) => props.now - entry.created_at));
+  const { queue, jobs } = props;
+  const { waiting, unknown, next, oldest } = useMemo(() => summary(queue), [queue]);
+  const running = useMemo(() => jobs?.entries.filter((job) => job.counts.bound > 0).length ?? 0, [jobs]);
   return (
     <div class="strip" role="group" aria-label="Cluster">
       <Resource nodes={props.nodes} problem={props.nodesProblem} />
-      <Figure name="Running">{props.jobs ? plural(running, "job") : "…"}</Figure>
-      <Figure name="Waiting" note={waiting.length ? `longest ${duration(oldest)}` : ""}>
-        {props.queue ? plural(waiting.length, "job") : "…"}
+      <Figure name="Running">{jobs ? plural(running, "job") : "…"}</Figure>
+      <Figure name="Waiting" note={waiting ? `longest ${duration(props.now - oldest)}` : ""}>
+        {queue ? plural(waiting, "job") : "…"}
       </Figure>
-      <Figure name="Next start" note={starts.length < able.length ? `${able.length - starts.length} unknown` : ""}>
-        {starts.length ? coming(Math.min(...starts), props.now) : "–"}
+      <Figure name="Next start" note={unknown ? `${unknown} unknown` : ""}>
+        {next === null ? "–" : coming(next, props.now)}
       </Figure>
       <Figure name="Scheduler" bad={props.queue?.acting === false}>
         {props.queue === null ? "…" : props.queue.acting ? "placing jobs" : "no leader answers"}
       </Figure>
     </div>
   );
+}
+
+interface Summary {
+  readonly waiting: number;
+  /** Jobs that can start, of which no start is known. */
+  readonly unknown: number;
+  readonly next: number | null;
+  /** When the job that waits longest was created. */
+  readonly oldest: number;
+}
+
+function summary(queue: QueueResponse | null): Summary {
+  const waiting = queue?.entries ?? [];
+  let [unknown, next, oldest] = [0, Infinity, Infinity];
+  for (const entry of waiting) {
+    oldest = Math.min(oldest, entry.created_at);
+    if (entry.position === null) continue;
+    if (entry.estimated_start === null) unknown += 1;
+    else next = Math.min(next, entry.estimated_start);
+  }
+  return { waiting: waiting.length, unknown, next: Number.isFinite(next) ? next : null, oldest };
 }
 
 function Figure(props: { name: string; children: string; note?: string; bad?: boolean }): JSX.Element {
@@ -45,7 +65,9 @@ function Figure(props: { name: string; children: string; note?: string; bad?: bo
 }
 
 function Resource(props: { nodes: NodesResponse | null; problem: string }): JSX.Element {
-  if (props.nodes === null) {
+  const { nodes } = props;
+  const of = useMemo(() => nodes && capacity(nodes.entries, scarce(nodes.entries)), [nodes]);
+  if (nodes === null || of === null) {
     return (
       <div class="figure resource">
         <span class="name">Nodes</span>
@@ -54,13 +76,11 @@ function Resource(props: { nodes: NodesResponse | null; problem: string }): JSX.
       </div>
     );
   }
-  const entries = props.nodes.entries;
-  const of = capacity(entries, scarce(entries));
   const usable = of.free - of.stranded;
   return (
     <div class="figure resource">
       <span class="name">
-        {resourceName(of.resource)} <span class="note">{plural(entries.length, "node")}</span>
+        {resourceName(of.resource)} <span class="note">{plural(nodes.entries.length, "node")}</span>
       </span>
       <Bar
         label={sentenceOf(of)}

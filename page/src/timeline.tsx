@@ -1,7 +1,7 @@
 // When jobs end and start, as expected now.
 import type { JSX } from "preact";
 import type { JobEntry, QueueEntry } from "./api";
-import { coming, plural, span } from "./format";
+import { between, coming, plural, span } from "./format";
 import { Gantt, type Line } from "./gantt";
 import { Quiet, Section } from "./parts";
 import { keyOf } from "./queue";
@@ -34,13 +34,19 @@ export function runs(job: JobEntry, now: number): Line {
   const remaining = job.progress?.remaining;
   const band = remaining ? ([remaining.low, remaining.high] as const) : null;
   const to = end === null ? (remaining?.value ?? null) : Math.max(0, end - now);
-  const likely = band ? `, likely in ${span(...band)}` : "";
-  const says = to === null ? "Runs; its end is unknown." : `Runs; ends ${coming(now + to, now)}${likely}.`;
+  const likely = (): string => (band ? `, likely in ${span(...band)}` : "");
+  const says = (): string =>
+    to === null ? "Runs; its end is unknown." : `Runs; ends ${coming(now + to, now)}${likely()}.`;
   return { key: keyOf(job), kind: "runs", from: 0, to, band, before: null, says };
 }
 
 function starts(entry: QueueEntry, now: number): Line {
   const from = Math.max(0, (entry.estimated_start ?? now) - now);
-  const says = `Starts ${coming(now + from, now)}${entry.estimate ? `: ${entry.estimate}` : ""}.`;
-  return { key: keyOf(entry), kind: "starts", from, to: null, band: null, before: null, says };
+  const { earliest_start: earliest, latest_start: latest } = entry;
+  const likely = between(earliest, latest, now);
+  const to = latest === null ? Number.MAX_SAFE_INTEGER : latest - now;
+  const band = likely && earliest !== null ? ([Math.max(0, earliest - now), to] as const) : null;
+  const says = (): string =>
+    `Starts ${coming(now + from, now)}${likely}${entry.estimate ? `: ${entry.estimate}` : ""}.`;
+  return { key: keyOf(entry), kind: "starts", from, to: null, band, before: null, says };
 }

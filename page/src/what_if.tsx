@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { JobEntry, NodeEntry, Shift, WhatIfResponse } from "./api";
 import { scarce } from "./capacity";
-import { coming, duration, number, plural, resourceName, sentence } from "./format";
+import { between, coming, duration, number, plural, resourceName, sentence } from "./format";
 import { Gantt, type Line } from "./gantt";
 import { type Fields, FIELDS, question, written } from "./manifest";
 import { finest, type Held, heldByNode, Legend, NodeMap } from "./map";
@@ -165,7 +165,7 @@ function Fact(props: { name: string; children: string }): JSX.Element {
 function starts(answer: WhatIfResponse, now: number): string {
   const at = answer.entry.estimated_start;
   if (answer.starts_now) return "would start now";
-  return at === null ? "would wait; its start is unknown" : `would start ${coming(at, now)}`;
+  return at === null ? "would wait; its start is unknown" : `would start ${coming(at, now)}${between(answer.entry.earliest_start, answer.entry.latest_start, now)}`;
 }
 
 function places(answer: WhatIfResponse): string {
@@ -233,7 +233,7 @@ function linesOf(answer: WhatIfResponse, jobs: readonly JobEntry[], now: number)
   const at = answer.starts_now ? now : answer.entry.estimated_start;
   if (at === null) return [];
   const from = Math.max(0, at - now);
-  const says = `The new job starts ${coming(at, now)}.`;
+  const says = (): string => `The new job starts ${coming(at, now)}.`;
   const own: Line = { key: answer.job, kind: "supposed", from, to: null, band: null, before: null, says };
   const delayed = answer.shifts.flatMap((shift) => (shift.start_with === null ? [] : [delay(shift, shift.start_with, now)]));
   const ends = jobs.filter((job) => job.counts.bound > 0).map((job) => runs(job, now));
@@ -244,7 +244,7 @@ function linesOf(answer: WhatIfResponse, jobs: readonly JobEntry[], now: number)
 function delay(shift: Shift, at: number, now: number): Line {
   const from = Math.max(0, at - now);
   const before = shift.start_without === null ? null : Math.max(0, shift.start_without - now);
-  const says = `Starts ${coming(at, now)}, ${later(shift)}.`;
+  const says = (): string => `Starts ${coming(at, now)}, ${later(shift)}.`;
   return { key: shift.job, kind: "starts", from, to: null, band: null, before, says };
 }
 

@@ -1,11 +1,13 @@
 // Long lists: only the rows in sight are in the document, with room for the others above and below.
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { RefObject } from "preact";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { JSX, RefObject } from "preact";
 
 /** Up to so many rows all are drawn: find-in-page and printing then have all of them. */
 export const MOST_WHOLE = 200;
-/** Rows drawn beyond the screen, so that the Tab key always finds the next one. */
-const MARGIN = 15;
+/** Pixels drawn beyond the screen above and below. */
+const MARGIN = 500;
+/** Rows drawn in any case, so that the Tab key always finds the next one. */
+const LEAST_ROWS = 5;
 
 export interface Sight {
   /** The element whose children are the rows. */
@@ -38,7 +40,8 @@ export function useSight(keys: readonly string[], guess: number): Sight {
     const look = (): void => {
       asked ||= requestAnimationFrame(() => {
         asked = 0;
-        setTop(Math.max(0, -(ref.current?.getBoundingClientRect().top ?? 0)));
+        // Below the screen all places are alike: scrolling there draws nothing.
+        setTop(Math.max(-innerHeight - MARGIN, -(ref.current?.getBoundingClientRect().top ?? 0)));
       });
     };
     const again = (): void => {
@@ -61,31 +64,50 @@ export function useSight(keys: readonly string[], guess: number): Sight {
   let end = keys.length;
   let below = 0;
   if (!whole) {
-    let at = 0;
-    while (first < keys.length - 1 && at + height(keys[first]!) < top) at += height(keys[first++]!);
-    end = first;
-    for (let seen = at; end < keys.length && seen < top + innerHeight; end += 1) seen += height(keys[end]!);
-    first = Math.max(0, first - MARGIN);
-    end = Math.min(keys.length, end + MARGIN);
-    for (let i = 0; i < first; i += 1) above += height(keys[i]!);
+    while (first < keys.length - LEAST_ROWS && above + height(keys[first]!) < top - MARGIN) above += height(keys[first++]!);
+    let seen = above;
+    for (end = first; end < keys.length && (seen < top + innerHeight + MARGIN || end < first + LEAST_ROWS); end += 1) {
+      seen += height(keys[end]!);
+    }
     for (let i = end; i < keys.length; i += 1) below += height(keys[i]!);
   }
 
   useLayoutEffect(() => {
     if (whole || !ref.current) return;
-    let changed = false;
+    const isFirst = !heights.current.size;
     for (const row of ref.current.querySelectorAll<HTMLElement>(":scope > [data-key]")) {
       const key = row.dataset["key"]!;
       const next = row.nextElementSibling as HTMLElement | null;
       const now = next ? next.offsetTop - row.offsetTop : row.offsetHeight; // with its margin
-      // A row that was measured before draws nothing again: columns may be wider with other rows in
-      // sight, and that may go to and fro for ever.
-      changed ||= !heights.current.has(key);
       heights.current.set(key, now);
     }
-    if (changed) setMeasured((count) => count + 1);
+    // What was measured counts at the next look. It is drawn again at once only after the first
+    // measurement, and where the rows do not reach the end of the screen.
+    let bottom = above;
+    for (let i = first; i < end; i += 1) bottom += height(keys[i]!);
+    if (isFirst || (end < keys.length && bottom < top + innerHeight)) setMeasured((count) => count + 1);
   });
   return { ref, first, end, above, below };
+}
+
+/**
+ * Draws the rows in sight. A row that was drawn before is the same element again: Preact does not
+ * look into it, so that scrolling draws new rows only.
+ *
+ * @param of What rows are drawn of; when one of it changes, all are drawn anew.
+ * @param row The element of a row, by its number.
+ */
+export function useDrawn(of: readonly unknown[], row: (at: number) => JSX.Element): (sight: Sight) => JSX.Element[] {
+  const known = useMemo(() => new Map<number, JSX.Element>(), of);
+  return ({ first, end }) => {
+    const seen: JSX.Element[] = [];
+    for (let at = first; at < end; at += 1) {
+      const element = known.get(at) ?? row(at);
+      known.set(at, element);
+      seen.push(element);
+    }
+    return seen;
+  };
 }
 
 function meanOf(heights: ReadonlyMap<string, number>): number {

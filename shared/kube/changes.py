@@ -1,4 +1,4 @@
-"""What may be changed of a running owner: numbers of pods, and whether it is suspended.
+"""What may be changed of a running owner: numbers of pods, whether it is suspended or paused.
 
 Nothing of an owner that is controlled by others: with a queue of Kueue, with another controller
 than its own (``managedBy``), part of a larger owner, or being deleted.
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from shared import labels
 from shared.kube import wire
-from shared.model import Owner, WorkerCount
+from shared.model import Owner, Pause, WorkerCount
 
 OWN_CONTROLLERS: Final = frozenset(
     {
@@ -42,6 +42,7 @@ class Changes(NamedTuple):
     suspended: bool = False
     managed_by: str | None = None
     groups: int = 1
+    pause: Pause | None = None
 
 
 NO_CHANGES: Final = Changes()
@@ -66,10 +67,12 @@ def with_changes(owner: Owner, meta: wire.Meta, changes: Changes) -> Owner:
         and meta.deletion_timestamp is None
     )
     above = owner.controller.kind if owner.controller else None
+    may_stop = ours and above in {None, *MAY_STOP}
     return replace(
         owner,
         counts=changes.counts if ours and above in {None, *LETS_CHANGE} else (),
-        suspend_field=changes.suspend_field if ours and above in {None, *MAY_STOP} else "",
+        suspend_field=changes.suspend_field if may_stop else "",
         suspended=changes.suspended,
+        pause=changes.pause if may_stop else None,
         groups=changes.groups,
     )

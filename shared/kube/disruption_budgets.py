@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets: whether several pods may be disrupted at the same time.
+"""PodDisruptionBudgets: how many pods each lets go, and whether several may go at the same time.
 
 A dry-run eviction answers for one pod; a gang whose members share one budget needs the sum.
 """
@@ -9,8 +9,10 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from shared.disruptions import PodDisruptionBudget
 from shared.kube import wire
 from shared.kube.errors import BrokenAnswerError
+from shared.kube.parse import Data, names_the_object
 from shared.label_selectors import LabelSelector
 
 
@@ -41,6 +43,24 @@ class Budgets(Struct):
 
 
 _DECODER: Final = msgspec.json.Decoder(Budgets)
+_ONE: Final = msgspec.json.Decoder(Budget)
+
+
+@names_the_object
+def decode(data: Data) -> PodDisruptionBudget:
+    """Return a PodDisruptionBudget; one with more conditions than are read selects all pods.
+
+    Raises:
+        OddObjectError: It cannot be read.
+    """
+    raw = _ONE.decode(data)
+    selector = raw.spec.selector if raw.spec else None
+    return PodDisruptionBudget(
+        namespace=raw.metadata.namespace or "",
+        name=raw.metadata.name,
+        selector=selector if selector is None or selector.small else LabelSelector(),
+        allowed=max(0, raw.status.disruptions_allowed) if raw.status else 0,
+    )
 
 
 def blocking(data: bytes, pods: Sequence[Mapping[str, str]]) -> str | None:

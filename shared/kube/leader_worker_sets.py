@@ -7,14 +7,23 @@ from msgspec import Struct
 from shared.kube.changes import NO_CHANGES, Changes
 from shared.kube.pod_templates import Template, Templates
 from shared.kube.wire import Count
+from shared.model import Pause
 
 LEADER_READY: Final = "LeaderReady"
+
+
+class VolumeRetention(Struct, rename="camel"):
+    """``persistentVolumeClaimRetentionPolicy``."""
+
+    when_deleted: str = ""
+    when_scaled: str = ""
 
 
 class LeaderWorkerTemplate(Struct, rename="camel"):
     """``leaderWorkerTemplate``: of one group."""
 
     size: Count | None = None
+    persistent_volume_claim_retention_policy: VolumeRetention | None = None
     leader_template: Template | None = None
     worker_template: Template | None = None
 
@@ -44,9 +53,18 @@ def templates(spec: LeaderWorkerSetSpec) -> Templates:
 
 
 def changes(spec: LeaderWorkerSetSpec) -> Changes:
-    """Return how many groups it has, by default one.
+    """Return how many groups it has, by default one; with none it is paused.
+
+    The StatefulSet of a group's workers is deleted with the group, and the volumes of both by the
+    policies of StatefulSets.
 
     Source:
-        LeaderWorkerSet v0.7.0 api/leaderworkerset/v1/leaderworkerset_types.go.
+        LeaderWorkerSet v0.7.0 api/leaderworkerset/v1/leaderworkerset_types.go; v0.9.0
+        pkg/controllers/pod_controller.go (``PersistentVolumeClaimRetentionPolicy``).
     """
-    return NO_CHANGES._replace(groups=1 if spec.replicas is None else spec.replicas)
+    groups = 1 if spec.replicas is None else spec.replicas
+    group = spec.leader_worker_template
+    retention = group.persistent_volume_claim_retention_policy if group else None
+    deletes = retention is not None and "Delete" in {retention.when_deleted, retention.when_scaled}
+    pause = Pause(numbers=(("/spec/replicas", groups),), deletes_volumes=deletes)
+    return NO_CHANGES._replace(groups=groups, pause=pause)

@@ -28,7 +28,7 @@ from shared.kube import (
 )
 from shared.kube.changes import Changes, suspendable, with_changes
 from shared.kube.errors import OddObjectError
-from shared.kube.pod_claims import from_templates
+from shared.kube.pod_claims import pod_claims
 from shared.kube.shapes import claims, prefers, repels, shape, terms
 from shared.label_selectors import NOTHING, LabelSelector
 
@@ -124,7 +124,7 @@ def decode_pod(data: Data) -> model.Pod:
         queued_reason=queued_reason,
         phase_reason=status.reason or "",
         claims=claims(spec),
-        device_claims=interned.pod_claims(from_templates(spec.resource_claims)),
+        device_claims=interned.pod_claims(pod_claims(spec.resource_claims)),
         qos=interned.text(status.qos_class or ""),
         cpus=cpus.containers(spec),
         borrowed_milli=borrowed_milli,
@@ -224,9 +224,14 @@ def _replicated(data: Data, kind: str) -> model.Owner:
     spec = raw.spec or wire.OwnerSpec()
     replicas = 1 if spec.replicas is None else spec.replicas
     count = model.WorkerCount(count=replicas, fields=("/spec/replicas",), least=0)
+    retention = spec.persistent_volume_claim_retention_policy
+    pause = model.Pause(
+        numbers=(("/spec/replicas", replicas),),
+        deletes_volumes=retention is not None and retention.when_scaled == "Delete",
+    )
     base = owner(raw.metadata, "apps/v1", kind, replicas)
     with_pods = with_pod_origin(base, spec.template, spec.selector)
-    return with_changes(with_pods, raw.metadata, Changes((count,)))
+    return with_changes(with_pods, raw.metadata, Changes((count,), pause=pause))
 
 
 @names_the_object

@@ -19,10 +19,14 @@ DEVICE_CLASSES: Final = "/apis/resource.k8s.io/v1/deviceclasses"
 RESOURCE_SLICES: Final = "/apis/resource.k8s.io/v1/resourceslices"
 RESOURCE_CLAIMS: Final = "/apis/resource.k8s.io/v1/resourceclaims"
 RESOURCE_CLAIM_TEMPLATES: Final = "/apis/resource.k8s.io/v1/resourceclaimtemplates"
+TOPOLOGIES: Final = tuple(
+    f"/apis/kueue.x-k8s.io/{version}/topologies" for version in ("v1beta2", "v1beta1", "v1alpha1")
+)
 LEASES: Final = "/apis/coordination.k8s.io/v1/leases"
 EVENTS: Final = "/apis/events.k8s.io/v1/events"
 MIGRATIONS: Final = "/apis/shuntyard.io/v1alpha1/migrations"
 DISRUPTION_BUDGETS: Final = "/apis/policy/v1/poddisruptionbudgets"
+AUTOSCALERS: Final = "/apis/autoscaling/v2/horizontalpodautoscalers"
 VOLUME_CLAIMS: Final = "/api/v1/persistentvolumeclaims"
 VOLUMES: Final = "/api/v1/persistentvolumes"
 GROUPS: Final = "/apis"

@@ -12,12 +12,18 @@ class PodResourceClaim(Struct, rename="camel"):
 
     name: str = ""
     resource_claim_template_name: str | None = None
+    resource_claim_name: str | None = None
+
+    @property
+    def readable(self) -> bool:
+        """Whether it names a template or a claim; later versions may know more."""
+        return bool(self.resource_claim_template_name or self.resource_claim_name)
 
 
-def from_templates(claims: Iterable[PodResourceClaim] | None) -> tuple[PodClaim, ...]:
-    """Return the claims that are made from templates, in the pod's order."""
+def pod_claims(claims: Iterable[PodResourceClaim] | None) -> tuple[PodClaim, ...]:
+    """Return the claims in the pod's order, which is the order of their allocation."""
     return tuple(
-        PodClaim(claim.name, claim.resource_claim_template_name)
-        for claim in claims or ()
-        if claim.resource_claim_template_name
+        PodClaim(c.name, c.resource_claim_template_name or "", c.resource_claim_name or "")
+        for c in claims or ()
+        if c.readable
     )

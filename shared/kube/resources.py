@@ -5,7 +5,18 @@ from dataclasses import dataclass
 from typing import Final
 
 from shared import labels, model
-from shared.kube import devices, kinds, migrations, parse, paths, pod_groups
+from shared.kube import (
+    autoscalers,
+    device_claims,
+    devices,
+    disruption_budgets,
+    kinds,
+    migrations,
+    parse,
+    paths,
+    pod_groups,
+    topologies,
+)
 
 
 @dataclass(frozen=True)
@@ -100,6 +111,20 @@ VOLUME_CLAIMS: Final = ResourceKind(
 VOLUMES: Final = ResourceKind(
     "PersistentVolume", "PersistentVolume", paths.VOLUMES, parse.decode_volume, _name
 )
+DISRUPTION_BUDGETS: Final = ResourceKind(
+    "PodDisruptionBudget",
+    "PodDisruptionBudget",
+    paths.DISRUPTION_BUDGETS,
+    disruption_budgets.decode,
+    _namespaced,
+)
+AUTOSCALERS: Final = ResourceKind(
+    "HorizontalPodAutoscaler",
+    "HorizontalPodAutoscaler",
+    paths.AUTOSCALERS,
+    autoscalers.decode,
+    _namespaced,
+)
 DEVICE_CLASSES: Final = ResourceKind(
     "DeviceClass", "DeviceClass", paths.DEVICE_CLASSES, devices.decode_class, _name
 )
@@ -111,14 +136,23 @@ RESOURCE_CLAIM_TEMPLATES: Final = ResourceKind(
     "ResourceClaimTemplate",
     "ResourceClaimTemplate",
     paths.RESOURCE_CLAIM_TEMPLATES,
-    devices.decode_template,
+    device_claims.decode_template,
     _namespaced,
 )
 RESOURCE_CLAIMS: Final = ResourceKind(
-    "ResourceClaim", "ResourceClaim", paths.RESOURCE_CLAIMS, devices.decode_claim, _namespaced
+    "ResourceClaim", "ResourceClaim", paths.RESOURCE_CLAIMS, device_claims.decode_claim, _namespaced
 )
 DEVICES: Final = (DEVICE_CLASSES, RESOURCE_SLICES, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS)
 """What dynamic resource allocation needs."""
+TOPOLOGIES: Final = ResourceKind(
+    "Topology",
+    "Topology",
+    paths.TOPOLOGIES[0],
+    topologies.decode,
+    _name,
+    later_paths=paths.TOPOLOGIES[1:],
+)
+"""Of Kueue, where it is installed."""
 MIGRATIONS: Final = ResourceKind(
     "Migration", "Migration", paths.MIGRATIONS, migrations.decode, _namespaced
 )

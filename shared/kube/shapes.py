@@ -128,5 +128,5 @@ def _unmodelled(spec: wire.PodSpec) -> Iterator[str]:
         yield "topologySpread"
     if any(v.ephemeral for v in spec.volumes or ()):
         yield "volumes"
-    if any(not claim.resource_claim_template_name for claim in spec.resource_claims or ()):
+    if not all(claim.readable for claim in spec.resource_claims or ()):
         yield "resourceClaims"

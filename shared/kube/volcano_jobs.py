@@ -9,7 +9,7 @@ from shared.kube import wire
 from shared.kube.changes import Changes
 from shared.kube.pod_templates import Template, Templates
 from shared.kube.wire import Count
-from shared.model import WorkerCount
+from shared.model import Pause, WorkerCount
 
 _WORKER: Final = "worker"
 
@@ -55,7 +55,7 @@ def changes(spec: VolcanoJobSpec) -> Changes:
 
     The webhook refuses a ``minAvailable`` above the replicas, and defaults it to them: then it
     changes with them. A lower one is a bound. A task with partitions has the sum of their pods. Of
-    several tasks each keeps a pod, as the others cannot be suspended with it.
+    several tasks each keeps a pod, but a pause sets the numbers of all to 0, in one write.
 
     Source:
         Volcano v1.15.1 pkg/webhooks/admission/jobs/validate/admit_job.go (``validateJobUpdate``,
@@ -70,9 +70,25 @@ def changes(spec: VolcanoJobSpec) -> Changes:
         for place, task in enumerate(tasks)
         if task.partition_policy is None
     )
+    pause = _pause(spec, tasks)
     if len(tasks) == 1:
-        return Changes(tuple(replace(count, role="") for count in counts))
-    return Changes(tuple(replace(count, least=max(count.least, 1)) for count in counts))
+        return Changes(tuple(replace(count, role="") for count in counts), pause=pause)
+    bounded = tuple(replace(count, least=max(count.least, 1)) for count in counts)
+    return Changes(bounded, pause=pause)
+
+
+def _pause(spec: VolcanoJobSpec, tasks: list[VolcanoTask]) -> Pause | None:
+    """Return the numbers of all tasks; None if a task has partitions, or there is no task."""
+    if not tasks or any(task.partition_policy is not None for task in tasks):
+        return None
+    numbers, guards = [("/spec/minAvailable", spec.min_available)], list[tuple[str, str]]()
+    for place, task in enumerate(tasks):
+        at = f"/spec/tasks/{place}"
+        guards.append((f"{at}/name", task.name))
+        numbers.append((f"{at}/replicas", task.replicas))
+        if task.min_available is not None:
+            numbers.append((f"{at}/minAvailable", task.min_available))
+    return Pause(numbers=tuple(numbers), guards=tuple(guards))
 
 
 def _of_task(place: int, task: VolcanoTask, of_job: int, total: int) -> WorkerCount:

@@ -234,12 +234,19 @@ class Node(Struct):
     status: NodeStatus | None = None
 
 
-class OwnerSpec(Struct):
+class VolumeRetention(Struct, rename="camel"):
+    """``persistentVolumeClaimRetentionPolicy`` of a StatefulSet."""
+
+    when_scaled: str | None = None
+
+
+class OwnerSpec(Struct, rename="camel"):
     """``spec`` of a StatefulSet, Deployment or ReplicaSet."""
 
     replicas: int | None = None
     selector: LabelSelector | None = None
     template: Template | None = None
+    persistent_volume_claim_retention_policy: VolumeRetention | None = None
 
 
 class Owner(Struct):

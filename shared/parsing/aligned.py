@@ -31,6 +31,8 @@ _RULE: Final = re.compile(r"[ |+]{0,8}[-=─═]{2,}[-=─═ |+]*")
 _GROUP: Final = re.compile(r"[-=─═]+")
 _CELL: Final = re.compile(r"[^\s|]+(?: [^\s|]+)*")
 _COUNTED: Final = re.compile(r"([0-9][0-9,]{0,14})(?: \([0-9.]+ ?%\))?")
+_RUN: Final = re.compile(r"[A-Za-z][\w-]*[0-9]")
+"""A name with a number, such as ``PPO_7d2a1``."""
 _NOTE: Final = re.compile(r" *\([^)]*\)")
 _TIME: Final = re.compile(r".*(?:time|duration|eta|elapsed|/ ?sec).*", re.IGNORECASE)
 _COUNTERS: Final = {"#": "step", "number_of_trees": "iteration", "trees": "iteration"}
@@ -58,6 +60,8 @@ class Aligned:
         self._columns: tuple[_Column, ...] = ()
         self._has_bars = False
         self._rows: list[Sequence[Point]] = []
+        self._run = ""
+        self._has_runs = False
         self._position = Position()
 
     def feed(self, line: str) -> Sequence[Point]:
@@ -69,7 +73,7 @@ class Aligned:
             return self._rule(line)
         above, self._above = self._above, line
         del above
-        if not self._columns:
+        if not self._columns or self._has_runs:
             return NOTHING
         points = self._row(line)
         if self._has_bars and points:
@@ -94,6 +98,11 @@ class Aligned:
         if not cells:
             self._columns = ()
             return NOTHING
+        first = cells.get(self._columns[0].name, "")
+        if _RUN.match(first) and first != self._run:
+            self._run, self._has_runs = first, bool(self._run)
+            if self._has_runs:
+                return NOTHING
         counters = {
             _counter(name): float(counted[1].replace(",", ""))
             for name, text in cells.items()

@@ -113,7 +113,9 @@ class _Values:
         taken = self._series.take(point)
         if not taken.is_new:
             return
-        if taken.restarted:
+        if taken.has_new_metrics:
+            self.metrics, self.totals = {}, {}
+        elif taken.restarted:
             for other in self.metrics.values():
                 other.curve = [p for p in other.curve if p.step < (point.step or 0.0)]
         if point.total_steps:

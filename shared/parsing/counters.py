@@ -86,6 +86,7 @@ class Counts(Struct, frozen=True):
         epoch: As printed.
         total_epochs: The end of ``epoch``.
         done: Part of the epoch that is done, 0 to 1.
+        is_of_epoch: ``step`` counts from the start of the epoch, even if none is printed.
     """
 
     step: float | None = None
@@ -93,6 +94,7 @@ class Counts(Struct, frozen=True):
     epoch: float | None = None
     total_epochs: int | None = None
     done: float | None = None
+    is_of_epoch: bool = False
 
 
 _STEPS_AHEAD: Final = (
@@ -120,7 +122,7 @@ _ANNOUNCED: Final = re.compile(
 _LEADING: Final = re.compile(
     r"(?:^|\] )\s*\[([0-9]{1,12})\]\s|^\s*([0-9]{1,12}):\s|^\[ *([0-9]{1,9}), *([0-9]{1,12})\] "
     r"|^\[([0-9]{1,9})/([0-9]{1,9})\] ?\[ *([0-9]{1,9})/([0-9]{1,9})\]"
-    r"|^\[ *([0-9]{1,12})/([0-9]{1,12})\] "
+    r"|^\[ *([0-9]{1,12})/([0-9]{1,12})\] |^\s*([0-9]{1,12})/([0-9]{1,12}): "
 )
 
 
@@ -161,7 +163,9 @@ class Position:
     """Turns counters into places, line by line.
 
     Many programs count steps anew in each epoch (``"epoch": 2, "iter": 50``), which only shows when
-    the second epoch begins: from then on the steps of the epochs before are added.
+    the second epoch begins: from then on the steps of the epochs before are added. So they are
+    where a count reaches its end and begins again: an epoch, a fold, or another stage, whose number
+    is not known.
 
     Attributes:
         last: The place of the line before; without a step before the first.
@@ -174,12 +178,29 @@ class Position:
         self._step = 0.0
         self._gap = 1.0
         self._before = 0.0
-        self._length = 0.0
+        self._round = Place()
+        self._ended: dict[Unit, float] = {}
 
     def place(self, counts: Counts) -> Place:
         """Return the place of a line with these counters."""
-        self.last = self._place(counts)
+        self.last = self._after_rounds(self._place(counts))
         return self.last
+
+    def _after_rounds(self, place: Place) -> Place:
+        """Return a place behind the rounds of the same counter that have ended before it."""
+        last, total = self._round, place.total_steps
+        if place.step is None:
+            return place
+        if total is not None and (last.total_steps, last.unit) == (total, place.unit):
+            has_ended = (last.step or 0.0) >= total - 1 > place.step
+            if has_ended and place.step < (last.step or 0.0) / 2:
+                self._ended[place.unit] = self._ended.get(place.unit, 0.0) + total
+        elif total is not None and total != last.total_steps and place.unit == last.unit:
+            self._ended.pop(place.unit, None)
+        if total is not None:
+            self._round = place
+        before = self._ended.get(place.unit, 0.0)
+        return Place(before + place.step, None, place.unit) if before else place
 
     def _place(self, counts: Counts) -> Place:
         epoch = counts.epoch
@@ -190,6 +211,8 @@ class Position:
             return Place(epoch - base + counts.done, counts.total_epochs, "epoch")
         if counts.step is None:
             return Place(epoch, counts.total_epochs, "epoch")
+        if epoch is None and counts.is_of_epoch:
+            epoch = (self._epoch or 0.0) + (counts.step < self._step)
         if epoch is None or epoch != int(epoch):
             return Place(counts.step, counts.total_steps)
         return self._within(epoch, counts)
@@ -285,13 +308,14 @@ def leading_counts(line: str, *, has_values: bool) -> Counts | None:
     """Return the number that a line begins with, as LightGBM, XGBoost and CLU count; else None.
 
     ``[2,  4000] loss: 1.8`` has an epoch and a step, ``[2/25][50/1583]`` both with their ends.
-    ``[20/300]`` alone counts before a value only: builds and downloads are counted so, too.
+    ``[20/300]`` or ``20/300:`` count before a value only: builds and downloads are counted so, too.
     """
     index = _LEADING.search(line)
     if index is None:
         return None
-    if index[9]:
-        return Counts(step=float(index[9]), total_steps=int(index[10])) if has_values else None
+    if done := index[9] or index[11]:
+        length = int(index[10] or index[12])
+        return Counts(step=float(done), total_steps=length) if has_values else None
     if index[5]:
         epoch, epochs, done, length = (int(index[i]) for i in range(5, 9))
         return Counts(epoch=epoch, total_epochs=epochs, done=done / max(1, length))

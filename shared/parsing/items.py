@@ -14,18 +14,20 @@ from math import isfinite
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from shared.parsing.base import NUMBER
-from shared.parsing.metric_names import best_of
+from shared.parsing.metric_names import is_known
 
 LONGEST_WORDS: Final = 160
 """Characters before a number that are read for its name."""
 MOST_NUMBERS: Final = 100
 """Numbers of a line that are read."""
 _ITEM: Final = re.compile(
-    r"(?<![\w./+@-])(?<![0-9]:)"
-    r"(?P<value>[-+]?(?:[0-9]+(?:,[0-9]{3})+|[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
-    r"|[-+]?(?:nan|inf)\b)"
+    r"(?<![\w./+@-])(?<![0-9]:)(?<![0-9],)"
+    r"(?P<value>[-+]?(?:[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
+    r"(?!,?[0-9])"
+    r"(?:[eE][-+]?[0-9]+)?|[-+]?(?:nan|inf)\b)"
     r"(?:\s{0,3}/\s{0,6}(?P<total>[0-9]+(?:,[0-9]{3})*)(?![0-9.]*(?!epoch)[\w/]))?"
     r"(?!:[0-9])(?P<suffix>[%A-Za-z/]*)",
     re.IGNORECASE,
@@ -36,7 +38,7 @@ _TRAILING: Final = " \t:=[(#\"'|<"
 _SEPARATORS: Final = re.compile(r"[][(){},;|\t\"<>]|(?<!\w)'|'(?!\w)| {2,}|: | - | = ")
 _GLOBAL_STEP: Final = re.compile(
     r"(?:.* )?(?:global|total|optimizer|optim|completed|learning|train|training)[ _]?"
-    r"(?:step|iteration|iter|update|timestep)s?(?:_num)?|num_updates|env_steps?|(?:.*/)?global_step"
+    r"(?:step|iteration|iter|update|timestep)s?(?:_num)?|n(?:um)?_?updates|env_steps?|(?:.*/)?global_step"
 )
 _STEP: Final = re.compile(
     r"(?:.* )?(?:step|iteration|iter|it|update|timestep|round|(?:mini)?batch|tick|episode"
@@ -71,8 +73,11 @@ _VALUE_BEFORE: Final = re.compile(
 _SCALED: Final = re.compile(
     r"([0-9]+(?:\.[0-9]+)?)([kMG]?)(?:it|step|ex)/([0-9]+(?:\.[0-9]+)?)([kMG]?)(?:it|step|ex)\b"
 )
+_IN_PERCENT: Final = re.compile(r"(?<=[0-9]) ?\( {0,3}[0-9]{1,3}(?:\.[0-9]{1,9})?%\)")
 _ASCII_BAR: Final = re.compile(r"%\|#{0,400}[0-9] {0,400}\|")
 _BAR_ENDS: Final = re.compile(r"(?:it/s|s/it)[^\]]{0,400}\](?=[A-Z{])")
+_THOUSANDS: Final = {"k": 1e3, "K": 1e3, "M": 1e6}
+"""Of a counter of the whole run: ``step:31K``."""
 _SCALES: Final = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 
 
@@ -80,10 +85,12 @@ class Name(Struct, frozen=True):
     """The words before a number, and what they may mean.
 
     Attributes:
-        text: As printed; empty if there are none.
+        text: As printed, without words that say nothing (``INFO current loss``); may be empty.
+        whole: All of them.
     """
 
     text: str
+    whole: str
     is_epoch: bool
     is_step: bool
     is_global_step: bool
@@ -120,41 +127,46 @@ def items_of(line: str) -> Iterator[Item]:
         name, value = _name(gap[-LONGEST_WORDS:]), float(match["value"].replace(",", ""))
         if not isfinite(value) and not name.is_metric:
             continue  # a word
+        if "," in match["value"] and (gap.endswith("[") or (name.is_metric and value.is_integer())):
+            continue  # two numbers, or one with a decimal comma
         end = match.end()
-        total = match["total"]
+        total, suffix = match["total"], match["suffix"]
+        if suffix in _THOUSANDS and (name.is_step or name.is_global_step):
+            value, suffix = value * _THOUSANDS[suffix], ""
+            name = replace(name, is_step=False, is_global_step=True)
         yield Item(
             name,
             gap.strip(),
             value,
             None if total is None else int(total.replace(",", "")),
-            match["suffix"],
+            suffix,
         )
 
 
 @lru_cache(maxsize=2048)
 def _name(gap: str) -> Name:
     """Return the name of the number that follows the text."""
-    text = _words(gap)
+    whole = _words(gap)
+    noise = _NOISE.match(whole)
+    text = whole[noise.end() :] if noise else whole
     lower = text.lower()
     is_other = not lower or _OTHER_COUNTER.fullmatch(lower) is not None
     return Name(
         text,
+        whole,
         is_epoch=not is_other and _EPOCH.fullmatch(lower) is not None,
         is_step=not is_other and _STEP.fullmatch(lower) is not None,
         is_global_step=_GLOBAL_STEP.fullmatch(lower) is not None,
         is_phase=_PHASE.fullmatch(lower) is not None,
         is_rank=_RANK.fullmatch(lower) is not None,
-        is_metric=bool(best_of([text])) and _NO_METRIC.fullmatch(text) is None,
+        is_metric=is_known(text) and _NO_METRIC.fullmatch(text) is None,
     )
 
 
 def _words(gap: str) -> str:
     text = _BRACKETED.sub("", gap).rstrip(_TRAILING).removesuffix(" is")
     words = _WORDS.search(_SEPARATORS.split(text)[-1].rpartition(":")[2].strip())
-    if words is None:
-        return ""
-    noise = _NOISE.match(words[0])
-    return words[0][noise.end() :] if noise else words[0]
+    return "" if words is None else words[0]
 
 
 def value_at(line: str) -> dict[str, float]:
@@ -181,9 +193,11 @@ def text_behind_bar(line: str) -> int:
 def unscaled(line: str) -> str:
     """Return a line with counters such as ``10.0it/50.0kit`` written out.
 
-    The digit with which a bar in ASCII ends (``44%|####8     |``) is a part of the bar.
+    The digit with which a bar in ASCII ends (``44%|####8     |``) is a part of the bar. What ``1/3
+    ( 33%)`` says in percent it says before.
     """
     line = _SCALED.sub(_counter, line) if "it/" in line else line
+    line = _IN_PERCENT.sub("", line) if "%)" in line else line
     return _ASCII_BAR.sub("%|#|", line) if "%|" in line else line
 
 

@@ -52,7 +52,7 @@ class Keras:
 
     def feed(self, line: str) -> Sequence[Point]:
         """See ``Parser``."""
-        if line.startswith("Epoch ") and (header := _EPOCH.fullmatch(line)):
+        if "Epoch " in line[:_COUNT_WITHIN] and (header := _EPOCH.fullmatch(line.strip())):
             self._epoch, self._epochs = int(header[1]), int(header[2])
             self._printed.clear()
             self._has_ended = False

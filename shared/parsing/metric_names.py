@@ -27,13 +27,14 @@ _BOOKKEEPING: Final = re.compile(
     re.IGNORECASE,
 )
 _SEPARATORS: Final = re.compile(r"[\s_/.\-]+")
-_VALIDATION: Final = r"(?:eval(?:uation)?|val(?:id|idation)?|dev|cv)(?:_\d+'s)?"
+_VALIDATION: Final = r"(?:eval(?:uation)?|val(?:id?|idation)?|dev|cv)(?:_\d+'s)?"
 _TRAINING: Final = r"(?:train(?:ing)?)"
 _MEAN: Final = r"(?:(?:avg|avr|average|mean|epoch|total|running|reduced)_)*"
 _MODEL: Final = r"(?:(?:lm|main)_)?"
 """Of the model alone, where a run also prints its loss with all that is added to it."""
 _LOSS_OF: Final = rf"(?:{_TRAINING}(?:_total)?|total)"
-_EPISODE: Final = r"(?:(?:ep|episode|episodic|mean|average)_?)*"
+_TRAINING_LOSS: Final = re.compile(rf"(?!(?:.*_)?(?:{_VALIDATION}|test)(?:_|$)).*loss.*")
+_EPISODE: Final = r"(?:(?:ep|episode|episodic|mean|avg|average|total|cumulative)_?)*"
 _QUALITY: Final = (
     r"(?:acc(?:uracy)?(?:@?[15])?|top@?[15]|auc|f1|bleu|map(?:50)?|m?iou|dice|wer|cer|ppl|perplexity"
     r"|rmse|mae|mse|err(?:or)?(?:_rate)?|(?:binary_|multi_|m)?logloss|auc(?:pr)?|psnr|ssim|bpb|bpc|fid(?:[0-9]+k?)?(?:_full)?)"
@@ -56,9 +57,9 @@ class _Tier(NamedTuple):
 _TIERS: Final = tuple(
     _Tier(re.compile(pattern), alike)
     for pattern, alike in (
-        (rf"eval_{_MEAN}{_MODEL}(?:log)?loss", True),
+        (rf"{_MEAN}eval_{_MEAN}{_MODEL}(?:log)?loss", True),
         (
-            rf"{_VALIDATION}_{_MEAN}{_MODEL}(?:log)?loss(?:_epoch)?|loss_(?:{_VALIDATION})",
+            rf"{_MEAN}{_VALIDATION}_{_MEAN}{_MODEL}(?:log)?loss(?:_epoch)?|loss_(?:{_VALIDATION})",
             True,
         ),
         (
@@ -73,13 +74,13 @@ _TIERS: Final = tuple(
         (rf"(?:{_TRAINING}_)?(?:batch_loss|loss_step|step_loss)", True),
         (r"test_loss|loss_test", True),
         (r".*map(?:50|_50|@0?_?5)[-_:]0?_?95.*|.*bbox_map", False),
-        (rf"{_VALIDATION}_.*{_QUALITY}", False),
-        (rf"(?:{_VALIDATION}_|{_TRAINING}_)?score", True),
+        (rf"{_VALIDATION}_.*{_QUALITY}|{_QUALITY}_{_VALIDATION}", False),
+        (rf"(?:{_VALIDATION}_|{_TRAINING}_)?{_MEAN}{_EPISODE}score", True),
         (r"\w*loss_\w*total|\w+_total_loss", False),
-        (r"(?!.*(?:ppl|perplexity)).*loss.*|l_\w+", False),
+        (r"(?!.*(?:ppl|perplexity)).*loss.*|l_(?!r(?:_|$))\w+", False),
         (rf"(?:{_VALIDATION}_|test_)?(?:pearson|spearman)r?", True),
         (r"(?:test_)?(?:ppl|perplexity|xent|nll|cross_?entropy|bp[bc])", True),
-        (rf"(?:test_.*)?{_QUALITY}", False),
+        (rf"(?:test_.*|{_TRAINING}_)?{_QUALITY}", False),
         (r".*objective_function.*", False),
         (rf"(?:{_TRAINING}_)?cost", True),
         (r"value", True),
@@ -100,7 +101,7 @@ _ADVERSARIAL: Final = re.compile(
     r"|(?:^|_)(?:policy|pi|value|vf|qf?\d?|actor|critic|entropy|td|pg|alpha)(?:_\w+)?_(?:loss|error)"
     r"|loss_(?:policy|pi|value|vf|q|actor|critic|entropy)(?:_|$)|approx_kl|clip_?frac"
     r"|(?:^|_)(?:g|d|gen|dis|disc|gan|adv|generator|discriminator|adversarial)\d?(?:_\w+)?_loss"
-    r"|loss_?(?:g|d|gen|dis|disc|gan|adv)\d?(?:_|$)|err_?[gd](?:_|$)|[gd]loss|^l_[gd](?:_|$)"
+    r"|loss_?(?:g|d|gen|dis|disc|gan|adv)\d?(?:_|$)|err_?[gd](?:_|$)|(?<![a-z])[gd]loss|^l_[gd](?:_|$)"
     r"|generator|discriminator|adversarial|(?:^|_)gan(?:_|$)"
 )
 """Of a whole name in lower case, with ``_`` for every separator."""
@@ -114,6 +115,11 @@ T = TypeVar("T")
 def is_metric(name: str) -> bool:
     """Return True if a key of a structured line may be a metric: no step, time or bookkeeping."""
     return name.lower() not in NOT_METRICS and not _BOOKKEEPING.fullmatch(name)
+
+
+def is_known(name: str) -> bool:
+    """Return True for a name that may be followed without being named, alone or beside others."""
+    return is_metric(name) and _tier(name) is not None
 
 
 def preferred(names: Iterable[str]) -> str | None:
@@ -130,7 +136,10 @@ def preferred(names: Iterable[str]) -> str | None:
 
 
 def best_of(names: Iterable[str]) -> list[str]:
-    """Return the names that are equally good to follow; one if a choice among them is safe."""
+    """Return the names that are equally good to follow; one if a choice among them is safe.
+
+    The loss of a policy, of a critic or of one side of a GAN is never the only one.
+    """
     tiers: dict[int, list[str]] = {}
     for name in sorted(set(names)):
         if is_metric(name) and (tier := _tier(name)) is not None:
@@ -138,12 +147,14 @@ def best_of(names: Iterable[str]) -> list[str]:
     if not tiers:
         return []
     best = min(tiers)
-    return tiers[best][:1] if _TIERS[best].alike else tiers[best]
+    names = tiers[best][:1] if _TIERS[best].alike else tiers[best]
+    is_one_side = "loss" in names[0].lower() and not measures_convergence(names[0])
+    return [] if len(names) == 1 and is_one_side else names
 
 
 @lru_cache(maxsize=1024)
 def _tier(name: str) -> int | None:
-    plain = _SEPARATORS.sub("_", name.lower()).strip("_")
+    plain = _plain(name)
     return next((i for i, tier in enumerate(_TIERS) if tier.pattern.fullmatch(plain)), None)
 
 
@@ -154,6 +165,11 @@ def goal_of(name: str) -> Goal | None:
     return Goal.MAX if _MAX.search(name) else None
 
 
+def is_training_loss(name: str) -> bool:
+    """Return True for a loss that is not named as one on other data than the training's."""
+    return _TRAINING_LOSS.fullmatch(_plain(name)) is not None
+
+
 @lru_cache(maxsize=1024)
 def measures_convergence(name: str) -> bool:
     """Return False if a series does not show how far a run has converged.
@@ -161,8 +177,12 @@ def measures_convergence(name: str) -> bool:
     A reward depends on what the policy tries; losses of a policy, a critic, or of one side of a GAN
     follow the other side, and stand still or rise while the run improves.
     """
-    plain = _SEPARATORS.sub("_", name.lower()).strip("_")
-    return _ADVERSARIAL.search(plain) is None
+    return _ADVERSARIAL.search(_plain(name)) is None
+
+
+def _plain(name: str) -> str:
+    """Return a name in lower case, with ``_`` for every separator."""
+    return _SEPARATORS.sub("_", name.lower()).strip("_")
 
 
 class Names(Generic[T]):

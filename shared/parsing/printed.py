@@ -22,6 +22,8 @@ from typing import Final
 from shared.parsing.base import NOTHING, Point
 from shared.parsing.counters import Announced, Counts, Places, leading_counts
 from shared.parsing.items import Item, items_of, text_behind_bar, unscaled, value_at
+from shared.parsing.line_counts import LineCounts
+from shared.parsing.metric_names import Names
 from shared.parsing.proposals import Hint
 from shared.parsing.stated_end import StatedEnd, stated_left
 
@@ -57,15 +59,18 @@ LONGEST_WAITING: Final = 400
 MOST_MISSES: Final = 1000
 """Lines that are read without finding a value before only one of ``MISS_RATIO`` is read."""
 MISS_RATIO: Final = 4
-_BAR: Final = re.compile(r"\|[^|A-Za-z]*\|")
 _VALIDATES: Final = re.compile(
-    r"[|([] ?(?:val|valid|validation|eval|test) ?[])|]|(?:^|INFO[\s:\]-]{1,4}|DEBUG |[0-9] )\s*"
+    r"[|([] ?(?:val|valid|validation|eval|test) {0,6}[])|]"
+    r"|(?:^|INFO[\s:|\]-]{1,4}|DEBUG |[0-9] )\s*"
     r"(?:val|valid|validation|validating|dev|eval|evaluation|test|testing|CV)"
     r"(?:\s{0,4}:|ing\b|\s+\[| Epoch)",
     re.IGNORECASE,
 )
 _HAS_PHASE: Final = re.compile(r".*(?:val|eval|test|train|dev|cv)", re.IGNORECASE)
-_VALUE_UNITS: Final = frozenset({"", "%"})
+_VALIDATES_BELOW: Final = re.compile(
+    r"(?:^|[\s,\]])(?:test|val|valid|validation|eval|evaluation|dev)(?: [a-z]{1,20}){0,2}:\s*$",
+    re.IGNORECASE,
+)
 
 
 class Printed:
@@ -90,12 +95,14 @@ class Printed:
         self.announced = Announced()
         self._has_begun = False
         self._rank: float | None = None
+        self._wholes: Names[str] = Names()
+        self._names_steps = False
 
     @property
     def held_bytes(self) -> int:
         """See ``HoldsMemory``."""
         waiting = sum(len(line) for _, line in self._waiting)
-        return waiting + sum(map(len, self._open)) + self._hint.held_bytes
+        return waiting + sum(map(len, self._open)) + self._hint.held_bytes + self._wholes.held_bytes
 
     @property
     def hint(self) -> str:
@@ -113,6 +120,10 @@ class Printed:
         lower = line.lower()
         if lower.endswith(_PHASES):
             self._validates = not lower.endswith(_TRAINS)
+            return NOTHING
+        if self._has_begun and lower.rstrip().endswith(":") and _VALIDATES_BELOW.search(lower):
+            self._read(line)
+            self._validates = True
             return NOTHING
         has_value = _has(lower, _VALUES)
         if not has_value and not _has(lower, _COUNTERS):
@@ -148,15 +159,16 @@ class Printed:
         items = list(items_of(line))
         if not items or self._is_of_another_rank(items):
             return NOTHING
-        found = _Found(items)
-        values = found.values(items) or value_at(line)
+        found = LineCounts(items)
+        values = found.values(items, self._wholes) or value_at(line)
         if values and not self._has_begun:
             self._hint.take_name(next(iter(values)))
         if self._validates or _VALIDATES.search(line):
             return self._validation(line, found, values)
-        counts = self._counts(found, has_values=bool(values)) or leading_counts(
-            line, has_values=bool(values)
-        )
+        counts = self._counts(found, has_values=bool(values))
+        self._names_steps = self._names_steps or found.step is not None
+        if counts is None and not self._names_steps:
+            counts = leading_counts(line, has_values=bool(values))
         if counts is not None and self._places.take(counts, has_values=bool(values)):
             self._placed_at = self._line
         if counts is None and found.bar is not None and self._places.header is not None:
@@ -172,7 +184,7 @@ class Printed:
         return self._stated_end.of_run(left, None if counts is None else counts.epoch)
 
     def _validation(
-        self, line: str, found: "_Found", values: Mapping[str, float]
+        self, line: str, found: LineCounts, values: Mapping[str, float]
     ) -> Sequence[Point]:
         """Return the points of a line of a validation: a part of it is none."""
         if found.epoch is not None or found.step is not None:
@@ -223,129 +235,24 @@ class Printed:
         self._rank = rank if self._rank is None else min(self._rank, rank)
         return rank > self._rank
 
-    def _counts(self, found: "_Found", *, has_values: bool) -> Counts | None:
+    def _counts(self, found: LineCounts, *, has_values: bool) -> Counts | None:
         """Return the counters of a line; None without any.
 
         A bar without a name may be any bar (a download, an evaluation), unless it has values.
+        Below a line with an epoch it is a part of that, unless it says that it counts steps.
         """
         bar = found.bar
         if bar is None or found.epoch is not None or found.step is not None:
             return found.counts()
+        if found.bar_counts_steps and has_values:
+            step, total = self._rounds.place(*bar)
+            return Counts(step=step, total_steps=total)
         if found.first.is_epoch:
             self._places.expect_epochs(bar[1])
         if not has_values or self._places.header is not None:
             return self._places.of_bar(*bar) if has_values else None
         step, total = self._rounds.place(*bar)
         return Counts(step=step, total_steps=total)
-
-
-class _Found:
-    """The counters of one line, as they are found.
-
-    Attributes:
-        first: The words before the first number.
-        used: Indices of the numbers that count.
-        is_partial: A counter, other than the epoch's, has not reached its total.
-    """
-
-    def __init__(self, items: Sequence[Item]) -> None:
-        self.first = items[0].name
-        self.used: set[int] = set()
-        self.epoch: Item | None = None
-        self.step: Item | None = None
-        self.bar: tuple[float, int] | None = None
-        self._global: Item | None = None
-        self._done: float | None = None
-        percents = (i.value for i in items if i.suffix == "%" and i.name.text.lower() == "progress")
-        self._percent = next(percents, None)
-        self._epoch_index = -2
-        self._step_index = -2
-        for index, item in enumerate(items):
-            self._take(index, item, items[index + 1] if index + 1 < len(items) else None)
-        totals = [item for item in items if item.total is not None and item is not self.epoch]
-        self.is_partial = any(item.value < (item.total or 0) - 1 for item in totals)
-
-    def _take(self, index: int, item: Item, following: Item | None) -> None:
-        """Judge the next number of the line."""
-        name = item.name
-        if self._is_epoch(item) or self._is_phase(item, following):
-            self.epoch = item
-            self._epoch_index = index
-        elif self._is_bar(item):
-            self.bar = (item.value, item.total or 0)
-        elif self._epoch_index == index - 1 and self._is_within(item):
-            self._done = item.value / item.total if item.total else None
-        elif item.suffix or not item.value.is_integer():
-            return
-        elif name.is_global_step:
-            self._global = self._global or item
-        elif name.is_step or (name.is_phase and item.total is not None):
-            if self.step is None:
-                self.step, self._step_index = item, index
-        else:
-            return
-        self.used.add(index)
-
-    def values(self, items: Sequence[Item]) -> dict[str, float]:
-        """Return the first value of each metric."""
-        values: dict[str, float] = {}
-        for index, item in enumerate(items):
-            if index not in self.used and _is_value(item):
-                values.setdefault(item.name.text, item.value)
-        return values
-
-    def counts(self) -> Counts | None:
-        """Return the counters of the line; None without any."""
-        epoch = None if self.epoch is None else self.epoch.value
-        epochs = None if self.epoch is None else self.epoch.total
-        if self._global is not None:
-            step = self._global
-            same = self.step is not None and self.step.value == step.value
-            total = step.total or (self.step.total if same and self.step is not None else None)
-            return Counts(step=step.value, total_steps=total)
-        if self._percent is not None:
-            return Counts(step=self._percent, total_steps=100)
-        if not self.used:
-            return None
-        done = None if epoch is None else self._part_of_epoch()
-        if done is not None or self.step is None:
-            return Counts(epoch=epoch, total_epochs=epochs, done=done)
-        total = self.step.total
-        if self.bar is not None and self.bar[0] == self.step.value:  # the same counter as a bar
-            total = total or self.bar[1]
-        return Counts(step=self.step.value, total_steps=total, epoch=epoch, total_epochs=epochs)
-
-    def _part_of_epoch(self) -> float | None:
-        """Return how much of the epoch is done; None if the line does not say."""
-        if self._done is not None:
-            return self._done
-        if self.bar is not None and self.bar[1]:
-            return self.bar[0] / self.bar[1]
-        follows = self._epoch_index < self._step_index
-        if follows and self.step is not None and self.step.total:
-            return self.step.value / self.step.total
-        return None
-
-    def _is_epoch(self, item: Item) -> bool:
-        if self.epoch is not None or item.value < 0:
-            return False
-        if item.suffix.lower() == "epoch":
-            return True
-        return item.name.is_epoch and not item.suffix
-
-    def _is_phase(self, item: Item, following: Item | None) -> bool:
-        """Return True for the epoch of ``Train: 0 [  50/1251`` and ``Train: [0/90][10/3416]``."""
-        if self.epoch is not None or item.suffix or following is None:
-            return False
-        brackets = following.gap.replace(" ", "") in {"[", "]["}
-        return brackets and following.total is not None and item.name.is_phase
-
-    def _is_bar(self, item: Item) -> bool:
-        return item.total is not None and _BAR.fullmatch(item.gap) is not None
-
-    def _is_within(self, item: Item) -> bool:
-        """Return True if the number right behind an epoch counts within it."""
-        return item.total is not None and (not item.name.text or item.name.is_step)
 
 
 class _Rounds:
@@ -370,7 +277,3 @@ def _has(text: str, words: tuple[str, ...]) -> bool:
         if word in text:
             return True
     return False
-
-
-def _is_value(item: Item) -> bool:
-    return item.total is None and item.suffix in _VALUE_UNITS and item.name.is_metric

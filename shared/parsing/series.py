@@ -3,6 +3,8 @@
 Steps that go back are a restart: the program resumed from a checkpoint, or from the beginning. Two
 things look the same and are not. Several ranks print the same steps, a little out of order. And a
 file is rewritten with its old content (Lightning's ``metrics.csv``, when a metric is added).
+
+A program may also train one model after another, each with its own metrics and its own end.
 """
 
 from array import array
@@ -13,7 +15,7 @@ from typing import Final
 from msgspec import Struct
 
 from shared.parsing.base import Point
-from shared.parsing.metric_names import MOST_METRICS
+from shared.parsing.metric_names import MOST_METRICS, is_training_loss
 
 LAG_POINTS: Final = 16
 """Points that one rank may be behind another."""
@@ -29,12 +31,14 @@ class Taken(Struct, frozen=True):
         is_new: It is no duplicate, and its name is kept.
         restarted: It is the first of a new attempt.
         attempt: 1, one more after each restart.
+        has_new_metrics: That attempt is another training: the metrics so far have ended.
     """
 
     point: Point
     is_new: bool
     restarted: bool
     attempt: int
+    has_new_metrics: bool = False
 
     @property
     def is_finite(self) -> bool:
@@ -53,6 +57,7 @@ class Series:
         self._metrics: dict[str, _Metric] = {}
         self._has_ranks = False
         self._held_bytes = 0
+        self._last: Point | None = None
 
     @property
     def held_bytes(self) -> int:
@@ -62,6 +67,11 @@ class Series:
     def take(self, point: Point) -> Taken:
         """Classify a point, and remember it."""
         metric = self._metrics.get(point.metric)
+        has_new_metrics = metric is None and self._has_ended(point)
+        if point.total_steps is not None:
+            self._last = point
+        if has_new_metrics:
+            self._begin_attempt()
         if metric is None:
             if len(self._metrics) >= MOST_METRICS:
                 return Taken(point, False, False, self.attempt)
@@ -70,12 +80,24 @@ class Series:
             return Taken(point, True, False, self.attempt)
         restarted = metric.begins_attempt(point.step, point.value, ranks=self._has_ranks)
         if restarted:
-            self.attempt += 1
-            self._metrics, self._held_bytes = {}, 0
+            self._begin_attempt()
             metric = self._add(point.metric)
         is_new = metric.add(point.step, point.value)
         self._has_ranks = self._has_ranks or not (is_new or metric.is_repeating)
-        return Taken(point, is_new, restarted, self.attempt)
+        return Taken(point, is_new, restarted or has_new_metrics, self.attempt, has_new_metrics)
+
+    def _has_ended(self, point: Point) -> bool:
+        """Return True if the last point ended its training, and this one is before another end."""
+        last = self._last
+        if last is None or last.step is None or last.total_steps is None or point.step is None:
+            return False
+        is_other = point.unit == last.unit and point.total_steps not in (None, last.total_steps)
+        has_begun = is_other and point.step < last.step and last.step >= last.total_steps - 1
+        return has_begun and is_training_loss(last.metric) and is_training_loss(point.metric)
+
+    def _begin_attempt(self) -> None:
+        self.attempt += 1
+        self._metrics, self._held_bytes = {}, 0
 
     def _add(self, name: str) -> "_Metric":
         self._held_bytes += METRIC_BYTES + getsizeof(name)

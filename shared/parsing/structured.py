@@ -132,8 +132,9 @@ class Table:
         values = [number(cell) for cell in cells]
         if len(values) == len(self._header) and any(value is not None for value in values):
             return self._row(values)
-        if not line.startswith("#"):
-            self._take_header(line)
+        names = line.lstrip("#").split() if line.startswith("#") else ()
+        if not line.startswith("#") or (names and names[0].lower() in COUNTERS):
+            self._take_header("  ".join(names) or line)
         return NOTHING
 
     def _row(self, values: Sequence[float | None]) -> Sequence[Point]:

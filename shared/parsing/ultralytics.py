@@ -25,6 +25,7 @@ _ROW: Final = re.compile(
 )
 _VALIDATION: Final = re.compile(rf" +all +[0-9]+ +[0-9]+((?: +{NUMBER}){{4,8}})")
 _QUALITIES: Final = ("precision", "recall", "mAP50", "mAP50-95")
+_TOTAL: Final = {"total": "total_loss"}
 _NO_LOSSES: Final = frozenset({"Instances", "labels", "targets"})
 
 
@@ -62,7 +63,7 @@ class Ultralytics:
         if len(values) != len(self._columns) or is_drawn_again:
             return NOTHING
         return [
-            Point(f"train/{name}", float(value), epoch, epochs, unit="epoch")
+            Point(f"train/{_TOTAL.get(name, name)}", float(value), epoch, epochs, unit="epoch")
             for name, value in zip(self._columns, values, strict=True)
             if name not in _NO_LOSSES
         ]

@@ -5,9 +5,11 @@ from the first part of the trace, by time; the others from the rest, which is no
 parameters.
 """
 
+import argparse
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 from simulator.seeds import HELD_OUT, generator
 from simulator.workload import Job, Machine, Workload
@@ -35,6 +37,17 @@ class WindowSettings:
     start: float | None = None
     load: float = 1.2
     nodes: int | None = None
+
+    @classmethod
+    def from_options(cls, options: argparse.Namespace) -> Self:
+        """Return the settings that a command was given (``options.add_window_arguments``)."""
+        return cls(
+            jobs=options.jobs,
+            seconds=options.window,
+            start=options.start,
+            load=options.load,
+            nodes=options.nodes,
+        )
 
 
 def sample(trace: Workload, settings: WindowSettings, seed: int) -> Workload:

@@ -8,6 +8,8 @@ import msgspec
 import pytest
 from playwright.async_api import Browser, expect
 
+from extender.servers.readapi import deltas
+from extender.servers.readapi.deltas import Listing
 from shared.kube import paths
 from shared.system_clock import SystemClock
 from tests.browser.scene import GPU, RACKS, RUNNING, WAITING, put_waiting, scene
@@ -197,8 +199,8 @@ def _streamed(count: int) -> str:
     for name, (body, entries) in {**bodies, "namespaces": (NAMESPACES, {})}.items():
         fields = msgspec.to_builtins(body) | {"generated_at": at}
         head = {key: value for key, value in fields.items() if key != "entries"}
-        frame = {"list": name, "whole": True, "head": head, "set": entries, "order": [*entries]}
-        frames.append(f"data: {msgspec.json.encode(frame).decode()}\n\n")
+        whole = deltas.whole(Listing(name, head, entries))
+        frames += [f"data: {frame.decode()}\n\n" for frame in whole]
     return "".join(frames)
 
 

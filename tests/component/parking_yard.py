@@ -82,6 +82,10 @@ def resume(fake: FakeKube, name: str = JOB) -> None:
     noted(fake, labels.PARK, None, name)
 
 
+def move(fake: FakeKube, *nodes: str, name: str = JOB) -> None:
+    noted(fake, labels.MOVE, ",".join(nodes) or "*", name)
+
+
 def parking_of(fake: FakeKube, name: str = JOB) -> Parking | None:
     """The record on the Job."""
     text = (job_of(fake, name)["metadata"].get("annotations") or {}).get(labels.PARKING)

@@ -7,6 +7,7 @@ from contextlib import aclosing
 from typing import Any
 
 import aiohttp
+import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
@@ -14,6 +15,7 @@ from bench import made_up
 from extender.core.parameters.combined import CoreParameters
 from extender.metrics.extender import ExtenderMetrics
 from extender.servers.applications import create_api_app
+from extender.servers.readapi import deltas
 from extender.servers.readapi.answers import ReadAnswers
 from shared import labels
 from shared.kube import paths
@@ -120,3 +122,24 @@ async def test_streams_end_with_the_listener_which_does_not_wait_for_them() -> N
         assert await answer.content.readline()
         async with asyncio.timeout(50):
             await server.close()
+
+
+async def test_after_a_fault_the_stream_ends_and_the_next_one_begins_anew(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = made_up_app(leads=True)
+    async with TestClient(TestServer(app)) as client:
+
+        def fails(_body: object) -> object:
+            raise ZeroDivisionError
+
+        with monkeypatch.context() as patched:
+            patched.setattr(deltas, "steady", fails)
+            answer = await client.get("/v1/updates")
+            async with asyncio.timeout(20):
+                assert b"data" not in await answer.content.read()
+        assert "the lists of the page cannot be read" in caplog.text
+        again = await client.get("/v1/updates")
+        async with asyncio.timeout(20):
+            assert (await again.content.readline()).startswith(b"data: ")
+        again.close()

@@ -198,10 +198,14 @@ class Training:
         mine = [p for p in self.pods() if is_owned(p, owner)]
         name, count = owner["metadata"]["name"], owner["spec"]["replicas"]
         if owner["kind"] == "StatefulSet":
+            wanted = {f"{name}-{index}": index for index in range(count)}
             names = {p["metadata"]["name"] for p in mine}
-            for index in range(count):
-                if f"{name}-{index}" not in names:
-                    self._make(owner, f"{name}-{index}", index)
+            for missing in wanted.keys() - names:
+                self._make(owner, missing, wanted[missing])
+            for found in mine:
+                surplus = found["metadata"]["name"] not in wanted
+                if surplus and "deletionTimestamp" not in found["metadata"]:
+                    mark_deleted(self.fake, found)
             return
         alive = [p for p in mine if "deletionTimestamp" not in p["metadata"]]
         for _ in range(count - len(alive)):

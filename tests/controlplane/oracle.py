@@ -1,7 +1,7 @@
 """The real kube-scheduler as an oracle: the nodes that its own filters accept for a pod.
 
-It calls an extender of this test, which records the names it is offered and refuses them all, so
-nothing is ever bound. A pod that is Unschedulable without a call had no node left.
+It calls an extender of this test, which records the names it is offered and refuses them all but
+those that a test allows. A pod that is Unschedulable without a call had no node left.
 """
 
 import asyncio
@@ -22,7 +22,6 @@ from msgspec import Raw, Struct
 
 from devcluster import assets
 from devcluster.cluster import Cluster
-from devcluster.versions import DEFAULT_KUBERNETES
 from extender.core.cluster import pod_shape
 from extender.store.store import ClusterStore
 from shared.kube import auth, parse, paths, resources
@@ -65,20 +64,23 @@ class Published:
 class Oracle:
     """Queries kube-scheduler about pods; ``offered`` is what it offered last, by pod uid.
 
-    ``left_alone`` counts the probes of which we do not model everything.
+    ``allowed`` is the node that a pod may have, by its name; ``left_alone`` counts the probes of
+    which we do not model everything.
     """
 
     client: KubeClient
     offered: dict[str, frozenset[str]] = field(default_factory=dict)
+    allowed: dict[str, str] = field(default_factory=dict)
     left_alone: int = 0
 
     async def filter(self, request: web.Request) -> web.Response:
-        """Answer the filter verb: refuse every node."""
+        """Answer the filter verb: refuse every node that is not allowed."""
         arguments = msgspec.json.decode(await request.read(), type=_Arguments)
-        names = arguments.node_names or []
-        self.offered[parse.decode_pod(arguments.pod).uid] = frozenset(names)
-        refused = dict.fromkeys(names, "oracle: refused")
-        return web.json_response({"NodeNames": [], "FailedNodes": refused})
+        names, pod = arguments.node_names or [], parse.decode_pod(arguments.pod)
+        self.offered[pod.uid] = frozenset(names)
+        passed = [name for name in names if name == self.allowed.get(pod.name)]
+        refused = {name: "oracle: refused" for name in names if name not in passed}
+        return web.json_response({"NodeNames": passed, "FailedNodes": refused})
 
     async def compare(
         self,
@@ -92,17 +94,66 @@ class Oracle:
         Raises:
             AssertionError: They disagree although kube-scheduler had time to see everything.
         """
+        async with self._cluster(nodes, placed, published) as store:
+            await _all(self._agree(probe, store) for probe in probes)
+
+    async def fill(
+        self, nodes: Sequence[Manifest], gang: Sequence[Manifest], published: Sequence[Published]
+    ) -> int:
+        """Let kube-scheduler place pods of one kind where we would, one after the other.
+
+        Each must get the node that our columns give it, and the first one that they have no room
+        for must find none. Returns how many were placed; nothing is compared if we do not model
+        all of the pods.
+
+        Raises:
+            AssertionError: kube-scheduler does otherwise.
+        """
+        async with self._cluster(nodes, (), published) as store:
+            planned = _planned(store, gang)
+            if planned is None:
+                self.left_alone += 1
+                return 0
+            for pod, node in zip(gang, planned, strict=False):
+                self.allowed[_pinned(pod, node)["metadata"]["name"]] = node
+                await self._bound(_pinned(pod, node), node)
+            for pod in gang[len(planned) : len(planned) + 1]:
+                asked, _ = await self._ask(pod)
+                assert self.offered.get(asked.uid, frozenset()) == frozenset(), _story(pod, store)
+            return len(planned)
+
+    async def _bound(self, pod: Manifest, node: str) -> None:
+        await self.client.post(paths.pods(NAMESPACE), pod)
+        path = paths.pod(NAMESPACE, pod["metadata"]["name"])
+
+        async def bound() -> bool:
+            raw = msgspec.json.decode(await self.client.get(path))
+            assert raw["spec"].get("nodeName") == node, raw["status"]
+            return True
+
+        await eventually(bound, ANSWER_SECONDS, f"{path} is bound to {node}")
+
+    @asynccontextmanager
+    async def _cluster(
+        self, nodes: Sequence[Manifest], placed: Sequence[Manifest], published: Sequence[Published]
+    ) -> AsyncIterator[ClusterStore]:
+        """Build the cluster, yield what the extender would hold of it, and take it away."""
         try:
             await _all(self._create_node(node) for node in nodes)
             await _all(self._place(pod) for pod in placed)
             await _all(self._publish(one) for one in published)
-            store = await self._observed()
-            await _all(self._agree(probe, store) for probe in probes)
+            yield await self._observed()
         finally:
             pods, everything = paths.pods(NAMESPACE), paths.NODES
             await self.client.delete(pods, grace_seconds=0)
             await self.client.delete(everything)
-            await _all(self.client.delete(one.own_path) for one in published)
+            await _all(self._withdraw(one) for one in published)
+
+    async def _withdraw(self, one: Published) -> None:
+        """Delete an object; no controller takes the finalizer of an allocated claim away."""
+        if one.path.endswith("/resourceclaims"):
+            await self.client.patch(one.own_path, {"metadata": {"finalizers": None}})
+        await self.client.delete(one.own_path)
 
     async def _publish(self, one: Published) -> None:
         await self.client.post(one.path, one.manifest)
@@ -143,32 +194,42 @@ class Oracle:
 
     async def _agree(self, probe: Manifest, store: ClusterStore) -> None:
         async def agree() -> bool:
-            pod = await self._ask(probe)
+            pod, aborted = await self._ask(probe)
             ours = _accepted(store, pod)
             if ours is None:
                 self.left_alone += 1
                 return True
-            assert ours == self.offered.get(pod.uid, frozenset()), _story(probe, store)
+            theirs = self.offered.get(pod.uid, frozenset[str]())
+            for node in store.snapshot().node_table.nodes if aborted else ():
+                pinned, _ = await self._ask(_pinned(probe, node.name))
+                theirs |= self.offered.get(pinned.uid, frozenset[str]())
+            assert ours == theirs, f"{ours} is not {theirs}: {_story(probe, store)}"
             return True
 
         await eventually(agree, AGREEMENT_SECONDS, "ours == kube-scheduler's")
 
-    async def _ask(self, probe: Manifest) -> Pod:
-        """Create the probe, wait until kube-scheduler is through with it, remove it."""
+    async def _ask(self, probe: Manifest) -> tuple[Pod, bool]:
+        """Create the probe, wait until kube-scheduler is through with it, remove it.
+
+        Returns the pod, and True if kube-scheduler gave up: some errors of one node end the search
+        on all of them. A pinned pod, such as we release, has one node only.
+        """
         made = await self.client.post(paths.pods(NAMESPACE), probe)
         pod = parse.decode_pod(made)
         path = paths.pod(NAMESPACE, pod.name)
 
-        async def refused() -> bool:
+        async def refused() -> str:
             raw = msgspec.json.decode(await self.client.get(path))
             conditions = raw["status"].get("conditions") or ()
-            return any(c["type"] == "PodScheduled" and c["status"] == "False" for c in conditions)
+            found = [c for c in conditions if c["type"] == "PodScheduled"]
+            return next((c["reason"] for c in found if c["status"] == "False"), "")
 
         try:
-            await eventually(refused, ANSWER_SECONDS, f"kube-scheduler looked at {pod.name}")
+            what = f"kube-scheduler looked at {pod.name}"
+            reason = await eventually(refused, ANSWER_SECONDS, what)
         finally:
             await self.client.delete(path, uid=pod.uid, grace_seconds=0)
-        return pod
+        return pod, reason == "SchedulerError"
 
 
 def _accepted(store: ClusterStore, pod: Pod) -> frozenset[str] | None:
@@ -181,6 +242,43 @@ def _accepted(store: ClusterStore, pod: Pod) -> frozenset[str] | None:
         return None
     mask = room.feasible(shape)
     return frozenset(n.name for n, feasible in zip(room.nodes, mask, strict=True) if feasible)
+
+
+def _planned(store: ClusterStore, gang: Sequence[Manifest]) -> list[str] | None:
+    """Return the nodes that our columns give pods of one kind; None if we do not model them."""
+    pods = [parse.decode_pod(msgspec.json.encode(_with_uid(pod))) for pod in gang]
+    for pod in pods:
+        store.apply(Upsert(pod))
+    snapshot = store.snapshot()
+    table, planned = snapshot.node_table, list[str]()
+    for pod in pods:
+        shape = pod_shape.shape(snapshot, pod)
+        if shape.unmodelled:
+            return None
+        feasible = table.feasible(shape)
+        if not feasible.any():
+            break
+        index = int(feasible.argmax())
+        planned.append(table.nodes[index].name)
+        table = table.with_pods([(shape, index)])
+    return planned
+
+
+def _pinned(pod: Manifest, node: str) -> Manifest:
+    """Return another pod like it that may have one node only."""
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    metadata = {**pod["metadata"], "name": f"{pod['metadata']['name']}-{node}"}
+    return {
+        **pod,
+        "metadata": metadata,
+        "spec": {**pod["spec"], "affinity": {"nodeAffinity": required}},
+    }
+
+
+def _with_uid(pod: Manifest) -> Manifest:
+    metadata = {**pod["metadata"], "namespace": NAMESPACE, "uid": pod["metadata"]["name"]}
+    return {**pod, "metadata": metadata}
 
 
 def _story(probe: Manifest, store: ClusterStore) -> str:
@@ -235,7 +333,7 @@ async def _serving(cluster: Cluster) -> AsyncIterator[tuple[Oracle, int]]:
 
 @contextmanager
 def _kube_scheduler(cluster: Cluster, directory: Path, port: int) -> Iterator[None]:
-    program = assets.ensure(frozenset({"kube-scheduler"}), kubernetes=DEFAULT_KUBERNETES)
+    program = assets.ensure(frozenset({"kube-scheduler"}), kubernetes=cluster.state().kubernetes)
     kubeconfig = cluster.kubeconfig_for("system:kube-scheduler")
     configuration = directory / "oracle.yaml"
     configuration.write_text(yaml.safe_dump(_configuration(kubeconfig, port)))

@@ -66,7 +66,9 @@ async def define(client: KubeClient) -> None:
         if _group(kind) not in BUILT_IN:
             name = kind.source.partition(".")[0]
             await client.post(DEFINITIONS, definition(kind.path, name))
-    for kind in resources.OPTIONAL:
+    levels = resources.TOPOLOGIES
+    await client.post(DEFINITIONS, definition(levels.path, levels.kind, scope="Cluster"))
+    for kind in (*resources.OPTIONAL, levels):
         await eventually(partial(_served, client, kind.path), PATIENCE_SECONDS, kind.path)
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from devcluster.differences import differences
+from devcluster.versions import RELEASES
 from tests.root import ROOT
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.e2e]
@@ -21,12 +23,23 @@ KEYS = {
     "partial_gangs",
 }
 MOST_SECONDS = 600.0
+WITH_GANGS = [version for version in sorted(RELEASES) if differences(version).pod_groups]
 
 
-def test_every_scheduler_has_a_row_for_every_shape(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kubernetes", WITH_GANGS)
+def test_every_scheduler_has_a_row_for_every_shape(tmp_path: Path, kubernetes: str) -> None:
     file, plot = tmp_path / "rows.json", tmp_path / "rows.svg"
     command = [sys.executable, "-m", "bench", "gang", "--against", "plain,intree", "--nodes", "20"]
-    command += ["--shapes", "10x1,2x10", "--json", str(file), "--plot", str(plot)]
+    command += [
+        "--kubernetes",
+        kubernetes,
+        "--shapes",
+        "10x1,2x10",
+        "--json",
+        str(file),
+        "--plot",
+        str(plot),
+    ]
     subprocess.run(command, cwd=ROOT, check=True, timeout=MOST_SECONDS)
     content = json.loads(file.read_text())
     rows = {(row["scheduler"], row["shape"]): row for row in content["rows"]}
@@ -42,3 +55,4 @@ def test_every_scheduler_has_a_row_for_every_shape(tmp_path: Path) -> None:
     }
     assert plot.read_text().startswith("<?xml")
     assert content["machine"]["cores"] > 0
+    assert content["versions"]["kubernetes"] == kubernetes

@@ -5,6 +5,7 @@ The first run builds each version's programs: minutes for each.
 
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 import pytest
@@ -14,13 +15,14 @@ from devcluster.differences import differences
 from devcluster.options import ClusterOptions, KwokNodes, Schedulers
 from devcluster.pytest_plugin import terminal
 from devcluster.versions import RELEASES
+from shared import labels
 from shared.kube import paths
 from tests.controlplane import watching
 from tests.controlplane import yard as yards
 from tests.controlplane.bursts import bound_in_their_cycle, counted
 from tests.controlplane.faults import until_acting
 from tests.controlplane.jobs import Manifest, Pods, job, pod
-from tests.controlplane.watching import Object
+from tests.controlplane.watching import Object, annotation
 from tests.controlplane.yard import Yard
 from tests.fakes.eventually import eventually
 
@@ -57,22 +59,28 @@ def gates_of(kubernetes: str, variant: str) -> Mapping[str, bool]:
 
 
 @pytest.fixture(scope="module", params=list(variants()), ids=" ".join)
+def variant(request: pytest.FixtureRequest) -> tuple[str, str]:
+    kubernetes, name = request.param
+    return kubernetes, name
+
+
+@pytest.fixture(scope="module")
 def cluster(
-    request: pytest.FixtureRequest,
+    variant: tuple[str, str],
     tmp_path_factory: pytest.TempPathFactory,
     pytestconfig: pytest.Config,
 ) -> Iterator[Cluster]:
-    kubernetes, variant = request.param
+    kubernetes, name = variant
     options = ClusterOptions(
         kubernetes=kubernetes,
         schedulers=Schedulers.SHUNTYARD,
-        in_tree_gangs=variant == "gangs",
+        in_tree_gangs=name == "gangs",
     )
     cluster = Cluster.up(tmp_path_factory.mktemp("version"), options, terminal(pytestconfig))
     try:
         cluster.add_kwok_nodes(KwokNodes(0))
-        if gates := gates_of(kubernetes, variant):
-            listed = ",".join(f"{name}={str(on).lower()}" for name, on in gates.items())
+        if gates := gates_of(kubernetes, name):
+            listed = ",".join(f"{gate}={str(on).lower()}" for gate, on in gates.items())
             cluster.restart("kube-scheduler", f"--feature-gates={listed}")
         yield cluster
     finally:
@@ -109,6 +117,33 @@ async def test_gangs_and_single_pods_are_bound_in_bursts(yard: Yard) -> None:
         f"{len(late)} with a late PodScheduled=False\n"
     )
     assert assumed <= {watching.name_of(event.pod) for event in watching.bindings(yard.history)}
+
+
+async def test_a_gang_of_kubernetes_is_left_to_kube_scheduler(
+    yard: Yard, variant: tuple[str, str]
+) -> None:
+    """Ours beside it is bound too, and a gang of Kubernetes that does not fit is not begun."""
+    kubernetes, name = variant
+    groups = differences(kubernetes).pod_groups if name == "gangs" else None
+    if groups is None:
+        pytest.skip(f"Kubernetes {kubernetes} {name}: PodGroups are not served")
+    sizes = {"own": SIZE, "own-huge": TOO_LARGE}
+    for group, size in sizes.items():
+        policy = {"gang": {"minCount": size}}
+        body = {"metadata": {"name": group}, "spec": {"schedulingPolicy": policy}}
+        await yard.client.post(paths.namespaced(groups.path, yard.team), body)
+    members = {group: replace(DIRECT, spec=in_group(group)) for group in sizes}
+    await yard.submit(*(job(group, size, members[group]) for group, size in sizes.items()))
+    await yard.submit(job("ours", SIZE, DIRECT))
+    await yard.until_bound("own", "ours")
+    await eventually(lambda: all(map(is_refused, yard.of("own-huge"))), PATIENCE_SECONDS, "refused")
+    assert yard.bound("own-huge") == 0
+    assert {annotation(found, labels.PLAN) for found in yard.of("own")} == {""}
+
+
+def in_group(name: str) -> Mapping[str, object]:
+    """The fields of a pod that is in a gang of Kubernetes."""
+    return {"schedulingGroup": {"podGroupName": name}}
 
 
 async def submit(yard: Yard, prefix: str, *more: Manifest) -> list[str]:

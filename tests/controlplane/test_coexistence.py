@@ -161,8 +161,10 @@ async def test_claims_that_are_not_modelled_are_left_to_kube_scheduler_and_start
         await yard.client.delete(f"{DRA}/{collection}")
     await create(yard, f"{DRA}/deviceclasses", {"metadata": {"name": "accelerators"}, "spec": {}})
     await create(yard, f"{DRA}/resourceslices", device_slice(names[0], 2))
-    choices = [{"name": "only", "deviceClassName": "accelerators"}]
-    requests = [{"name": "one", "firstAvailable": choices}]
+    expression = '"%s".format([device.driver]) == device.driver'  # format() is not read
+    selectors = [{"cel": {"expression": expression}}]
+    exactly = {"deviceClassName": "accelerators", "selectors": selectors}
+    requests = [{"name": "one", "exactly": exactly}]
     template = {"metadata": {"name": "one"}, "spec": {"spec": {"devices": {"requests": requests}}}}
     await create(yard, paths.namespaced(f"{DRA}/resourceclaimtemplates", yard.team), template)
     claims = [{"name": "device", "resourceClaimTemplateName": "one"}]

@@ -14,13 +14,13 @@ import pytest
 from devcluster.options import KwokNodes
 from shared import labels
 from shared.kube import paths
-from shared.kube.errors import InvalidError, NotFoundError
+from shared.kube.errors import NotFoundError
 from tests.controlplane import yard as yards
 from tests.controlplane.jobs import Pods, job, pod
 from tests.controlplane.watching import annotation, node_of
 from tests.controlplane.yard import Yard
 from tests.fakes.eventually import eventually
-from tests.unit.core.expressions.selectors import ATTRIBUTES, CAPACITY, DRIVER, SELECTORS
+from tests.unit.core.expressions.selectors import DRIVER
 
 pytestmark = pytest.mark.controlplane
 
@@ -151,43 +151,53 @@ async def test_gangs_with_claims_start_whole_where_we_planned_them(yard: Yard) -
         await yard.until_waiting("too-much", "GangDoesNotFit")
 
 
-async def test_selectors_mean_what_they_mean_to_kube_scheduler(yard: Yard) -> None:
-    """Each in a claim of its own, as the one choice of firstAvailable, which we leave alone.
+async def test_pods_that_share_a_claim_go_to_one_node(yard: Yard) -> None:
+    """The claim finds devices on one node only; a later gang follows it there."""
+    one, other = await yard.nodes(KwokNodes(2))
+    async with driver(yard, [resource_slice(one, 1), resource_slice(other, 4)]) as name:
+        request = {"name": "r", "exactly": {"deviceClassName": name, "count": 2}}
+        claim = {"metadata": {"name": "shared"}, "spec": {"devices": {"requests": [request]}}}
+        await yard.client.post(paths.namespaced(paths.RESOURCE_CLAIMS, yard.team), claim)
+        named = {"name": "devices", "resourceClaimName": "shared"}
+        sharing = Pods(spec={"resourceClaims": [named]})
+        await yard.submit(job("first", 3, sharing))
+        await yard.until_bound("first")
+        await yard.submit(job("later", 2, sharing))
+        await yard.until_bound("later")
+        for gang in ("first", "later"):
+            assert {node_of(found) for found in yard.of(gang)} == {other}
+            assert planned(yard, gang)
 
-    ``tests/unit/core/expressions`` holds ours to the same table.
-    """
-    (node,) = await yard.nodes(KwokNodes(1, cpu="200"))
-    alike = resource_slice(node, len(SELECTORS), attributes=ATTRIBUTES, capacity=CAPACITY)
-    ours, invalid = dict[str, bool](), dict[str, str]()
-    async with driver(yard, [alike], resource="") as name:
-        for number, expression in enumerate(SELECTORS):
-            selectors = [{"cel": {"expression": expression}}]
-            choice = {"name": "one", "deviceClassName": name, "selectors": selectors}
-            request = {"name": "r", "firstAvailable": [choice]}
-            spec = {"spec": {"devices": {"requests": [request]}}}
-            made = {"metadata": {"name": f"t{number}"}, "spec": spec}
-            try:
-                await make_templates(yard, made)
-            except InvalidError as error:
-                invalid[expression] = str(error)
-                continue
-            await yard.submit(pod(f"p{number}", claiming(f"t{number}", gated=False)))
-            ours[f"p{number}"] = SELECTORS[expression] is True
 
-        def decided() -> bool:
-            states = {p: bool(node_of(o)) or refused(o) for p in ours for o in yard.of(p)}
-            assert len(states) == len(ours), states
-            assert all(states.values()), states
-            return True
-
-        await eventually(decided, yards.PATIENCE_SECONDS, "all pods are bound or refused")
-        theirs = {p: any(node_of(o) for o in yard.of(p)) for p in ours}
-        assert invalid == {}
-        assert theirs == ours, {
-            e: theirs[f"p{i}"] for i, e in enumerate(SELECTORS) if theirs[f"p{i}"] != ours[f"p{i}"]
+def partitions(node: str) -> Iterable[dict[str, Any]]:
+    """Yield the slices of a driver of which one device is whole, in halves or in quarters."""
+    pool = {"name": node, "generation": 1, "resourceSliceCount": 2}
+    common = {"driver": DRIVER, "nodeName": node, "pool": pool}
+    devices = [
+        {
+            "name": f"p{i}",
+            "attributes": {"slices": {"int": slices}},
+            "consumesCounters": [
+                {"counterSet": "gpu", "counters": {"slices": {"value": str(slices)}}}
+            ],
         }
+        for i, slices in enumerate([4, 2, 2, 1, 1, 1, 1])
+    ]
+    counters = [{"name": "gpu", "counters": {"slices": {"value": "4"}}}]
+    for number, part in enumerate([{"devices": devices}, {"sharedCounters": counters}]):
+        yield {"metadata": {"name": f"of-{node}-{number}"}, "spec": common | part}
 
 
-def refused(found: dict[str, Any]) -> bool:
-    conditions = found.get("status", {}).get("conditions", ())
-    return any(c.get("reason") in {"Unschedulable", "SchedulerError"} for c in conditions)
+async def test_gangs_of_partitions_start_whole_where_we_planned_them(yard: Yard) -> None:
+    """Three halves fit on two devices, five do not."""
+    nodes = await yard.nodes(KwokNodes(2))
+    async with driver(yard, [part for node in nodes for part in partitions(node)], "") as name:
+        selector = {"cel": {"expression": f'device.attributes["{DRIVER}"].slices == 2'}}
+        half = template("half", {"deviceClassName": name, "selectors": [selector]})
+        await make_templates(yard, half)
+        await yard.submit(job("too-much", 5, claiming("half")))
+        await yard.until_waiting("too-much", "GangDoesNotFit")
+        await yard.submit(job("fits", 3, claiming("half")))
+        await yard.until_bound("fits")
+        assert planned(yard, "fits")
+        assert yard.bound("too-much") == 0

@@ -119,14 +119,21 @@ def train_job() -> Mapping[str, Any]:
     return {"runtimeRef": runtime, "trainer": {"numNodes": SIZE}}
 
 
-async def runtime(yard: Yard) -> None:
-    """Create what a TrainJob refers to: the JobSet that is made of it."""
+RUNTIMES = "/apis/trainer.kubeflow.org/v1alpha1/trainingruntimes"
+
+
+def runtime_spec() -> Mapping[str, Any]:
+    """The JobSet that a TrainJob becomes."""
     step = {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
     pods = {"metadata": {"labels": step}, "spec": {"template": template("node")}}
     jobs = {"replicatedJobs": [{"name": "node", "template": pods}]}
-    spec = {"mlPolicy": {"numNodes": 1}, "template": {"spec": jobs}}
-    of = "/apis/trainer.kubeflow.org/v1alpha1/trainingruntimes"
-    await submit(yard, of, {"kind": "TrainingRuntime", "spec": spec}, "plain")
+    return {"mlPolicy": {"numNodes": 1}, "template": {"spec": jobs}}
+
+
+async def runtime(yard: Yard) -> None:
+    """Create what a TrainJob refers to."""
+    manifest = {"kind": "TrainingRuntime", "spec": runtime_spec()}
+    await submit(yard, RUNTIMES, manifest, "plain")
 
 
 async def nothing(_yard: Yard) -> None:

@@ -24,7 +24,8 @@ from devcluster.pytest_plugin import terminal
 from devcluster.rights import calls, granted
 from devcluster.versions import RELEASES
 from shared import labels
-from shared.kube import migrations, moving, paths
+from shared.kube import auth, migrations, moving, paths
+from shared.kube.client import KubeClient
 from shared.kube.errors import InvalidError
 from tests.controlplane import yard as yards
 from tests.controlplane.jobs import Manifest, Pods, job, pod
@@ -120,14 +121,16 @@ async def test_a_gang_that_does_not_fit_waits_with_an_event(yard: Yard) -> None:
 
 async def test_a_migration_is_accepted_and_stored_by_its_schema(yard: Yard) -> None:
     one = replace(make_migration(make_member("m-0")), namespace=yard.team)
-    answer = await moving.create_migration(yard.client, one, {})
-    assert answer is not None
-    found = migrations.decode(answer)
-    assert (found.members[0].pod, found.phase) == ("m-0", one.phase)
-    with pytest.raises(InvalidError):
-        await yard.client.patch(
-            paths.migration(yard.team, one.name, "status"), {"status": {"phase": "Elsewhere"}}
-        )
+    extender = yard.cluster.layout.user_kubeconfig("shuntyard-extender")  # no other may write them
+    async with KubeClient.connect(await asyncio.to_thread(auth.load, extender)) as client:
+        answer = await moving.create_migration(client, one, {})
+        assert answer is not None
+        found = migrations.decode(answer)
+        assert (found.members[0].pod, found.phase) == ("m-0", one.phase)
+        with pytest.raises(InvalidError):
+            await client.patch(
+                paths.migration(yard.team, one.name, "status"), {"status": {"phase": "Elsewhere"}}
+            )
 
 
 async def test_the_command_reads_the_queue_through_the_api_server(yard: Yard) -> None:
@@ -169,9 +172,10 @@ def _short(manifest: examples.Manifest) -> Manifest:
 
 
 async def test_the_api_server_itself_gates_our_pods(yard: Yard, has: Differences) -> None:
-    collection = f"/apis/{has.mutating_policies.api}/mutatingadmissionpolic"
-    for suffix, manifest in zip(("ies", "ybindings"), gate_policies(has), strict=True):
-        await yard.client.post(f"{collection}{suffix}", manifest)
+    collection = has.mutating_policies.path
+    bindings = f"{collection.removesuffix('ies')}ybindings"
+    for path, manifest in zip((collection, bindings), gate_policies(has), strict=True):
+        await yard.client.post(path, manifest)
 
     async def gated() -> bool:
         params = {"dryRun": "All"}

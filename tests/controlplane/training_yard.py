@@ -296,11 +296,11 @@ def two_at_once(history: History, is_it: Callable[[Object], bool]) -> list[tuple
 
 
 @asynccontextmanager
-async def lent(cluster: Cluster) -> AsyncIterator[TrainingYard]:
+async def lent(cluster: Cluster, nodes: Sequence[str] = NODES) -> AsyncIterator[TrainingYard]:
     """Yield the cluster to one test; afterwards its jobs and their migrations are gone."""
     credentials = await asyncio.to_thread(auth.load, cluster.kubeconfig)
     async with KubeClient.connect(credentials) as client:
-        yard = TrainingYard(cluster, client, History())
+        yard = TrainingYard(cluster, client, History(), node_names=nodes)
         async with readied(yard):
             yield yard
 

@@ -37,6 +37,7 @@ def _moves_of_a_run(directory: Path) -> list[dict[str, Any]]:
     assert summary["completed"] == summary["jobs"], printed
     assert (summary["partial_gangs"], summary["order_violations"]) == (0, [])
     assert all(move["resumed_step"] == move["acked_step"] > 0 for move in moved), moved
+    assert all(summary["last"].values()), summary["last"]
     assert sum(summary["repeated_steps"].values()) == 0
     assert summary["order_forced"] > 0
     assert summary["order"][0]["job"] == summary["submitted"][-1]

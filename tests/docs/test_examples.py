@@ -50,14 +50,20 @@ def test_examples_use_no_key_of_ours_that_does_not_exist(path: Path) -> None:
 
 def test_the_demo_runs_every_example_job_of_a_fixed_size() -> None:
     with_jobs = {p.stem for p in EXAMPLES if any(_is_fixed_job(o) for o in _objects(p))}
-    assert with_jobs == set(demo_jobs.ORDER)
+    assert with_jobs == {*demo_jobs.ORDER, *demo_jobs.LAST} - {demo_jobs.ELASTIC}
 
 
-def test_the_elastic_job_of_the_demo_states_its_workers(tmp_path: Path) -> None:
-    elastic = demo_jobs.read_elastic(tmp_path)
-    (job,) = (one for one in elastic.manifests if one["kind"] == "Job")
-    assert job["metadata"]["annotations"][labels.WORKERS] == "1..4"
-    assert elastic.name == "vision/elastic"
+def test_the_last_jobs_of_the_demo_show_what_they_are_for(tmp_path: Path) -> None:
+    last = {job.name.partition("/")[2]: job for job in demo_jobs.read_last(tmp_path)}
+    notes = {name: _job(job.manifests)["metadata"].get("annotations") for name, job in last.items()}
+    assert notes["elastic"] == {labels.WORKERS: "1..4"}
+    assert set(notes["priced"]) == {labels.UTILITY, labels.TRAINING}
+    (pod,) = _pods(_job(last["parked"].manifests))
+    assert pod["metadata"]["annotations"][labels.CHECKPOINT]
+
+
+def _job(manifests: Any) -> dict[str, Any]:
+    return next(dict(one) for one in manifests if one["kind"] == "Job")
 
 
 def _is_fixed_job(obj: dict[str, Any]) -> bool:

@@ -62,8 +62,8 @@ def test_the_needs_of_the_job_are_read_from_the_manifest() -> None:
     found = {job.name: job.spec for job in manifests.jobs_of(OBJECTS)}
     urgent, elastic = found["urgent"], found["elastic"]
     assert (urgent.max_wait_seconds, urgent.expected_seconds) == (14400, 5400)
-    assert urgent.topology is not None
-    assert (urgent.topology.text, urgent.topology.required) == ("rack", True)
+    required = [one.request.required for one in urgent.topology]
+    assert [level and level.text for level in required] == ["rack"]
     assert elastic.workers is not None
     assert (elastic.workers.least, elastic.workers.most) == (2, 8)
     assert found["deadline"].utility is not None

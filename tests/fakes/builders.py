@@ -12,7 +12,15 @@ from extender.core.nodes.class_masks import MaskCache
 from extender.core.nodes.node_table import NodeTable
 from shared import labels as names
 from shared.claims import PersistentVolume, PersistentVolumeClaim
-from shared.devices import Device, DeviceId, DeviceRequest, Version
+from shared.devices import (
+    CapacityPolicy,
+    ClaimSpec,
+    Constraint,
+    Device,
+    DeviceId,
+    DeviceRequest,
+    Version,
+)
 from shared.label_selectors import LabelSelector
 from shared.model import (
     DeviceClass,
@@ -104,7 +112,7 @@ def make_pod(
     queued_reason: str = "",
     phase_reason: str = "",
     claims: Iterable[str] = (),
-    device_claims: Iterable[str] = (),
+    device_claims: Iterable[str | PodClaim] = (),
 ) -> Pod:
     """A pod of ours, unbound and not gated.
 
@@ -136,7 +144,10 @@ def make_pod(
         queued_reason=queued_reason,
         phase_reason=phase_reason,
         claims=tuple(sorted(claims)),
-        device_claims=tuple(PodClaim(f"from-{template}", template) for template in device_claims),
+        device_claims=tuple(
+            PodClaim(f"from-{claim}", claim) if isinstance(claim, str) else claim
+            for claim in device_claims
+        ),
     )
 
 
@@ -338,6 +349,9 @@ def make_device(
     attributes: Mapping[str, bool | int | str | Version] | None = None,
     capacity: Mapping[str, str] | None = None,
     taints: Iterable[Taint] = (),
+    counters: Mapping[str, Mapping[str, str]] | None = None,
+    shared: bool = False,
+    policies: Mapping[str, CapacityPolicy] | None = None,
     special: str = "",
 ) -> Device:
     """A device; the domain of a name without one is the driver."""
@@ -346,8 +360,17 @@ def make_device(
         attributes=tuple(sorted((attributes or {}).items())),
         capacity=tuple(sorted((capacity or {}).items())),
         taints=tuple(taints),
+        counters=_counter_sets(counters or {}),
+        shared=shared,
+        policies=tuple(sorted((policies or {}).items())),
         special=special,
     )
+
+
+def _counter_sets(
+    counters: Mapping[str, Mapping[str, str]],
+) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
+    return tuple((name, tuple(sorted(of.items()))) for name, of in sorted(counters.items()))
 
 
 def make_slice(
@@ -359,6 +382,7 @@ def make_slice(
     pool: str = "",
     generation: int = 1,
     pool_slices: int = 1,
+    counters: Mapping[str, Mapping[str, str]] | None = None,
     special: str = "",
 ) -> ResourceSlice:
     """A ResourceSlice with the devices of a node; a number makes as many that are alike."""
@@ -374,6 +398,7 @@ def make_slice(
         generation=generation,
         pool_slices=pool_slices,
         devices=tuple(devices),
+        counters=_counter_sets(counters or {}),
         special=special,
     )
 
@@ -382,6 +407,7 @@ def make_claim_template(
     name: str = "gpus",
     *requests: DeviceRequest,
     namespace: str = "default",
+    constraints: Iterable[Constraint] = (),
     special: str = "",
 ) -> ResourceClaimTemplate:
     """A ResourceClaimTemplate; by default of one device of class ``gpu``."""
@@ -389,7 +415,39 @@ def make_claim_template(
         namespace=namespace,
         name=name,
         uid=Uid(f"template-{namespace}-{name}"),
+        spec=_claim_spec(requests, constraints, special),
+    )
+
+
+def make_named_claim(
+    name: str,
+    *requests: DeviceRequest,
+    constraints: Iterable[Constraint] = (),
+    node: str | None = None,
+    **claim: Any,
+) -> ResourceClaim:
+    """A ResourceClaim that pods may name; ``node`` is where its devices are, once it has some."""
+    nodes = None
+    if node is not None:
+        requirement = Requirement("metadata.name", "In", (node,))
+        nodes = (NodeSelectorTerm(fields=(requirement,)),)
+    return ResourceClaim(
+        namespace="default",
+        name=name,
+        uid=Uid(f"claim-default-{name}"),
+        spec=_claim_spec(requests, constraints, ""),
+        allocated=node is not None,
+        nodes=nodes,
+        **claim,
+    )
+
+
+def _claim_spec(
+    requests: tuple[DeviceRequest, ...], constraints: Iterable[Constraint], special: str
+) -> ClaimSpec:
+    return ClaimSpec(
         requests=requests or (DeviceRequest(device_class="gpu"),),
+        constraints=tuple(constraints),
         special=special,
     )
 

@@ -7,7 +7,7 @@ from shared.kube import paths
 DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
-def definition(collection: str, kind: str) -> dict[str, Any]:
+def definition(collection: str, kind: str, *, scope: str = "Namespaced") -> dict[str, Any]:
     """Return a CustomResourceDefinition that accepts anything for ``spec`` and ``status``."""
     group, version = paths.group_version(collection).split("/")
     plural = collection.rpartition("/")[2]
@@ -30,7 +30,7 @@ def definition(collection: str, kind: str) -> dict[str, Any]:
         },
         "spec": {
             "group": group,
-            "scope": "Namespaced",
+            "scope": scope,
             "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
             "versions": [one],
         },

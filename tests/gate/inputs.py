@@ -42,6 +42,7 @@ READERS: Final[Mapping[str, str]] = {
     "tests/*/programs/*.py": r"\bprograms\b",
     "docs/generate.py": r"\bgenerate\.py\b",
     "docs/site.py": r"\bmkdocs\b",
+    "docs/cast.py": r"\bcast\.py\b",
     "mkdocs.yml": r"\bmkdocs\b",
     "examples/*.py": r"\bEXAMPLES\b|\bexamples\b",
     "deploy/*": r"\bDEPLOY\b|\bdeploy\b",

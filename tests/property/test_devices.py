@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.core.cluster import pod_shape
-from shared.devices import DeviceRequest
-from shared.model import Delete, Entity, NodeName, Upsert
+from shared.devices import Constraint, DeviceRequest
+from shared.model import Delete, Entity, NodeName, PodClaim, Upsert
 from tests.fakes.builders import (
     make_claim_template,
     make_device,
     make_device_claim,
     make_device_class,
+    make_named_claim,
     make_node,
     make_pod,
     make_slice,
@@ -34,6 +35,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 }
 CLASS = make_device_class("gpu", resource="", selectors=['device.driver == "gpu.example.com"'])
 NODE = NodeName("n")
+PLACES = (None, str(NODE), str(NODE))
 sizes = st.lists(st.sampled_from("sl"), min_size=1, max_size=5)
 pods = st.lists(
     st.lists(st.tuples(st.sampled_from(sorted(KINDS)), st.integers(1, 3)), min_size=1, max_size=2),
@@ -140,7 +142,14 @@ def test_the_store_keeps_what_a_recomputation_gives(
         for i, pod in enumerate(members)
     ]
     served = make_device_class("served", created_at=1.0)
-    entities = [*cluster(of_devices, requests), served, *members, *claims]
+    shared = PodClaim("shared", claim="x")
+    alike = [Constraint(attribute="gpu.example.com/size")]
+    more: list[Entity] = [
+        make_named_claim("x", node=data.draw(st.none() | st.just(str(NODE)))),
+        make_claim_template("alike", constraints=alike),
+        *(make_pod(f"s{i}", device_claims=[shared, "alike"], node=n) for i, n in enumerate(PLACES)),
+    ]
+    entities = [*cluster(of_devices, requests), served, *members, *claims, *more]
     store = store_of()
     for entity in data.draw(st.permutations(entities)):
         store.apply(Upsert(entity))

@@ -59,3 +59,31 @@ def test_a_bounded_search_finds_a_set_that_suffices_and_none_of_it_is_needless(
         assert victims.is_worth_it(found, needed)
     elif fits(candidates):
         assert any(one.left_seconds is not None for one in candidates)
+
+
+@given(some, st.integers(1, 12), st.sets(st.frozensets(st.sampled_from("abcdef"), min_size=1)))
+def test_no_set_is_chosen_that_is_not_permitted(
+    candidates: list[Candidate], needed: int, forbidden: set[frozenset[str]]
+) -> None:
+    """Whatever contains a forbidden set is forbidden, as for a budget."""
+
+    def fits(left: Sequence[Candidate]) -> bool:
+        return sum(one.pods for one in left) >= needed
+
+    def permits(left: Sequence[Candidate]) -> bool:
+        names = {one.job.rpartition("/")[2] for one in left}
+        return not any(one <= names for one in forbidden)
+
+    every = [c for size in range(1, len(candidates) + 1) for c in combinations(candidates, size)]
+    good = [
+        victims.total(one)
+        for one in every
+        if fits(one) and permits(one) and victims.is_worth_it(one, needed)
+    ]
+    exact = chosen(candidates, needed, fits, EXACT, permits)
+    assert bool(exact) == bool(good)
+    if exact:
+        assert permits(exact)
+        assert victims.total(exact) == min(good)
+    bounded = chosen(candidates, needed, fits, BOUNDED, permits)
+    assert not bounded or (permits(bounded) and fits(bounded))

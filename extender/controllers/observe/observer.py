@@ -36,6 +36,8 @@ KINDS = (
     resources.PRIORITY_CLASSES,
     resources.VOLUME_CLAIMS,
     resources.VOLUMES,
+    resources.DISRUPTION_BUDGETS,
+    resources.AUTOSCALERS,
 )
 BEAT_SECONDS = 1.0
 
@@ -80,7 +82,9 @@ class Observer:
         devices = (self._optional(kind, by_nodes, PATIENCE_SECONDS) for kind in resources.DEVICES)
         without = "gang sizes of its pods must be stated"
         jobs = (self._optional(kind, without, PATIENCE_SECONDS) for kind in self.kinds)
-        self._migrations, self.optional = moving, (moving, *devices, *jobs)
+        by_settings = "levels of the topology are those of the settings"
+        levels = self._optional(resources.TOPOLOGIES, by_settings, PATIENCE_SECONDS)
+        self._migrations, self.optional = moving, (moving, levels, *devices, *jobs)
 
     @property
     def synced(self) -> bool:

@@ -1,10 +1,10 @@
 """The specification of a job: what its user wrote, read once into typed values.
 
-It is read from the job's first pod and from the owners and the group of that pod. Keys that make us
-write to an owner (``labels.OF_OWNER``) are read from owners alone: from the pod template or the
-annotations of the owner object and of the owners of that owner. They are never read from a pod,
-because the author of a pod may have no right to change its owner. A pod without a controller is its
-own owner.
+It is read from the job's first pod and from the owners and the group of that pod; what is requested
+of the topology from the first pod of each role. Keys that make us write to an owner
+(``labels.OF_OWNER``) are read from owners alone: from the pod template or the annotations of the
+owner object and of the owners of that owner. They are never read from a pod, because the author of
+a pod may have no right to change its owner. A pod without a controller is its own owner.
 
 Annotations of Volcano and Kueue that mean the same count where ours is missing
 (``shared.foreign_labels``).
@@ -19,40 +19,18 @@ from typing import Final, Generic, TypeVar
 from extender.core.cluster import training_spec, utility
 from extender.core.cluster.accelerator_order import Accelerator, order_of
 from extender.core.cluster.relations import Relations
+from extender.core.cluster.topology_request import PodSet, RolePod, pod_sets
 from extender.core.cluster.training_spec import Training
 from extender.core.cluster.utility import UtilityCurve
 from extender.core.kinds import registry
 from extender.core.kinds.base import Owners, Problem
-from shared import duration, foreign_labels, labels
+from shared import duration, labels
 from shared.errors import InputError
 from shared.model import Owner, Pod
 
 T = TypeVar("T")
 
-_TOPOLOGIES: Final = (
-    (labels.REQUIRED_TOPOLOGY, labels.PREFERRED_TOPOLOGY),
-    (foreign_labels.KUEUE_REQUIRED_TOPOLOGY, foreign_labels.KUEUE_PREFERRED_TOPOLOGY),
-)
-"""Annotations that require and that prefer a level; the first pair of which one is set counts."""
-
 _RANGE: Final = re.compile(r"([0-9]{1,6})\.\.([0-9]{1,6})")
-
-
-@dataclass(frozen=True)
-class TopologyRequest:
-    """The level of the topology of which one domain should hold the whole gang.
-
-    Attributes:
-        key: The annotation that names the level.
-        text: Name or label of the level; the settings decide whether it exists.
-        required: Whether the gang waits rather than being spread.
-        inside: Finer level that is preferred inside the required one; None if none is.
-    """
-
-    key: str
-    text: str
-    required: bool
-    inside: "TopologyRequest | None" = None
 
 
 class Shrink(StrEnum):
@@ -130,7 +108,7 @@ class JobSpec:
         expected_seconds: How long the job runs; None if not stated.
         relations: Affinity and anti-affinity between roles; None if not declared.
         topology_key: Node label for the places of the buckets; None if not stated.
-        topology: The domain that should hold the gang; None if not stated.
+        topology: What its sets of pods request of the topology; empty if nothing.
         accelerators: GPU models in order of preference; empty if not stated.
         shares_devices: Whether pods of the job may share one device.
         workers: Bounds of the number of workers; None if it may not change.
@@ -150,7 +128,7 @@ class JobSpec:
     expected_seconds: float | None = None
     relations: Relations | None = None
     topology_key: str | None = None
-    topology: TopologyRequest | None = None
+    topology: tuple[PodSet, ...] = ()
     accelerators: tuple[Accelerator, ...] = ()
     shares_devices: bool = False
     workers: WorkerRange | None = None
@@ -164,13 +142,19 @@ class JobSpec:
     problems: tuple[Problem, ...] = ()
 
 
-def read(pod: Pod, above: Owners, deciding_owners: Sequence[Owner] = ()) -> JobSpec:
+def read(
+    pod: Pod,
+    above: Owners,
+    deciding_owners: Sequence[Owner] = (),
+    roles: Sequence[RolePod] = (),
+) -> JobSpec:
     """Return the specification of a job.
 
     Args:
         pod: The first pod of the job.
         above: Owners and group of that pod.
         deciding_owners: Owners whose annotations lead to writes to them; none: those of the pod.
+        roles: The first pod of each role, for what each role may state; none: that pod alone.
     """
     has_checkpoint = stated_by(deciding_owners, labels.CHECKPOINT) is not None
 
@@ -183,7 +167,7 @@ def read(pod: Pod, above: Owners, deciding_owners: Sequence[Owner] = ()) -> JobS
             expected_seconds=_seconds(pod, above, labels.EXPECTED_DURATION),
             relations=_relations(pod, above),
             topology_key=registry.annotation(pod, above, labels.TOPOLOGY_KEY),
-            topology=_topology(pod, above),
+            topology=pod_sets(roles or [RolePod("", pod, above)]),
             accelerators=_accelerators(registry.annotation(pod, above, labels.ACCELERATORS)),
             shares_devices=_shares_devices(registry.annotation(pod, above, labels.SHARE)),
             workers=_workers(of_owner(labels.WORKERS)),
@@ -272,19 +256,6 @@ def _relations(pod: Pod, above: Owners) -> Relations | None:
     fields = (key, anti_key, "task order")
     texts = ((affinity or "").lower(), (anti_affinity or "").lower())  # as the pods' roles
     return Relations.parse(*texts, fields=fields)
-
-
-def _topology(pod: Pod, above: Owners) -> TopologyRequest | None:
-    """Return what our annotations request, else what those of Kueue do."""
-    for required, preferred in _TOPOLOGIES:
-        must = registry.annotation(pod, above, required)
-        should = registry.annotation(pod, above, preferred)
-        wish = None if should is None else TopologyRequest(preferred, should, required=False)
-        if must is not None:
-            return TopologyRequest(required, must, required=True, inside=wish)
-        if wish is not None:
-            return wish
-    return None
 
 
 def _accelerators(text: str | None) -> tuple[Accelerator, ...]:

@@ -11,9 +11,11 @@ from extender.core.cluster import (
     replacements,
     worker_gang,
 )
+from extender.core.cluster.device_demands import claim_names, device_demands
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.owners import above_each
 from extender.core.cluster.snapshot import Kept, Reservation, Slot, Snapshot
+from extender.core.cluster.topology_request import first_of_each_role
 from extender.core.kinds import registry
 from extender.core.kinds.base import Membership, Owners, Problem
 from extender.core.nodes.feasibility import weight
@@ -99,8 +101,12 @@ def _devices(snapshot: Snapshot, pods: tuple[Pod, ...]) -> tuple[object, ...]:
     """Return what devices mean for the pods; those of a job differ in little."""
     if not snapshot.devices.served and not snapshot.devices.demands:
         return ()
-    different = {(id(pod.shape), pod.device_claims): pod for pod in pods}
-    return tuple(pod_shape.device_demands(snapshot, pod) for pod in different.values())
+    different = {(id(pod.shape), pod.device_claims): pod for pod in pods}.values()
+    claims = snapshot.devices.claims
+    return (
+        *(device_demands(snapshot, pod) for pod in different),
+        *(claims.get(name) for pod in different for name in claim_names(pod)),
+    )
 
 
 def _place(snapshot: Snapshot, pod: Pod) -> Place:
@@ -124,7 +130,8 @@ def _viewed(
     size, size_problem = _size([(pods[i], pod_views[i].membership) for i in staying])
     living = [(pod_views[i].membership.role, over[i]) for i in staying]
     deciding_owners, scaled_by = worker_gang.deciding_owners(living)
-    spec = job_spec.read(first, first_above, deciding_owners)
+    members = [(pods[i], over[i], pod_views[i].membership.role) for i in staying]
+    spec = job_spec.read(first, first_above, deciding_owners, first_of_each_role(members))
     if (workers := worker_gang.workers(spec.workers, living)) is not None:
         size = worker_gang.size(size, workers, (first, first_above), living)
         spec = _with_workers(spec, workers, living)
@@ -145,7 +152,7 @@ def _viewed(
         kept=len(kept.placeholders) if (kept := snapshot.placeholders.get(key)) else 0,
         deciding_owners=deciding_owners,
         scaled_by=scaled_by,
-        warnings=_warnings([(pods[i], over[i], pod_views[i].membership.role) for i in staying]),
+        warnings=_warnings(members),
     )
     return Viewed(job, {s.member.pod.uid: s for s in pod_views})
 
@@ -161,12 +168,9 @@ def _with_workers(
 
 def _warnings(members: Sequence[tuple[Pod, Owners, str]]) -> tuple[str, ...]:
     """Return the warnings of one pod of each role: the others come from the same template."""
-    first: dict[str, tuple[Pod, Owners]] = {}
-    for pod, over, role in members:
-        first.setdefault(role, (pod, over))
     warnings = [
         (*annotation_warnings.ignored(pod, over), *annotation_warnings.of_pod(pod, over))
-        for pod, over in first.values()
+        for _, pod, over in first_of_each_role(members)
     ]
     lines = (line for of_pod in warnings for line in of_pod)
     return tuple(dict.fromkeys(lines))[: annotation_warnings.MOST]
@@ -199,11 +203,13 @@ def _pod_view(
     snapshot: Snapshot, pod: Pod, over: Owners, place: Place, before: _PodView | None
 ) -> _PodView:
     volumes = (snapshot.claims, snapshot.volumes) if pod.claims else None
-    source = (pod, over, place, volumes, pod_shape.device_demands(snapshot, pod))
+    named = device_demands(snapshot, pod)
+    source = (pod, over, place, volumes, named)
     if before is not None and before.source == source:
         return before
     membership = registry.membership(pod, over)
-    return _PodView(source, membership, _member(snapshot, pod, membership))
+    member = _member(snapshot, pod, membership, together=any(one.together for one in named))
+    return _PodView(source, membership, member)
 
 
 def _about(pod: Pod, above: Owners) -> OwnerReference:
@@ -219,7 +225,7 @@ def _created_at(pod: Pod, above: Owners) -> float:
     return stated or pod.created_at
 
 
-def _member(snapshot: Snapshot, pod: Pod, membership: Membership) -> Member:
+def _member(snapshot: Snapshot, pod: Pod, membership: Membership, *, together: bool) -> Member:
     state, node = _state(snapshot, pod)
     shape, reservation = pod_shape.shape(snapshot, pod), snapshot.reservations.get(pod.uid)
     return Member(
@@ -230,6 +236,7 @@ def _member(snapshot: Snapshot, pod: Pod, membership: Membership) -> Member:
         node=node,
         shape=shape,
         promised=reservation.plan if reservation is not None and reservation.promised else "",
+        together=together,
     )
 
 

@@ -53,7 +53,8 @@ class Member:
     """One pod of a job; ``node`` is where it is bound or reserved.
 
     ``shape`` is what filters have to see of it, its claimed volumes included. ``promised`` is the
-    id of its plan, if its reservation is written with its Binding; else it is empty.
+    id of its plan, if its reservation is written with its Binding; else it is empty. ``together``:
+    one node must hold all members, which share a claim that has no devices yet.
     """
 
     pod: Pod
@@ -63,6 +64,7 @@ class Member:
     node: NodeName | None
     shape: PodShape
     promised: str = ""
+    together: bool = False
 
     @property
     def rank(self) -> int:
@@ -203,7 +205,8 @@ class Job:
         """
         if any(member.state not in _KNOWN_BY_DEMAND for member in self.members):
             return None
-        members = [(m.state, m.role, m.rank, m.shape) for m in in_order(self.members)]
+        ordered = in_order(self.members)
+        members = [(m.state, m.role, m.rank, m.shape, m.together) for m in ordered]
         # time takes no room
         spec = replace(self.spec, max_wait_seconds=None, expected_seconds=None)
         return Demand((self.problem, self.min_available, self.kept, spec, tuple(members)))

@@ -13,8 +13,8 @@ its volume has a label of a zone, or affinity by fields    not modelled
 =========================================================  =========================================
 
 Devices that drivers publish are amounts like others (``nodes.device_columns``): those of a resource
-that a DeviceClass serves, and those that a ResourceClaimTemplate requests. What is more than a
-number of devices is not modelled, and says why.
+that a DeviceClass serves, and those that a claim requests (``device_demands``). What is not
+modelled says why.
 
 A pod with something that is not modelled is released without a pin: kube-scheduler knows better.
 How many volumes a node can attach is not modelled either; a node that kube-scheduler refuses for it
@@ -33,9 +33,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from extender.core.cluster.device_demands import Named, device_demands
 from extender.core.cluster.snapshot import Kept, Slot, Snapshot
-from extender.core.nodes.device_columns import Demand
-from extender.core.nodes.device_kinds import MOST_DEVICES, template_name
 from shared import labels, pod_cpu
 from shared.claims import PersistentVolume
 from shared.model import CPU, NodeSelectorTerm, Pod, PodClaim, PodShape, Requirement
@@ -63,12 +62,14 @@ def shape(snapshot: Snapshot, pod: Pod) -> PodShape:
     It is the pod's own one, the very object, unless a claim adds something or devices are not
     modelled: pods that claim different volumes of the same kind stay in one equivalence class.
     """
-    shape_of_pod = with_devices(snapshot, pod)
-    if not pod.claims:
+    named = device_demands(snapshot, pod)
+    shape_of_pod = _with_devices(snapshot, pod, named)
+    of_claims = [one.nodes for one in named if one.nodes is not None]
+    if not (pod.claims or of_claims):
         return shape_of_pod
     volumes = list(_volumes(snapshot, pod))
     affinities = dict.fromkeys(volume.affinity for volume in volumes if volume is not None)
-    demands = [terms for terms in affinities if terms is not None]
+    demands = [terms for terms in (*affinities, *dict.fromkeys(of_claims)) if terms is not None]
     if None in volumes or _too_many(pod.shape.affinity or (), prod(map(len, demands))):
         return _with_unmodelled(shape_of_pod, [VOLUMES])
     if not demands:
@@ -81,12 +82,16 @@ def with_devices(snapshot: Snapshot, pod: Pod) -> PodShape:
 
     What is not modelled is left out, and named instead; the very object if that changes nothing.
     """
-    named = device_demands(snapshot, pod)
+    return _with_devices(snapshot, pod, device_demands(snapshot, pod))
+
+
+def _with_devices(snapshot: Snapshot, pod: Pod, named: tuple[Named, ...]) -> PodShape:
     if not named:
         return pod.shape
     source = (pod.shape, named)
     kept = snapshot.cache.of(_SHAPES)
-    key = (pod.shape, pod.namespace, pod.device_claims)
+    carries = sum(bool(one.demand.columns) for one in named)  # of pods that share a claim one does
+    key = (pod.shape, pod.namespace, pod.device_claims, carries)
     shape_of_pod = kept.get(key, source)
     if shape_of_pod is None:
         shape_of_pod = _requesting(pod.shape, named)
@@ -95,49 +100,21 @@ def with_devices(snapshot: Snapshot, pod: Pod) -> PodShape:
     return shape_of_pod
 
 
-def device_demands(snapshot: Snapshot, pod: Pod) -> tuple[tuple[str, int, Demand], ...]:
-    """Return what classes serve and what templates request of what the pod names, and how often."""
-    devices = snapshot.devices
-    if not devices.served and not pod.device_claims:
-        return ()  # nearly always: called for every pod
-    demands = devices.demands
-    found = [
-        (name, amount, _of_claim(demands.get(name, _UNKNOWN), name, amount, devices.served[name]))
-        for name, amount in pod.shape.requests
-        if name in devices.served
-    ]
-    for claim in pod.device_claims:
-        name = template_name(pod.namespace, claim.template)
-        found.append((name, 1, demands.get(name, _UNKNOWN)))
-    return tuple(found)
-
-
-def _of_claim(demand: Demand, name: str, amount: int, device_class: str) -> Demand:
-    """Return the demand of one unit of a resource; kube-scheduler makes one claim of all units."""
-    reason = demand.reason
-    if amount > MOST_DEVICES:
-        reason = f"more than {MOST_DEVICES} devices"
-    if reason:
-        return Demand(reason=f"DeviceClass {device_class} serves {name}: {reason}")
-    return demand
-
-
-def _requesting(own: PodShape, named: Sequence[tuple[str, int, Demand]]) -> PodShape:
-    left_out = {name for name, _, demand in named if demand.reason}
+def _requesting(own: PodShape, named: Sequence[Named]) -> PodShape:
+    left_out = {one.name for one in named if one.demand.reason}
     amounts = Counter({name: a for name, a in own.requests if name not in left_out})
-    for name, amount, demand in named:
-        if not demand.reason and name not in amounts:
-            amounts.update({column: count * amount for column, count in demand.columns})
+    for one in named:
+        if not one.demand.reason and one.name not in amounts:
+            columns = one.demand.columns
+            amounts.update({column: count * one.amount for column, count in columns})
     requests = tuple(sorted(amounts.items()))
     changed = own if requests == own.requests else replace(own, requests=requests)
-    reasons = [demand.reason for _, _, demand in named if demand.reason]
+    reasons = [one.demand.reason for one in named if one.demand.reason]
     return _with_unmodelled(changed, reasons) if reasons else changed
 
 
-_UNKNOWN: Final = Demand(reason="not observed yet")
-"""Of what a pod names that the store has not seen: kube-scheduler may be ahead of our watch."""
-
-_SHAPES: Final[Slot[Kept[tuple[PodShape, str, tuple[PodClaim, ...]], PodShape]]] = Slot(Kept, Kept)
+_Alike = tuple[PodShape, str, tuple[PodClaim, ...], int]
+_SHAPES: Final[Slot[Kept[_Alike, PodShape]]] = Slot(Kept, Kept)
 """Shapes with devices: one object for all pods that are alike."""
 
 

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar, cast
 import msgspec
 from msgspec import Struct
 
+from extender.core.cluster import levels
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.parameters.combined import CoreParameters
 from shared.model import NodeName, Uid
@@ -94,7 +95,7 @@ class Session:
     Attributes:
         snapshot: The cluster.
         reading: When the pass began.
-        parameters: All of them.
+        parameters: All of them, with the levels of Kueue's Topology objects.
         states: Of the decisions that this one ``reads``.
     """
 
@@ -102,6 +103,9 @@ class Session:
     reading: Reading
     parameters: CoreParameters
     states: States = field(default_factory=States)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", levels.in_force(self.snapshot, self.parameters))
 
     @property
     def now(self) -> float:

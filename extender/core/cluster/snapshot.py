@@ -19,6 +19,7 @@ from extender.core.cluster.owner_index import OwnerIndex
 from extender.core.nodes.device_columns import Devices
 from extender.core.nodes.node_table import NodeTable
 from shared.claims import PersistentVolume, PersistentVolumeClaim
+from shared.disruptions import HorizontalPodAutoscaler, PodDisruptionBudget
 from shared.model import (
     JobKey,
     Migration,
@@ -30,6 +31,7 @@ from shared.model import (
     PodShape,
     PriorityClass,
     ResourceQuota,
+    Topology,
     Uid,
 )
 from shared.progress import NodeReport
@@ -212,9 +214,12 @@ class Snapshot:
         namespaces: By name.
         quotas: By namespace, in order of name.
         priority_classes: By name.
+        topologies: Of Kueue, by name.
         devices: What devices of drivers mean for pods.
         claims: For volumes, by ``namespace/name``.
         volumes: By name.
+        budgets: How many pods may leave together, by ``namespace/name``.
+        autoscalers: By ``namespace/name``.
         migrations: Open ones and those that ended, by ``namespace/name``.
         reports: Of the agents, by node; a node without an agent is not in it.
         groups: Declared by ``PodGroup.<API group>/namespace/name``.
@@ -235,9 +240,12 @@ class Snapshot:
     namespaces: Mapping[str, Namespace]
     quotas: Mapping[str, tuple[ResourceQuota, ...]]
     priority_classes: Mapping[str, PriorityClass]
+    topologies: Mapping[str, Topology] = field(default_factory=dict)
     devices: Devices = field(default_factory=Devices)
     claims: Mapping[str, PersistentVolumeClaim] = field(default_factory=dict)
     volumes: Mapping[str, PersistentVolume] = field(default_factory=dict)
+    budgets: Mapping[str, PodDisruptionBudget] = field(default_factory=dict)
+    autoscalers: Mapping[str, HorizontalPodAutoscaler] = field(default_factory=dict)
     migrations: Mapping[str, Migration] = field(default_factory=dict)
     reports: Mapping[NodeName, NodeReport] = field(default_factory=dict)
     groups: Mapping[str, PodGroup] = field(default_factory=dict)

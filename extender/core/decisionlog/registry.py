@@ -9,7 +9,7 @@ from extender.core.cpu_shares.decision import CPU_SHARES
 from extender.core.elastic.decision import ELASTIC
 from extender.core.migration.decision import MIGRATION
 from extender.core.node_loss.decision import NODE_LOSS
-from extender.core.preemption import by_service, drains, manual, priority
+from extender.core.preemption import by_service, drains, manual, moves, priority
 from extender.core.preemption.decision import PreemptionDecision
 from extender.core.pricing.decision import PRICING
 from extender.core.queue.decision import QUEUE
@@ -18,7 +18,7 @@ from extender.core.scheduler.requests import FILTER, PRIORITIZE
 from extender.core.training_faults.decision import TRAINING_FAULTS
 
 PREEMPTION: Final = PreemptionDecision(
-    prompt=(manual.proposals, drains.proposals),
+    prompt=(manual.proposals, drains.proposals, moves.proposals),
     searching=(priority.proposals, by_service.proposals),
 )
 """Parking, with everything that proposes it. A further cause of parking needs one entry here."""

@@ -102,11 +102,11 @@ def _next(s: Scenario, old_pods: tuple[PodKey, ...]) -> Correction | None:
 
 def _without_absent_level(s: Scenario) -> Correction | None:
     """Return the correction that drops the required topology level if no node has it."""
-    request = s.job.spec.topology
-    if request is None or not topology.absent(s.job, s.node_table, s.params.topology):
+    level = topology.absent_level(s.job, s.node_table, s.params.topology)
+    if level is None:
         return None
-    offer = job_changes.without_topology(s, request)
-    return Correction("topology", offer.steps, offer.text, s.with_topology(None))
+    offer = job_changes.without_topology(s, level)
+    return Correction("topology", offer.steps, offer.text, s.without_level(level))
 
 
 def _usable_metadata(s: Scenario) -> Iterator[Correction]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from extender.core.cluster.job_spec import TopologyRequest
+from extender.core.cluster.topology_request import LevelRequest
 from extender.core.explain import verdicts
 from extender.core.explain.trials import Offer, Scenario, Trials, value
 from extender.core.nodes.feasibility import taint_text
@@ -116,18 +116,23 @@ def change_port(s: Scenario, trials: Trials) -> Iterator[Offer]:
 
 
 def drop_topology(s: Scenario, trials: Trials) -> Iterator[Offer]:
-    """Yield the gang without its required topology level."""
-    request = s.job.spec.topology
-    if request is not None and request.required and trials.runs(s.with_topology(None)):
-        yield without_topology(s, request)
+    """Yield the gang without a topology level that it requires, of the gang or of its slices."""
+    levels = (one for pod_set in s.job.spec.topology for one in pod_set.request.keys)
+    for level in dict.fromkeys(levels):
+        if trials.runs(s.without_level(level)):
+            yield without_topology(s, level)
 
 
-def without_topology(s: Scenario, request: TopologyRequest) -> Offer:
-    """Return the offer to drop the topology request."""
-    step = Step(
-        kind=StepKind.DROP_TOPOLOGY, subject=s.job.key, field=request.key, before=request.text
+def without_topology(s: Scenario, level: LevelRequest) -> Offer:
+    """Return the offer to drop a level that the job requires, with the size of its slices."""
+    stated = [(level.key, level.text), *([level.size] if level.size else [])]
+    steps = tuple(
+        Step(kind=StepKind.DROP_TOPOLOGY, subject=s.job.key, field=key, before=text)
+        for key, text in stated
     )
-    return Offer((step,), f"drop the annotation {request.key} (now {request.text!r})")
+    texts = " and ".join(f"{key} (now {text!r})" for key, text in stated)
+    noun = "annotations" if level.size else "annotation"
+    return Offer(steps, f"drop the {noun} {texts}")
 
 
 def share_devices(s: Scenario, trials: Trials) -> Iterator[Offer]:

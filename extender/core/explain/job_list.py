@@ -162,6 +162,8 @@ def _job(context: _Context, job: Job) -> api.JobEntry:
         reason=entry.reason.value if entry is not None and waits else "",
         message=entry.message if entry is not None and waits else "",
         estimated_start=estimate.starts_at,
+        earliest_start=estimate.earliest,
+        latest_start=estimate.latest,
         estimate=estimate.why,
         min_available=job.min_available,
         members=len(job.members),

@@ -240,6 +240,8 @@ def queue_entry(
         standing=_standing(entry.standing),
         max_wait_seconds=job.spec.max_wait_seconds,
         estimated_start=estimate.starts_at,
+        earliest_start=estimate.earliest,
+        latest_start=estimate.latest,
         estimate=estimate.why,
         workers=details.workers,
         admission=details.admission,

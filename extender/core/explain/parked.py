@@ -70,6 +70,8 @@ def entry(
         reason=reason,
         message=sentence(owned),
         estimated_start=estimate.starts_at,
+        earliest_start=estimate.earliest,
+        latest_start=estimate.latest,
         estimate=estimate.why,
         min_available=parking.needed,
         members=0,

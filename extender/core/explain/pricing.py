@@ -1,4 +1,4 @@
-"""The part of an explanation that comes from controllers: workers, rescales, admission by price."""
+"""The part of an explanation beside the last pass: workers, rescales, price, expected start."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +14,7 @@ from extender.core.explain.explanation import ExplainSession
 from extender.core.explain.job_details import admission_entry, rescales_of_job, workers_entry
 from extender.core.pricing.history import History
 from extender.core.pricing.outcome import JobStatus, PriceLedger
+from extender.core.queue.forecast import UNKNOWN, Estimate
 from extender.core.records import slot_plan
 from extender.core.records.slot_plan import SlotPlan
 from shared import api
@@ -26,7 +27,7 @@ _PAUSED: Final = "paused"
 
 @dataclass(frozen=True)
 class Ledgers:
-    """Records of the elastic and the pricing controller.
+    """Records of the elastic and the pricing controller, and expected starts.
 
     Attributes:
         standings: Of jobs with a utility.
@@ -34,6 +35,7 @@ class Ledgers:
         history: Of past jobs with a utility.
         rescales: All known ones.
         declined: Jobs whose number of workers the last pass did not change.
+        estimates: Expected starts of waiting jobs.
     """
 
     standings: Mapping[JobKey, JobStatus] = field(default_factory=dict)
@@ -41,12 +43,13 @@ class Ledgers:
     history: History = field(default_factory=History)
     rescales: Sequence[RescaleEntry] = ()
     declined: Sequence[Declined] = ()
+    estimates: Mapping[JobKey, Estimate] = field(default_factory=dict)
 
 
 def with_ledgers(
     answer: api.ExplainResponse, session: ExplainSession, ledgers: Ledgers
 ) -> api.ExplainResponse:
-    """Return the answer with the job's workers, rescales and admission."""
+    """Return the answer with the job's workers, rescales, admission and expected start."""
     key, snapshot = JobKey(answer.job), session.snapshot
     standing = ledgers.standings.get(key)
     workers = None
@@ -59,6 +62,8 @@ def with_ledgers(
         declined=next((entry for entry in ledgers.declined if entry.job == key), None),
         admission=admission_entry(standing, now=session.now),
     )
+    if answer.position is not None:
+        answer = _with_start(answer, ledgers.estimates.get(key, UNKNOWN))
     if standing is None:
         return answer
     if standing.plan is None and not answer.reason and standing.reason:
@@ -68,6 +73,16 @@ def with_ledgers(
     if standing.plan is not None:
         return _awaiting_slot(answer, standing.plan, session.now)
     return _awaiting_price(answer, session, ledgers)
+
+
+def _with_start(answer: api.ExplainResponse, estimate: Estimate) -> api.ExplainResponse:
+    return changed(
+        answer,
+        estimated_start=estimate.starts_at,
+        earliest_start=estimate.earliest,
+        latest_start=estimate.latest,
+        estimate=estimate.why,
+    )
 
 
 def paused(

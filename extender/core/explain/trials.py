@@ -14,10 +14,10 @@ from typing import Final
 from msgspec.structs import replace as changed
 
 from extender.core.cluster import pod_shape
-from extender.core.cluster.job_spec import TopologyRequest
 from extender.core.cluster.jobs import PLANNED_STATES, Job, Member, State, in_order
 from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
+from extender.core.cluster.topology_request import LevelRequest
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import allocation, planner
@@ -94,9 +94,10 @@ class Scenario:
         """Return the scenario with other members of the job."""
         return replace(self, job=replace(self.job, members=tuple(job_members)))
 
-    def with_topology(self, topology: TopologyRequest | None) -> "Scenario":
-        """Return the scenario with another topology request of the job."""
-        spec = replace(self.job.spec, topology=topology)
+    def without_level(self, level: LevelRequest) -> "Scenario":
+        """Return the scenario without a level that the job requires, of all its pods."""
+        sets = [one.without(level) for one in self.job.spec.topology]
+        spec = replace(self.job.spec, topology=tuple(one for one in sets if one is not None))
         return replace(self, job=replace(self.job, spec=spec))
 
     def with_shared_devices(self) -> "Scenario":

@@ -97,7 +97,7 @@ def what_if(
     starts_now = entry.reason is Reason.RELEASING
     estimate = with_it.estimates.get(key, UNKNOWN)
     if starts_now:
-        estimate = Estimate(now, forecast.FITS_NOW)
+        estimate = forecast.at_once(now, forecast.FITS_NOW)
     places = _places(key, with_it) if starts_now else ()
     unmodelled = _unmodelled(key, with_it) if any(not place.node for place in places) else ()
     answer = api.WhatIfResponse(

@@ -7,11 +7,12 @@ beside this is in ``abilities``.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
-from typing import Final, Self
+from typing import ClassVar, Final, Self
 
 from msgspec import Struct
 from typing_extensions import override
 
+from extender.core.kinds.parking_facts import ParkingFacts
 from shared import labels
 from shared.errors import InputError
 from shared.model import JobKey, Mover, Owner, Pod, PodGroup
@@ -156,11 +157,13 @@ class JobKind(ABC):
         marks: Labels and annotations of which every pod of this kind has one; else ``NO_MARKS``.
         endless: Pods that end are started again, so that a job of this kind ends only when
             it is deleted.
+        parking: Of the owners of its pods that can be paused, and of those that cannot.
     """
 
     kind: str
     marks: frozenset[str] = NO_MARKS
     endless: bool = False
+    parking: ClassVar[tuple[ParkingFacts, ...]] = ()
 
     @abstractmethod
     def claims(self, pod: Pod) -> bool:

@@ -19,6 +19,7 @@ from extender.core.kinds.base import (
     Unmovable,
     size_of_kind,
 )
+from extender.core.kinds.parking_facts import ENDS_NEVER, ParkingFacts
 from shared import labels
 from shared.model import Mover, Pod, PodKey
 
@@ -34,6 +35,17 @@ class Deployment(ControlledBy):
     controller_kind = "ReplicaSet"
     controller_group = "apps"
     any_worker = False
+    parking = (
+        ParkingFacts(
+            kind="Deployment",
+            group="apps",
+            field="spec.replicas",
+            others="a HorizontalPodAutoscaler: not parked then (`Autoscaled`)",
+            ended=ENDS_NEVER,
+            returns="the recorded number of replicas",
+            reruns=True,
+        ),
+    )
 
     @override
     def claims(self, pod: Pod) -> bool:

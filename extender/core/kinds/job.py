@@ -16,6 +16,7 @@ from extender.core.kinds.base import (
     rank,
 )
 from extender.core.kinds.manifest import Created, Manifest, Part, Template, reference
+from extender.core.kinds.parking_facts import RESTARTS, ParkingFacts
 from shared import labels
 from shared.kube import job_state
 from shared.model import JobState, Mover, Owner, OwnerReference, Pod
@@ -38,6 +39,16 @@ class BatchJob(ControlledBy):
     always_read = True
     any_worker = False
     manifests: ClassVar = (("Job", "batch"),)
+    parking = (
+        ParkingFacts(
+            kind="Job",
+            group="batch",
+            field="spec.suspend",
+            others="Kueue; not a CronJob",
+            clock=f"`activeDeadlineSeconds` {RESTARTS}: `startTime` is cleared",
+            returns="the indices, or completions, that have not succeeded",
+        ),
+    )
 
     @override
     def index(self, pod: Pod, above: Owners) -> int | None:

@@ -16,6 +16,7 @@ from typing_extensions import override
 from extender.core.kinds.base import JobKind, Owners, integer, last_index_first, rank, size_of_kind
 from extender.core.kinds.job import StampingSpec, part_of_job
 from extender.core.kinds.manifest import Created, Manifest, reference, uid
+from extender.core.kinds.parking_facts import NOT_COUNTED, RESTARTS, ParkingFacts
 from shared import foreign_labels, labels
 from shared.kube import job_state
 from shared.model import OwnProgress, Pod, Uid
@@ -52,6 +53,26 @@ class JobSet(JobKind):
     any_worker = False
     manifests: ClassVar = (("JobSet", "jobset.x-k8s.io"),)
     progress_field = "status.trainerStatus.lastUpdatedTime"
+    parking = (
+        ParkingFacts(
+            kind="JobSet",
+            group="jobset.x-k8s.io",
+            field="spec.suspend",
+            others="TrainJob, Kueue; it undoes a suspension of one of its Jobs",
+            clock=f"`activeDeadlineSeconds` of its Jobs {RESTARTS}",
+            failures=f"{NOT_COUNTED} in `maxRestarts`",
+            returns="its Jobs go on, in the order of its start",
+        ),
+        ParkingFacts(
+            kind="TrainJob",
+            group="trainer.kubeflow.org",
+            field="spec.suspend",
+            others="Kueue; it undoes a suspension of its JobSet",
+            clock=f"`activeDeadlineSeconds` {RESTARTS}",
+            failures=f"{NOT_COUNTED} in `maxRestarts`",
+            returns="its JobSet goes on; initializers that have ended do not run again",
+        ),
+    )
 
     @override
     def claims(self, pod: Pod) -> bool:

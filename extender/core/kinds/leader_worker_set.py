@@ -11,6 +11,7 @@ from typing import Final
 from typing_extensions import override
 
 from extender.core.kinds.base import JobKind, Owners, count, rank, size_of_kind
+from extender.core.kinds.parking_facts import ENDS_NEVER, ParkingFacts
 from shared import foreign_labels
 from shared.model import Pod
 
@@ -25,6 +26,18 @@ class LeaderWorkerSet(JobKind):
     marks = frozenset({foreign_labels.LWS_NAME})
     size_field = _SIZE
     endless = True
+    parking = (
+        ParkingFacts(
+            kind="LeaderWorkerSet",
+            group="leaderworkerset.x-k8s.io",
+            field="spec.replicas",
+            others="a HorizontalPodAutoscaler: not parked then (`Autoscaled`)",
+            ended=ENDS_NEVER,
+            volumes="kept; if a retention policy says `Delete`, not parked (`VolumesDeleted`)",
+            returns="its one group; with several groups it is not parked (`SeveralJobs`)",
+            reruns=True,
+        ),
+    )
 
     @override
     def claims(self, pod: Pod) -> bool:

@@ -2,7 +2,8 @@
 
 Source:
     github.com/ray-project/kuberay v1.4.2 ``ray-operator/controllers/ray/common/pod.go`` (labelPod),
-    ``ray-operator/controllers/ray/raycluster_controller.go`` (reconcilePods).
+    ``ray-operator/controllers/ray/raycluster_controller.go`` (reconcilePods),
+    ``ray-operator/controllers/ray/rayjob_controller.go`` (what a suspension does).
 """
 
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from typing import Final
 from typing_extensions import override
 
 from extender.core.kinds.base import JobKind, Owners, size_of_kind
+from extender.core.kinds.parking_facts import ENDS_NEVER, NOT_COUNTED, RESTARTS, ParkingFacts
 from shared import foreign_labels
 from shared.model import Pod
 
@@ -28,6 +30,29 @@ class RayCluster(JobKind):
     marks = frozenset({foreign_labels.RAY_CLUSTER})
     any_worker = True
     endless = True
+    parking = (
+        ParkingFacts(
+            kind="RayCluster",
+            group="ray.io",
+            field="spec.suspend",
+            others="Kueue; one of a RayJob is parked by its RayJob alone",
+            ended=ENDS_NEVER,
+            returns="a new head and new workers; what ran on the old head is not submitted again",
+            warning="its head goes too: what runs there must be submitted again",
+        ),
+        ParkingFacts(
+            kind="RayJob",
+            group="ray.io",
+            field="spec.suspend",
+            others="Kueue",
+            clock=f"`activeDeadlineSeconds` {RESTARTS}",
+            failures=f"{NOT_COUNTED} in `backoffLimit`",
+            ended=ENDS_NEVER,
+            returns="a new RayCluster, to which the entrypoint is submitted again; its pods need "
+            "the label `shuntyard.io/job` (`NameChanges`)",
+            renames=True,
+        ),
+    )
 
     @override
     def claims(self, pod: Pod) -> bool:

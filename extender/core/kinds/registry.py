@@ -35,6 +35,7 @@ from extender.core.kinds.koordinator_gang import KoordinatorGang
 from extender.core.kinds.kueue_group import KueueGroup
 from extender.core.kinds.labelled import LabelledJob
 from extender.core.kinds.leader_worker_set import LeaderWorkerSet
+from extender.core.kinds.parking_facts import ParkingFacts
 from extender.core.kinds.ray_cluster import RayCluster
 from extender.core.kinds.scheduler_plugins_group import SchedulerPluginsGroup
 from extender.core.kinds.stateful_set import StatefulSet
@@ -45,7 +46,7 @@ from extender.core.kinds.volcano_job import VolcanoJob
 from extender.core.kinds.yunikorn_application import YunikornApplication
 from shared import foreign_labels, labels
 from shared.errors import InputError
-from shared.model import JobKey, OwnerReference, Pod
+from shared.model import JobKey, Owner, OwnerReference, Pod
 
 _Claim = tuple[Callable[[Pod], bool], JobKind]
 
@@ -115,6 +116,9 @@ class Registry:
         self._always_read: Final = frozenset(
             controller for controller, kind in self._controllers.items() if kind.always_read
         )
+        self._parking: Final = {
+            (facts.group, facts.kind): facts for kind in makers for facts in kind.parking
+        }
         self._supposable: Final = {
             manifest: kind
             for kind in reversed(makers)
@@ -180,6 +184,10 @@ class Registry:
         """Return True if the job ends only when it is deleted."""
         return job.split("/", 2)[1] in self._endless
 
+    def is_named_by_label(self, job: JobKey) -> bool:
+        """Return True if our label names the job, whatever makes its pods."""
+        return job.split("/", 2)[1] == LabelledJob.kind
+
     def resizable(self, pod: Pod) -> Resizable | None:
         """Return what knows which workers leave when the pod's maker shrinks; None: nothing."""
         maker = self.maker_of(pod)
@@ -207,6 +215,14 @@ class Registry:
     def supposable(self, kind: str, group: str) -> Supposable | None:
         """Return what knows the pods of a manifest of this kind and API group; None: nothing."""
         return self._supposable.get((kind, group))
+
+    def parking_facts(self, owner: Owner) -> ParkingFacts | None:
+        """Return what parking does to an owner; None if nothing is known of its kind."""
+        return self._parking.get((owner.api_version.partition("/")[0], owner.kind))
+
+    def all_parking_facts(self) -> tuple[ParkingFacts, ...]:
+        """Return the facts of every kind of owner."""
+        return tuple(self._parking.values())
 
     def understood(self) -> tuple[tuple[str, str], ...]:
         """Return kind and API group of all manifests whose pods are known."""
@@ -330,11 +346,14 @@ job_key = KINDS.job_key
 membership = KINDS.membership
 size_field = KINDS.size_field
 is_endless = KINDS.is_endless
+is_named_by_label = KINDS.is_named_by_label
 resizable = KINDS.resizable
 nominating = KINDS.nominating
 progressing = KINDS.progressing
 controlled_by = KINDS.controlled_by
 supposable = KINDS.supposable
+parking_facts = KINDS.parking_facts
+all_parking_facts = KINDS.all_parking_facts
 understood = KINDS.understood
 group_key = KINDS.group_key
 owner_is_read = KINDS.owner_is_read

@@ -16,6 +16,7 @@ from extender.core.kinds.base import (
     rank,
 )
 from extender.core.kinds.manifest import Created, Manifest, Part, Replicas, reference
+from extender.core.kinds.parking_facts import ENDS_NEVER, ParkingFacts
 from shared import labels
 from shared.model import Mover, Pod
 
@@ -32,6 +33,18 @@ class StatefulSet(ControlledBy):
     endless = True
     any_worker = False
     manifests: ClassVar = (("StatefulSet", "apps"),)
+    parking = (
+        ParkingFacts(
+            kind="StatefulSet",
+            group="apps",
+            field="spec.replicas",
+            others="a HorizontalPodAutoscaler: not parked then (`Autoscaled`)",
+            ended=ENDS_NEVER,
+            volumes="kept; with `whenScaled: Delete` it is not parked (`VolumesDeleted`)",
+            returns="the recorded number of replicas, each with its volumes",
+            reruns=True,
+        ),
+    )
 
     @override
     def index(self, pod: Pod, above: Owners) -> int | None:

@@ -14,12 +14,14 @@ from typing_extensions import override
 
 from extender.core.kinds.base import JobKind, Owners, last_index_first, rank, size_of_kind
 from extender.core.kinds.manifest import Created, Manifest, Part, Replicas, decode, reference
+from extender.core.kinds.parking_facts import NOT_COUNTED, RESTARTS, ParkingFacts
 from shared import foreign_labels, labels
 from shared.errors import InputError
 from shared.model import Pod
 
 _INDEX: Final = f"label {labels.TRAINING_REPLICA_INDEX}"
 _REPLICAS: Final = "ReplicaSpecs"
+_RERUN: Final = "deleted too, and would run again: not parked (`RunsAgain`)"
 _RESOURCES: Final = ("PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "PaddleJob", "JAXJob")
 
 
@@ -30,6 +32,22 @@ class TrainingOperatorJob(JobKind):
     marks = frozenset({labels.TRAINING_JOB_NAME})
     any_worker = False
     manifests: ClassVar = tuple((kind, "kubeflow.org") for kind in _RESOURCES)
+    parking = tuple(
+        ParkingFacts(
+            kind=kind,
+            group="kubeflow.org",
+            field="spec.runPolicy.suspend",
+            others="Kueue",
+            clock=f"`activeDeadlineSeconds` {RESTARTS}",
+            failures=f"{NOT_COUNTED}; restarts of the old pods are forgotten",
+            ended=_RERUN,
+            returns="the launcher's Job goes on, the workers are made anew"
+            if kind == "MPIJob"
+            else "all pods are made anew",
+            reruns=True,
+        )
+        for kind in _RESOURCES
+    )
 
     @override
     def claims(self, pod: Pod) -> bool:

@@ -16,6 +16,7 @@ from extender.core.kinds.base import (
     rank,
     size_of_kind,
 )
+from extender.core.kinds.parking_facts import NOT_COUNTED, ParkingFacts
 from shared import foreign_labels
 from shared.model import Pod
 
@@ -27,6 +28,18 @@ class VolcanoJob(ControlledBy):
     controller_kind = "Job"
     controller_group = "batch.volcano.sh"
     any_worker = False
+    parking = (
+        ParkingFacts(
+            kind="Job",
+            group="batch.volcano.sh",
+            field="spec.tasks[].replicas, minAvailable; spec.minAvailable",
+            others="a HorizontalPodAutoscaler: not parked then (`Autoscaled`)",
+            failures=f"{NOT_COUNTED} in `maxRetry`",
+            ended="deleted too, and would run again: not parked (`RunsAgain`)",
+            returns="the recorded numbers of all tasks; not with `partitionPolicy`",
+            reruns=True,
+        ),
+    )
 
     @override
     def index(self, pod: Pod, above: Owners) -> int | None:

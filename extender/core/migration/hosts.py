@@ -15,13 +15,14 @@ import numpy as np
 from extender.core.cluster.pod_shape import unpinned
 from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.migration import migration_gain
+from extender.core.migration import gpu_speed, migration_gain
 from extender.core.migration.migration_history import MigrationHistory
 from extender.core.migration.migration_target import Host, counted
 from extender.core.migration.move_unit import MoveUnit
 from extender.core.nodes.node_table import BoolVector, NodeTable, conflicts
 from extender.core.parameters.migration import TargetParameters
 from extender.core.parameters.placement import TopologyParameters
+from extender.core.placement import shared_devices
 from extender.core.placement import topology as job_topology
 from extender.core.records.migrations import old_pod, with_reservations
 from shared.model import CPU, JobKey, Migration, NodeName, Pod, PodShape, Uid
@@ -93,10 +94,14 @@ class Hosts:
 
         If its job requires a domain of the topology, only hosts in that of the members that stay.
         """
-        mask = fits_all(self.node_table, list(unit.shapes.values()))
-        domains = job_topology.required(unit.job, self.node_table, self.topology)
-        if domains is not None:
-            mask &= job_topology.home(unit.job, unit.shapes.keys(), self.node_table, domains)
+        own = list(unit.shapes.values())
+        shapes, table = shared_devices.limited_shapes(unit.job, own, self.node_table)
+        mask = fits_all(table, shapes)
+        for member in unit.members:
+            beside = job_topology.nodes_beside(
+                unit.job, member, unit.shapes.keys(), self.node_table, self.topology
+            )
+            mask = mask if beside is None else mask & beside
         names = (self.node_table.nodes[i].name for i in np.flatnonzero(mask).tolist())
         return frozenset(name for name in names if name in self.reports)
 
@@ -128,8 +133,11 @@ class Hosts:
     def shares(self, unit: MoveUnit, target: NodeName) -> tuple[float, float]:
         """Return the cores the slowest pod of a unit has now, and would have on the target.
 
-        On a node with spare CPU its containers use what they need, and gain nothing from more.
+        On a node with spare CPU its containers use what they need, and gain nothing from more. Of a
+        unit with GPUs their speeds are returned: its CPU does not count.
         """
+        if gpu_speed.trains_on_gpus(unit):
+            return gpu_speed.speeds(unit, target, self.node_table)
         size = len(unit.members)
         now = [self._share_now(member.pod.uid, member.node) for member in unit.members]
         share_now, most = min(now, key=lambda pair: pair[0])

@@ -1,11 +1,5 @@
-"""Which devices a request accepts: class, selectors and tolerations as one value, a kind.
+"""Which devices a request accepts: class, selectors and tolerations as one value, a kind."""
 
-A pod names resources that classes serve, and templates of claims. Each becomes a number of devices
-of some kinds; a kind is a column of the node table (``device_columns``).
-"""
-
-import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -16,26 +10,14 @@ from extender.core.expressions.paths import Path
 from extender.core.expressions.values import Quantity, Semver
 from extender.core.nodes.feasibility import Tolerated
 from extender.core.nodes.node_columns import HARD_EFFECTS
-from shared.devices import (
-    IMPLICIT,
-    Device,
-    DeviceClass,
-    DeviceRequest,
-    ResourceClaimTemplate,
-    Version,
-)
+from shared.devices import Device, Version
 from shared.model import Toleration
-
-MOST_DEVICES: Final = 32
-"""Devices of one claim: the API server allows no more."""
 
 MOST_DIFFERENT: Final = 4096
 """Devices that differ in what one selector reads: a second of work. More are not modelled."""
 
 MOST_SELECTORS: Final = 256
 """Selectors that are kept with their results; beyond it all are dropped."""
-
-_DIGITS: Final = 8
 
 
 @dataclass(frozen=True)
@@ -50,71 +32,10 @@ class Kind:
     selectors: tuple[str, ...]
     tolerations: tuple[Toleration, ...] = ()
 
-
-@dataclass(frozen=True)
-class Share:
-    """Devices of one kind that one unit of a resource, or one claim, takes.
-
-    Attributes:
-        column: Of the node table.
-        kind: What it accepts.
-        count: How many.
-    """
-
-    column: str
-    kind: Kind
-    count: int
-
-
-Wanted = tuple[Share, ...]
-
-
-def template_name(namespace: str, name: str) -> str:
-    """Name a template among resources; no resource has a space in its name."""
-    return f"ResourceClaimTemplate {namespace}/{name}"
-
-
-@dataclass(frozen=True)
-class Catalog:
-    """What pods can name.
-
-    Attributes:
-        classes: By name.
-        served: The class behind each resource.
-        templates: By ``template_name``.
-    """
-
-    classes: Mapping[str, DeviceClass]
-    served: Mapping[str, str]
-    templates: Mapping[str, ResourceClaimTemplate]
-
-    def of_resource(self, resource: str) -> Wanted:
-        """Return what one unit of a resource takes that a class serves."""
-        device_class = self.classes[self.served[resource]]
-        return (Share(resource, Kind(device_class.selectors), 1),)
-
-    def of_template(self, name: str) -> Wanted | str:
-        """Return what a claim from a template takes, or why we do not model it."""
-        template = self.templates.get(name)
-        if template is None:
-            return f"{name} does not exist"
-        if template.special:
-            return f"{name}: {template.special}"
-        missing = [r.device_class for r in template.requests if r.device_class not in self.classes]
-        if missing:
-            return f"{name}: DeviceClass {missing[0]} does not exist"
-        if sum(request.count for request in template.requests) > MOST_DEVICES:
-            return f"{name}: more than {MOST_DEVICES} devices"
-        return tuple(map(self._share, template.requests))
-
-    def _share(self, request: DeviceRequest) -> Share:
-        own, name = self.classes[request.device_class].selectors, request.device_class
-        column = f"{IMPLICIT}{name}"
-        if request.selectors or request.tolerations:
-            text = repr((request.selectors, request.tolerations)).encode()
-            column = f"{column}/{hashlib.sha256(text).hexdigest()[:_DIGITS]}"
-        kind = Kind((*own, *request.selectors), request.tolerations)
-        return Share(column, kind, request.count)
+    def tolerates(self, device: Device) -> bool:
+        """Return True if no taint keeps the device from such requests."""
+        hard = [taint for taint in device.taints if taint.effect in HARD_EFFECTS]
+        return not hard or Tolerated(self.tolerations).all(hard)
 
 
 _Part = tuple[bool, str, str]
@@ -166,16 +87,12 @@ class Selections:
     _read: dict[tuple[str, str], "_Selector | UnsupportedError"] = field(default_factory=dict)
 
     def accepts(self, kind: Kind, driver: str, device: Device) -> bool:
-        """Return True if a request of the kind may have a device.
+        """Return True if all selectors of the kind hold for a device.
 
         Raises:
             EvaluationError: kube-scheduler refuses the node, since a selector has no value.
             UnsupportedError: A selector uses what we do not read.
         """
-        if device.taints:
-            hard = [taint for taint in device.taints if taint.effect in HARD_EFFECTS]
-            if not Tolerated(kind.tolerations).all(hard):
-                return False
         return all(self._holds(text, driver, device) for text in kind.selectors)
 
     def _holds(self, text: str, driver: str, device: Device) -> bool:

@@ -5,7 +5,7 @@ taint, a condition, a label, a cordon. Only the annotation names a time. A bad o
 node leaves all the same.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -65,8 +65,13 @@ def without_leaving(table: NodeTable, params: DrainParameters) -> NodeTable:
 
     Nothing is to start there, although neither a cordon nor a taint keeps kube-scheduler off.
     """
-    left = leaving_nodes(table, params)
-    rows = [table.index[name] for name in left if not table.nodes[table.index[name]].unschedulable]
+    return without_nodes(table, leaving_nodes(table, params))
+
+
+def without_nodes(table: NodeTable, names: Iterable[NodeName]) -> NodeTable:
+    """Return the table without free amounts on these nodes; itself if that changes nothing."""
+    here = (table.index[name] for name in names if name in table.index)
+    rows = [row for row in here if not table.nodes[row].unschedulable]
     if not rows:
         return table
     used = table.used.copy()

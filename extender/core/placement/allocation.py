@@ -244,6 +244,16 @@ class GangAllocation:
                     self._open[need] &= mask
                     self._slots[need][~mask] = 0
 
+    def copy(self) -> "GangAllocation":
+        """Return an allocation of the same pods, to try on."""
+        other = GangAllocation(self.node_table, (), self.members)
+        other.free = self.free.copy()
+        other.nodes, other.affinity = dict(self.nodes), dict(self.affinity)
+        other._ports = dict(self._ports)
+        other._open = {need: mask.copy() for need, mask in self._open.items()}
+        other._slots = {need: slots.copy() for need, slots in self._slots.items()}
+        return other
+
     def slots(self, need: Need) -> IntVector:
         """Return how many more pods of ``need`` each node holds."""
         return self._slots[need]

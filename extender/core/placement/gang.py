@@ -6,6 +6,7 @@ from functools import partial
 from itertools import chain
 from typing import Final
 
+from extender.core.cluster.reasons import Reason
 from extender.core.cluster.relations import Relations
 from extender.core.nodes.node_table import BoolVector, IntVector, NodeTable
 from extender.core.parameters.placement import (
@@ -26,9 +27,10 @@ from extender.core.placement.allocation import (
     members_on_node,
     needs,
 )
+from extender.core.placement.areas import EVERYWHERE, Area, Search
 from extender.core.placement.bucket_placement import BucketPlacement, buckets_of
 from extender.core.placement.buckets import Bucket
-from extender.core.placement.domains import Domains, Places, places
+from extender.core.placement.domains import Domain, Domains, Places, domains, places
 from extender.core.placement.placement import (
     Placement,
     Unschedulable,
@@ -45,10 +47,11 @@ from extender.core.placement.rules import (
     most_constrained_first,
     one_node,
 )
+from extender.core.placement.slices import Slice, SlicePlacement, slices_of
 from extender.core.placement.tiers import Tier, tiers
-from extender.core.placement.topology import EVERYWHERE, Area, Search, Wanted
+from extender.core.placement.topology import Wanted
 from extender.core.placement.wishes import Accelerators
-from shared.model import PodShape
+from shared.model import PodShape, Uid
 
 WORKER: Final = "worker"
 """The role that ``spread_workers`` is about."""
@@ -64,6 +67,9 @@ EQUAL_DOMAINS: Final = "equal-domains"
 
 
 FEWEST_DOMAINS: Final = "fewest-domains"
+
+
+SLICES: Final = "slices"
 
 
 FEWEST_NODES: Final = "fewest-nodes"
@@ -101,6 +107,7 @@ def place(
     weights: ScoringWeights,
     pricing: NodePriceParameters,
     accelerators: Accelerators = (),
+    one_node: bool = False,
 ) -> Placement | Unschedulable:
     """Place all pods of a gang on a node table, or none, by the first rule that places them all.
 
@@ -125,6 +132,7 @@ def place(
         weights: Of the terms.
         pricing: Of the term ``price``.
         accelerators: GPU models in the order of preference.
+        one_node: Only a node that holds all pods will do.
 
     Returns:
         A placement, or why there is none. Exact for pods of one shape.
@@ -133,16 +141,16 @@ def place(
         DRS, algorithm 2, corrected (one node, else spread); Du et al. 2023, Sect. 3.3 (buckets).
     """
     prefer = partial(Preference, weights=weights, pricing=pricing, accelerators=accelerators)
-    job = _job(pods, placed, table, topology_key, prefer)
+    job = replace(_job(pods, placed, table, topology_key, prefer), only_one_node=one_node)
     if refusal := job.unsatisfiable():
         return refusal
     buckets: Sequence[Bucket] = ()
     rules: _Rules = job.plain_rules
-    if relations is not None:
+    if relations is not None and not one_node:
         relations = relations.spreading(WORKER) if params.spread_workers else relations
         buckets = buckets_of(job.pods, placed, relations, table, topology_key)
         rules = partial(job.bucket_rules, relations, buckets)
-    search = None if topology is None else job.search(topology, levels, buckets)
+    search = None if topology is None else job.search(topology, levels, buckets, placed)
     failures: _Failures = {}
     for tier in (*tiers(job.groups, table, job.members, weights, accelerators), _EVERY_NODE):
         result = replace(job, tier=tier).place(search, rules, buckets, params.spares)
@@ -164,6 +172,7 @@ class _Job:
     places: Places
     preference: Preference
     tier: Tier = field(default_factory=dict)
+    only_one_node: bool = False
 
     def unsatisfiable(self) -> Unschedulable | None:
         """Return why no rule can succeed, where that is easily seen."""
@@ -174,19 +183,35 @@ class _Job:
         )
 
     def search(
-        self, wanted: Wanted, levels: TopologyParameters | None, buckets: Sequence[Bucket]
+        self,
+        wanted: Wanted,
+        levels: TopologyParameters | None,
+        buckets: Sequence[Bucket],
+        placed: Sequence[Placed],
     ) -> Search | None:
         """Return the areas in which to try the pods; None if there are no pods."""
         if not self.pods:
             return None
+        params = levels or TopologyParameters()
+        own = [one for one in placed if wanted.has(one.role)]
         return Search(
             wanted=wanted,
-            params=levels or TopologyParameters(),
+            params=params,
             groups=self.groups,
             allocation=self.allocation,
             preference=self.preference,
-            in_buckets=any(bucket.tasks for bucket in buckets),
+            in_buckets=any(bucket.tasks for bucket in buckets) and wanted.slices is None,
+            home_nodes=members_on_node(own, self.node_table),
+            slices=self._slices(wanted, params, own),
         )
+
+    def _slices(
+        self, wanted: Wanted, params: TopologyParameters, own: Sequence[Placed]
+    ) -> list[Slice]:
+        if wanted.slices is None:
+            return []
+        of_level = domains(self.node_table, params.levels[: wanted.slices.level + 1])
+        return slices_of(self.pods, own, wanted.slices, of_level, self.node_table)
 
     def allocation(self, within: BoolVector | None = None) -> GangAllocation:
         needs = self.by_shape.values()
@@ -198,10 +223,13 @@ class _Job:
         """Place the gang in the tier; without a search anywhere in it."""
         if search is None:
             return self._place_in(EVERYWHERE, rules(), buckets, spare_count)
-        failures: _Failures = {}
-        for area in replace(search, allocation=self.allocation).areas():
-            spread = [] if area.over is None else self._over(area.over)
-            result = self._place_in(area, chain(spread, rules()), buckets, spare_count)
+        search, failures = replace(search, allocation=self.allocation), _Failures()
+        for area in search.areas():
+            spread = [] if area.over is None or self.only_one_node else self._over(area.over)
+            tries = chain(spread, rules())
+            if search.slice_domains is not None:
+                tries = chain(self._in_slices(search, search.slice_domains, area.over))
+            result = self._place_in(area, tries, buckets, spare_count, search)
             if isinstance(result, Placement):
                 return result
             failures = result
@@ -213,8 +241,10 @@ class _Job:
         rules: Iterable[tuple[str, _Rule]],
         buckets: Sequence[Bucket],
         spare_count: int,
+        search: Search | None = None,
     ) -> Placement | _Failures:
         failures: _Failures = {}
+        near = area.near if search is None else search.slice_domains or area.near
         for name, rule in rules:
             allocation = self.allocation(area.within)
             left = rule(allocation)
@@ -227,9 +257,11 @@ class _Job:
                     self.groups,
                     buckets,
                     preference=self.preference,
-                    places=self.places if area.near is None else area.near.places,
+                    places=self.places if near is None else near.places,
                     spare_count=spare_count,
                     domain=area.domain,
+                    held_in=_held_in(search, area, allocation),
+                    in_slices=name == SLICES,
                 )
             failures.setdefault(name, (left, allocation))
         return failures
@@ -237,8 +269,11 @@ class _Job:
     def refusal(self, failures: _Failures, search: Search | None) -> Unschedulable:
         """Return why there is no placement, from what the rules left without a node anywhere."""
         short = gang_does_not_fit(self.groups, self.node_table)
-        if short is None and search is not None and search.wanted.required:
+        if short is None and search is not None and search.required:
             return search.refusal()
+        if short is None and self.only_one_node:
+            detail = "its pods share a ResourceClaim, so one node must hold them all, and none does"
+            return Unschedulable(Reason.GANG_DOES_NOT_FIT, detail)
         return short or fragmented(*failures[FEWEST_NODES])
 
     def _over(self, domains: Domains) -> list[tuple[str, _Rule]]:
@@ -250,9 +285,26 @@ class _Job:
 
         return [(EQUAL_DOMAINS, equally), (FEWEST_DOMAINS, fewest)]
 
+    def _in_slices(
+        self, search: Search, of_slices: Domains, over: Domains | None
+    ) -> list[tuple[str, _Rule]]:
+        def by_slices(allocation: GangAllocation) -> list[Group]:
+            return SlicePlacement(
+                allocation,
+                self.groups,
+                self.preference,
+                slices=search.slices,
+                domains=of_slices,
+                over=over,
+            ).place()
+
+        return [(SLICES, by_slices)]
+
     def plain_rules(self) -> Iterator[tuple[str, _Rule]]:
         tries: list[tuple[str, _Try]] = [(ONE_NODE, one_node), (FEWEST_NODES, fewest_nodes)]
-        if len(self.by_shape) > 1:  # for one shape the rule before is exact
+        if self.only_one_node:
+            del tries[1:]
+        elif len(self.by_shape) > 1:  # for one shape the rule before is exact
             tries += [(BEST_FIT, largest_first), (BEST_FIT, most_constrained_first)]
         for name, rule in tries:
             yield name, self._plain(rule)
@@ -290,6 +342,19 @@ def _job(
         places=places(table, topology_key),
         preference=prefer(table, members, domains=domains),
     )
+
+
+def _held_in(search: Search | None, area: Area, allocation: GangAllocation) -> dict[Uid, Domain]:
+    """Return the domain that must hold each pod with others of its gang."""
+    if search is None:
+        return {}
+    of_slices = search.slice_domains
+    if of_slices is not None:
+        nodes = allocation.nodes.items()
+        return {uid: of_slices.all[of_slices.of_node[node]] for uid, node in nodes}
+    if not search.wanted.required or area.domain is None:
+        return {}
+    return dict.fromkeys(allocation.nodes, area.domain)
 
 
 def _alone_enough(need: Need, groups: Iterable[Group]) -> bool:

@@ -6,8 +6,9 @@ from a closed vocabulary (docs/policies/gang.md).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -26,17 +27,21 @@ def spares(
     preference: Preference,
     places: Places,
     count: int,
+    *,
+    held: bool = False,
 ) -> Mapping[Uid, tuple[NodeName, ...]]:
     """Return up to ``count`` nodes for every placed pod on which one more pod like it fits.
 
     Nodes of the pod's own place first (where a place is more than a node), then the highest
     weighted sum, then the first name. Pods may share a spare: it is for one that lost its node.
+    ``held``: only nodes of the pod's own place.
     """
     nodes = allocation.node_table.nodes
 
     @cache
     def best(group: Group, place: int) -> list[int]:
-        free = np.flatnonzero(allocation.slots(group.need))
+        usable = allocation.slots(group.need) > 0
+        free = np.flatnonzero(usable & (places.of_node == place) if held else usable)
         keys = (-preference.total([group])[free], places.of_node[free] != place)
         ranked: list[int] = free[np.lexsort(keys)][: count + 1].tolist()
         return ranked
@@ -60,11 +65,13 @@ class Placement:
         order: Bind order: ps first, then bucket, then pod index.
         spares: Other nodes where the pod would fit with the whole gang placed, best first.
         rule: ``buckets``, ``one-node``, ``fewest-nodes`` or ``best-fit`` (docs/policies/gang.md),
-            ``equal-domains`` or ``fewest-domains`` (docs/policies/topology.md).
+            ``equal-domains``, ``fewest-domains``, ``slices`` or ``pod-sets``
+            (docs/policies/topology.md).
         node_table: The nodes with the gang in it.
         bucket_of: Bucket of every pod that has one.
         terms: The terms of each pod's node as they were before the gang was placed.
         domain: The domain of the topology that holds all; None if there is none, or none is needed.
+        held_in: The domain that must hold a pod with others: its whole gang, its role or its slice.
     """
 
     nodes: Mapping[Uid, NodeName]
@@ -75,6 +82,7 @@ class Placement:
     bucket_of: Mapping[Uid, int]
     terms: Mapping[Uid, Mapping[str, float]]
     domain: Domain | None = None
+    held_in: Mapping[Uid, Domain] = field(default_factory=dict)
 
 
 def placement_of(
@@ -87,20 +95,46 @@ def placement_of(
     places: Places,
     spare_count: int,
     domain: Domain | None = None,
+    held_in: Mapping[Uid, Domain] = MappingProxyType({}),
+    in_slices: bool = False,
 ) -> Placement:
-    """Return what a full allocation says."""
+    """Return what a full allocation says; spares of slices are nodes of the pod's own place."""
     nodes = allocation.node_table.nodes
     bucket_of = {Uid(task.id): bucket.index for bucket in buckets for task in bucket.tasks}
     pods = [pod for group in groups for pod in group.pods]
     return Placement(
         nodes={pod.uid: nodes[allocation.nodes[pod.uid]].name for pod in pods},
         order=_bind_order(pods, bucket_of, len(buckets)),
-        spares=spares(groups, allocation, preference, places, spare_count),
+        spares=spares(groups, allocation, preference, places, spare_count, held=in_slices),
         rule=rule,
         node_table=allocation.after(),
         bucket_of=bucket_of,
         terms=_terms(groups, allocation, preference),
         domain=domain,
+        held_in=held_in,
+    )
+
+
+def joined(parts: Sequence[Placement], pods: Sequence[GangPod], rule: str) -> Placement:
+    """Return the placements of the sets of one gang, made one after the other, as one.
+
+    Spares are those that a later set left free.
+    """
+    after, shapes = parts[-1].node_table, {pod.uid: pod.shape for pod in pods}
+    bucket_of = {uid: bucket for part in parts for uid, bucket in part.bucket_of.items()}
+    return Placement(
+        nodes={uid: node for part in parts for uid, node in part.nodes.items()},
+        order=_bind_order(pods, bucket_of, max(bucket_of.values(), default=-1) + 1),
+        spares={
+            uid: tuple(n for n in names if after.feasible(shapes[uid])[after.index[n]])
+            for part in parts
+            for uid, names in part.spares.items()
+        },
+        rule=rule,
+        node_table=after,
+        bucket_of=bucket_of,
+        terms={uid: terms for part in parts for uid, terms in part.terms.items()},
+        held_in={uid: domain for part in parts for uid, domain in part.held_in.items()},
     )
 
 

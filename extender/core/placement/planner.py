@@ -23,15 +23,18 @@ from extender.core.cluster.jobs import (
 )
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.snapshot import Cache, Slot
-from extender.core.nodes.node_table import BoolVector, NodeTable
+from extender.core.cluster.topology_request import PodSet
+from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import gang, shared_devices, topology
 from extender.core.placement.allocation import GangPod, Placed
-from extender.core.placement.placement import Placement, Unschedulable
+from extender.core.placement.domains import Domains
+from extender.core.placement.placement import Placement, Unschedulable, joined
 from extender.core.placement.release import continued, plan_id, release_gang
 from extender.core.placement.single_pod import SINGLE_PODS, SinglePodPlacements
 from shared.model import NodeName, PodShape, Uid
 
+POD_SETS: Final = "pod-sets"
 MIGRATION: Final = "migration"
 SLOT_PLAN: Final = "slot-plan"
 """Rules of such placements, beside those of docs/policies/gang.md."""
@@ -216,17 +219,19 @@ def _place(
 ) -> Placement | Unschedulable:
     if problem := topology.problem(job, params.topology):
         return Unschedulable(Reason.MISCONFIGURED, problem.message)
-    pods = _pods(members)
+    pods, one_node = _pods(members), any(member.together for member in members)
     limited, with_limit = shared_devices.limited(job, pods, table)
-    result = _place_pods(job, limited, with_limit, params)
+    result = _place_pods(job, limited, with_limit, params, one_node=one_node)
     if with_limit is table:
         return result
     if isinstance(result, Placement):
         return shared_devices.without_limit(result, table)
-    empty, without_limit = map(shared_devices.emptied, (with_limit, table))
-    if isinstance(_place_pods(job, limited, empty, params), Placement):
+    without_limit = shared_devices.emptied(table)
+    _, empty = shared_devices.limited(job, pods, without_limit)
+    if isinstance(_place_pods(job, limited, empty, params, one_node=one_node), Placement):
         return result  # it waits for room alone
-    would_fit = isinstance(_place_pods(job, pods, without_limit, params), Placement)
+    unlimited = _place_pods(job, pods, without_limit, params, one_node=one_node)
+    would_fit = isinstance(unlimited, Placement)
     return shared_devices.shared_only(pods, table) if would_fit else result
 
 
@@ -235,27 +240,62 @@ def _pods(members: Iterable[Member]) -> list[GangPod]:
 
 
 def _place_pods(
-    job: Job, pods: Sequence[GangPod], table: NodeTable, params: CoreParameters
+    job: Job, pods: Sequence[GangPod], table: NodeTable, params: CoreParameters, *, one_node: bool
 ) -> Placement | Unschedulable:
+    """Place the pods, set by set: those that require a domain first, those that want none last."""
     placed = [
         Placed(m.role, m.rank, m.node)
         for m in job.having(State.BOUND, State.RESERVED)
         if m.node is not None and m.node in table.index
     ]
+    parts = list[Placement]()
+    sets = _by_set(job, pods)
+    if one_node:  # then every set is in one domain
+        sets = [(sets[0][0], pods)]
+    for pod_set, own in sets:
+        result = _place_set(job, pod_set, own, placed, table, params=params, one_node=one_node)
+        if isinstance(result, Unschedulable):
+            return result
+        parts.append(result)
+        table = result.node_table
+        placed += [Placed(pod.role, pod.index, result.nodes[pod.uid]) for pod in own]
+    return parts[0] if len(parts) == 1 else joined(parts, pods, POD_SETS)
+
+
+def _by_set(job: Job, pods: Sequence[GangPod]) -> list[tuple[PodSet | None, Sequence[GangPod]]]:
+    """Return the pods by what they request of the topology; one set of all if they want nothing."""
+    sets = sorted(job.spec.topology, key=lambda one: not one.request.keys)
+    found: list[tuple[PodSet | None, Sequence[GangPod]]] = [
+        (one, own) for one in sets if (own := [pod for pod in pods if one.has(pod.role)])
+    ]
+    others = [pod for pod in pods if not any(one.has(pod.role) for one in sets)]
+    return [*found, (None, others)] if others or not found else found
+
+
+def _place_set(
+    job: Job,
+    pod_set: PodSet | None,
+    pods: Sequence[GangPod],
+    placed: Sequence[Placed],
+    table: NodeTable,
+    *,
+    params: CoreParameters,
+    one_node: bool,
+) -> Placement | Unschedulable:
+    key = job.spec.topology_key
     return gang.place(
         pods,
         placed,
         table,
         relations=job.spec.relations,
-        topology_key=params.topology_key
-        if job.spec.topology_key is None
-        else job.spec.topology_key,
-        topology=topology.wanted(job, table, params.topology),
+        topology_key=params.topology_key if key is None else key,
+        topology=None if pod_set is None else topology.wanted(job, pod_set, table, params.topology),
         levels=params.topology,
         params=params.gang,
         weights=params.weights,
         pricing=params.pricing,
         accelerators=job.spec.accelerators,
+        one_node=one_node,
     )
 
 
@@ -269,7 +309,7 @@ def _place_single_pod(
     """Place a job of one pod without relations, topology and accelerators; None for others."""
     spec = job.spec
     key = params.topology_key if spec.topology_key is None else spec.topology_key
-    plain = not key and spec.relations is None and spec.topology is None and not spec.accelerators
+    plain = not (key or spec.relations or spec.topology or spec.accelerators)
     if not plain or len(job.members) != 1 or len(members) != 1:
         return None
     (pod,) = _pods(members)
@@ -296,40 +336,44 @@ def place_on_targets(
     """Return the placement of all members on their targets; None if one has none, or does not fit.
 
     Spares are, as for other pods, nodes on which one more pod like it fits afterwards; by name,
-    since they are used only if the target is lost in the few moments until the pod is bound. With a
-    required domain of the topology all are in the one of the members that are placed.
+    since they are used only if the target is lost in the few moments until the pod is bound. What
+    the job requires of the topology holds for the targets, and for the spares.
     """
-    after, domains = table, topology.required(job, table, params.topology)
-    home = None if domains is None else topology.home(job, (), table, domains)
-    for member in members:
+    shapes, after = shared_devices.limited_shapes(job, [m.shape for m in members], table)
+    for member, shape in zip(members, shapes, strict=True):
         index = table.index.get(targets.get(member.pod.uid, NodeName("")))
-        if index is None or not after.feasible(member.shape)[index]:
+        if index is None or not after.feasible(shape)[index]:
             return None
-        if domains is not None and home is not None:
-            if not home[index]:
-                return None
-            home = home & domains.within(domains.of_node[index])
-        after = after.with_pods([(member.shape, index)])
+        if member.together and len(set(targets.values())) > 1:
+            return None
+        after = after.with_pods([(shape, index)])
     nodes = {member.pod.uid: targets[member.pod.uid] for member in members}
-    return Placement(
+    if not topology.keeps(job, nodes, table, params.topology):
+        return None
+    result = Placement(
         nodes=nodes,
         order=tuple(member.pod.uid for member in members),
         spares={
-            m.pod.uid: _spares(m.shape, nodes[m.pod.uid], after, params.gang.spares, home)
-            for m in members
+            m.pod.uid: _spares(shape, nodes[m.pod.uid], after, params.gang.spares, held)
+            for m, shape in zip(members, shapes, strict=True)
+            for held in [topology.finest(job, m.role, table, params.topology)]
         },
         rule=rule,
         node_table=after,
         bucket_of={},
         terms={},
     )
+    limited = len(after.resources) > len(table.resources)
+    return shared_devices.without_limit(result, table) if limited else result
 
 
 def _spares(
-    shape: PodShape, target: NodeName, table: NodeTable, count: int, home: BoolVector | None
+    shape: PodShape, target: NodeName, table: NodeTable, count: int, held_in: Domains | None
 ) -> tuple[NodeName, ...]:
     feasible = table.feasible(shape)
-    free = np.flatnonzero(feasible if home is None else feasible & home).tolist()
+    if held_in is not None:
+        feasible = feasible & held_in.within(held_in.of_node[table.index[target]])
+    free = np.flatnonzero(feasible).tolist()
     names = (table.nodes[i].name for i in free)
     return tuple(name for name in names if name != target)[:count]
 

@@ -57,9 +57,7 @@ def release_gang(
         value: The job's V.
     """
     by_uid = {m.pod.uid: m for m in members}
-    request = job.spec.topology
-    domain = placement.domain if request is not None and request.required else None
-    texts, pins = DecisionTexts(placement, value), _Pins(table, domain)
+    texts, pins = DecisionTexts(placement, value), _Pins(table)
     pods = tuple(
         _release_pod(by_uid[uid], placement, pins=pins, texts=texts, plan_of=plan_of)
         for uid in placement.order
@@ -128,7 +126,7 @@ class DecisionTexts:
     def __init__(self, placement: Placement, value: float | None) -> None:
         self._placement = placement
         self._value = None if value is None else round(value, 4)
-        self._texts: dict[tuple[int, int | None, Sequence[str]], str] = {}
+        self._texts: dict[tuple[int, int | None, Sequence[str], int], str] = {}
 
     def of(self, pod: Pod, unmodelled: tuple[str, ...] = ()) -> str:
         """Return the text of a pod.
@@ -137,21 +135,27 @@ class DecisionTexts:
         """
         terms = self._placement.terms.get(pod.uid, _NO_TERMS)
         bucket = self._placement.bucket_of.get(pod.uid)
-        key = (id(terms), bucket, unmodelled)  # the placement holds the terms: an id is not reused
+        domain = self._placement.held_in.get(pod.uid, self._placement.domain)
+        # the placement holds the terms and the domain: an id is not reused
+        key = (id(terms), bucket, unmodelled, id(domain))
         text = self._texts.get(key)
         if text is None:
-            text = self._texts[key] = self._text(terms, bucket, unmodelled)
+            text = self._texts[key] = self._text(terms, bucket, unmodelled, domain)
         return text
 
     def _text(
-        self, terms: Mapping[str, float], bucket: int | None, unmodelled: tuple[str, ...]
+        self,
+        terms: Mapping[str, float],
+        bucket: int | None,
+        unmodelled: tuple[str, ...],
+        domain: Domain | None,
     ) -> str:
         rounded = {name: round(t, 4) for name, t in terms.items()}
         rule = self._placement.rule
         text: dict[str, object] = {"rule": rule, "v": self._value, "bucket": bucket}
         text["terms"] = rounded
-        if self._placement.domain is not None:
-            text["domain"] = self._placement.domain.name
+        if domain is not None:
+            text["domain"] = domain.name
         if unmodelled:
             text["unmodelled"] = list(unmodelled)
         return msgspec.json.encode(text).decode()
@@ -225,25 +229,23 @@ class _Pins:
 
     Args:
         table: The nodes.
-        domain: The domain that must hold all pods; None if there is none, or none is required.
     """
 
-    def __init__(self, table: NodeTable, domain: Domain | None) -> None:
-        self.domain = domain
+    def __init__(self, table: NodeTable) -> None:
         self._table = table
-        self._made: dict[tuple[PodShape, tuple[NodeName, ...]], Terms] = {}
+        self._made: dict[tuple[PodShape, tuple[NodeName, ...], Domain | None], Terms] = {}
 
-    def of(self, shape: PodShape, names: tuple[NodeName, ...]) -> Terms:
+    def of(self, shape: PodShape, names: tuple[NodeName, ...], domain: Domain | None) -> Terms:
         """Return the pin to the nodes; without nodes to the domain."""
-        key = (shape, names)
+        key = (shape, names, None if names else domain)
         terms = self._made.get(key)
         if terms is None:
-            terms = self._made[key] = self._terms(shape, names)
+            terms = self._made[key] = self._terms(*key)
         return terms
 
-    def _terms(self, shape: PodShape, names: tuple[NodeName, ...]) -> Terms:
-        if not names and self.domain is not None:
-            return domain_terms(shape, self.domain)
+    def _terms(self, shape: PodShape, names: tuple[NodeName, ...], domain: Domain | None) -> Terms:
+        if domain is not None:
+            return domain_terms(shape, domain)
         return pinned_terms(shape, [self._table.nodes[self._table.index[name]] for name in names])
 
 
@@ -257,7 +259,8 @@ def _release_pod(
 ) -> ReleasePod:
     pod, modelled = member.pod, not member.shape.unmodelled
     gated = member.state is not State.DIRECT
-    pinned = gated and (modelled or pins.domain is not None)
+    domain = placement.held_in.get(pod.uid)
+    pinned = gated and (modelled or domain is not None)
     node = placement.nodes[pod.uid]
     names = (node, *placement.spares.get(pod.uid, ())) if modelled else ()
     return ReleasePod(
@@ -269,7 +272,7 @@ def _release_pod(
         plan=plan_of[0],
         plan_size=plan_of[1],
         gates=(),
-        terms=pins.of(pod.shape, names) if pinned else None,
+        terms=pins.of(pod.shape, names, domain) if pinned else None,
         decision=texts.of(pod, member.shape.unmodelled),
         direct=member.direct,
     )

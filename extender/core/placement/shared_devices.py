@@ -32,14 +32,32 @@ _PLACED: Final = (State.BOUND, State.RESERVED)
 
 def limited(job: Job, pods: Sequence[GangPod], table: NodeTable) -> tuple[list[GangPod], NodeTable]:
     """Return the pods and the nodes with the limit; the very same where it changes nothing."""
-    resources = () if job.spec.shares_devices else _shared(table)
-    requested = [name for name in resources if _requested(pods, name) > 1]
-    if not requested:
+    shapes, with_limit = limited_shapes(job, [pod.shape for pod in pods], table)
+    if with_limit is table:
         return list(pods), table
-    for name in requested:
-        table = _with_limit(table, name, _of_members(job, table, name))
-    shapes = {shape: _limited(shape, requested) for shape in {pod.shape for pod in pods}}
-    return [structs.replace(pod, shape=shapes[pod.shape]) for pod in pods], table
+    pairs = zip(pods, shapes, strict=True)
+    return [structs.replace(pod, shape=shape) for pod, shape in pairs], with_limit
+
+
+def limited_shapes(
+    job: Job, shapes: Sequence[PodShape], table: NodeTable
+) -> tuple[Sequence[PodShape], NodeTable]:
+    """Return the same of shapes of pods."""
+    requested = []
+    for name in () if job.spec.shares_devices else _shared(table):
+        members, wanted = _of_members(job, table, name), _requested(shapes, name)
+        if wanted and wanted + members.sum() > 1:
+            requested.append(name)
+            table = _with_limit(table, name, members)
+    if not requested:
+        return shapes, table
+    with_limit = {shape: _limited(shape, requested) for shape in set(shapes)}
+    return [with_limit[shape] for shape in shapes], table
+
+
+def concerns(shape: PodShape, table: NodeTable) -> bool:
+    """Return True if a pod requests a resource of which some units are replicas."""
+    return any(_requested([shape], name) for name in _shared(table))
 
 
 def applies(job: Job, pods: Sequence[GangPod], table: NodeTable) -> bool:
@@ -56,13 +74,13 @@ def without_limit(placement: Placement, table: NodeTable) -> Placement:
 
 def shared_only(pods: Iterable[GangPod], table: NodeTable) -> Unschedulable:
     """Return the reason of a job that needs several replicas of one device to fit."""
-    pods = list(pods)
+    shapes = [pod.shape for pod in pods]
     found, names = gpus(table), _shared(table)
     devices = {name: int(found.devices[:, at].sum()) for name, at in names.items()}
+    wanted = {name: n for name in names if (n := _requested(shapes, name))}
     parts = [
-        f"{_requested(pods, name)} {name} requested, and nodes share {devices[name]} among replicas"
-        for name in names
-        if _requested(pods, name)
+        f"{count} {name} requested, and nodes share {devices[name]} among replicas"
+        for name, count in wanted.items()
     ]
     return Unschedulable(Reason.SHARED_DEVICES_ONLY, "; ".join(parts))
 
@@ -79,8 +97,8 @@ def _shared(table: NodeTable) -> dict[str, int]:
     return {table.resources[found.columns[at]]: at for at in some}
 
 
-def _requested(pods: Iterable[GangPod], resource: str) -> int:
-    return sum(dict(pod.shape.requests).get(resource, 0) for pod in pods)
+def _requested(shapes: Iterable[PodShape], resource: str) -> int:
+    return sum(dict(shape.requests).get(resource, 0) for shape in shapes)
 
 
 def _of_members(job: Job, table: NodeTable, resource: str) -> IntVector:

@@ -77,6 +77,18 @@ def slowdown(order: Accelerators, nodes: Iterable[Node]) -> float:
     return next(iter(stated.values())) / min(speeds) if speeds else 1.0
 
 
+def has_speed(order: Accelerators, node: Node) -> bool:
+    """Return True if an order states the speed of a node's model."""
+    model = f"-{model_of(node).lower()}-"
+    return any(one.speed is not None and f"-{one.model}-" in model for one in order)
+
+
+def slowest(order: Accelerators) -> float:
+    """Return how many times longer a job trains on the slowest model that it states."""
+    stated = [one.speed for one in order if one.speed is not None]
+    return stated[0] / min(stated) if stated else 1.0
+
+
 def _model_score(shape: PodShape, table: NodeTable, order: Accelerators) -> FloatVector | None:
     if not order or not any(is_gpu(name) for name, _ in shape.requests):
         return None

@@ -57,7 +57,9 @@ def _in_order(session: Session, waiting: Sequence[Job]) -> list[Timed]:
 
 def _search(session: Session, starter: Timed, behind: Sequence[Timed]) -> ParkingProposal | None:
     job = starter.job
-    found = priority.cheapest(session, job, tuple(_candidates(session, starter, behind)))
+    found = priority.cheapest(
+        session, job, Cause.ORDER, tuple(_candidates(session, starter, behind))
+    )
     if not found:
         return None
     cost = victims.total(found)

@@ -29,7 +29,7 @@ def _asked(snapshot: Snapshot) -> tuple[Owner, ...]:
     held = kept.get(_ALL, source)
     if held is None:
         annotated = snapshot.owners.annotated(labels.PARK)
-        held = tuple(owner for owner in annotated if is_asked_for(owner) and not owner.suspended)
+        held = tuple(owner for owner in annotated if is_asked_for(owner) and not owner.paused)
         kept.put(_ALL, source, held)
     return held
 

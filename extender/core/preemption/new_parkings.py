@@ -5,26 +5,28 @@ one that moves, changes its workers, restarts or is parked already is not parked
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from extender.core.agents.trainers import TrainerProblem, trainers_to_ask
 from extender.core.cluster import job_views
 from extender.core.cluster.commands import ChangeOwner
+from extender.core.cluster.disruptions import is_autoscaled
 from extender.core.cluster.job_spec import Preemptible
 from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.owners import above
 from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
+from extender.core.kinds import registry
 from extender.core.parameters.preemption import PreemptionParameters
-from extender.core.preemption import open_parkings
+from extender.core.preemption import budgets, moves, open_parkings
 from extender.core.queue import running_jobs
 from extender.core.records import hang_restarts, parked_jobs, parking, parking_writes, rescale
 from extender.core.records.parking import Cause, Parking, ParkingProposal, ParkingRecords, Phase
 from extender.core.records.parking_reasons import ParkingReason as R
 from shared import labels
 from shared.ledgers import Declined
-from shared.model import JobKey, Owner, Uid
+from shared.model import JobKey, NodeName, Owner, Uid
 
 MOST_BYTES: Final = 96 * 2**10
 """Of a record: an owner's annotations may have 256 KiB in all."""
@@ -39,16 +41,18 @@ class RequestedParking:
     """A parking that can begin, without the others for the same start.
 
     Attributes:
-        owner: The object that is suspended.
+        owner: The object that is suspended, or paused by its numbers.
         job: Its job.
         last: Its last parking; None if it had none.
         asked: Pods whose trainers must save and hold first.
+        places: Of a job that moves: nodes of the pods of ``parked_jobs.moving``.
     """
 
     owner: Owner
     job: Job
     last: Parking | None
     asked: tuple[Uid, ...]
+    places: Mapping[Uid, NodeName] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,7 @@ def requested_parking(
     if key not in snapshot.jobs:
         return R.NOT_FOUND
     job = job_views.view(snapshot, key)
-    owner = _suspendable(snapshot, records, job)
+    owner = _pausable(snapshot, records, job)
     if isinstance(owner, R):
         return owner
     noted = records.by_owner.get(owner.uid)
@@ -110,21 +114,40 @@ def requested_parking(
     asked = _trainers(session, job, proposal.cause)
     if isinstance(asked, R):
         return asked
-    requested = RequestedParking(owner=owner, job=job, last=last, asked=asked)
+    places = moves.places(session, job, owner) if proposal.cause is Cause.MOVE else {}
+    if isinstance(places, R):
+        return places
+    requested = RequestedParking(owner=owner, job=job, last=last, asked=asked, places=places)
     size = len(parking.text(_parking(session, proposal, requested, 1)))
     return R.RECORD_TOO_LARGE if size > MOST_BYTES else requested
 
 
-def _suspendable(snapshot: Snapshot, records: ParkingRecords, job: Job) -> Owner | R:
+def _pausable(snapshot: Snapshot, records: ParkingRecords, job: Job) -> Owner | R:
     pods = [member.pod for member in job.members if member.state not in _GONE]
-    owner = parking.suspending_owner(snapshot, pods)
+    owner = parking.pausing_owner(snapshot, pods)
     if owner is None:
         return _without_owner(snapshot, job)
     if owner.uid in records.unreadable:
         return R.PARKING_UNREADABLE
-    if owner.suspended:
+    if owner.paused:
         return R.SUSPENDED
-    return R.MISCONFIGURED if job.problem else owner
+    return R.MISCONFIGURED if job.problem else _loss(snapshot, job, owner) or owner
+
+
+def _loss(snapshot: Snapshot, job: Job, owner: Owner) -> R | None:
+    """Return what would not come back as it was; None if all does."""
+    facts = registry.parking_facts(owner)
+    if facts is not None and facts.reruns and job.having(State.SUCCEEDED):
+        return R.RUNS_AGAIN
+    if facts is not None and facts.renames and not registry.is_named_by_label(job.key):
+        return R.NAME_CHANGES
+    if owner.pause is None:
+        return None
+    if owner.groups > 1:
+        return R.SEVERAL_JOBS
+    if owner.pause.deletes_volumes:
+        return R.VOLUMES_DELETED
+    return R.AUTOSCALED if is_autoscaled(snapshot, owner) else None
 
 
 def _without_owner(snapshot: Snapshot, job: Job) -> R:
@@ -157,6 +180,8 @@ def hindrance(
         return None
     if job.spec.preemptible is Preemptible.NEVER:
         return R.NEVER
+    if budgets.forbid(session.snapshot, proposal.cause, proposal.jobs):
+        return R.DISRUPTION_BUDGET
     if not proposal.in_turn:
         return None
     params, now = session.parameters.preemption, session.now
@@ -204,7 +229,7 @@ def _first_write(
     text = f"the job is asked for a checkpoint, then parked ({one.cause.value})"
     if one.starts is not None:
         text = f"{text}: room for {one.starts}"
-    event = parking_writes.event(owner, "Parking", text)
+    event = parking_writes.event(owner, "Parking", parking_writes.warned(owner, text))
     return parking_writes.write(owner, one, event=event)
 
 
@@ -214,7 +239,7 @@ def _parking(
     """Return the record of a parking that begins now; what its pods need is counted at the end."""
     now, params, last = session.now, session.parameters.preemption, requested.last
     pods, needed = parked_jobs.kept_pods(session.snapshot, requested.job)
-    return Parking(
+    made = Parking(
         id=f"{requested.owner.name[:48]}-park-{int(now * 1000):x}",
         phase=Phase.ASKED,
         cause=proposal.cause,
@@ -235,6 +260,9 @@ def _parking(
         aborted=0 if last is None else last.aborted,
         text=proposal.why,
     )
+    if not requested.places:
+        return made
+    return parked_jobs.with_places(made, requested.places, requested.owner.uid)
 
 
 def proposed_jobs(proposals: Sequence[ParkingProposal]) -> frozenset[JobKey]:

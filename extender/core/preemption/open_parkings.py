@@ -10,7 +10,7 @@ phase       what it does, and what ends it
 ==========  ======================================================================================
 Asked       Answers to heartbeats carry the request (``agents.requests``). All trainers hold: the
             owner is suspended, Suspending. A refusal, the deadline or a lost pod: Aborted.
-Suspending  The owner deletes its pods. None is left: Parked.
+Suspending  The owner deletes its pods. None is left: Parked; Resuming, if places are kept.
 Parked      The job waits in the queue, which plans it from the record. It has its places: they
             are written, Resuming (``queue.parked``).
 Resuming    The places are kept, then the suspension ends. A place is lost before that: Parked
@@ -31,9 +31,9 @@ from extender.core.cluster.commands import ChangeOwner
 from extender.core.cluster.jobs import Job
 from extender.core.cluster.session import Session
 from extender.core.parameters.preemption import PreemptionParameters
+from extender.core.preemption import budgets
 from extender.core.records import migrations, parked_jobs, parking_writes
 from extender.core.records.parking import (
-    AlikePods,
     Cause,
     OwnedParking,
     Parking,
@@ -107,41 +107,41 @@ def asked(inputs: StepInputs) -> ChangeOwner | None:
 
 
 def suspended(session: Session, owner: Owner, parking: Parking, job: Job | None) -> ChangeOwner:
-    """Suspend an owner, with what its pods need written down beside it."""
+    """Suspend or pause an owner, with what its pods need written down beside it."""
     if job is not None:
         pods, needed = parked_jobs.kept_pods(session.snapshot, job)
-        parking = replace(parking, pods=pods, needed=needed)
+        if pods != parked_jobs.without_places(parking.pods):  # else its places stay
+            parking = replace(parking, pods=pods, needed=needed)
     steps = [_saved_step(session, uid) for uid in parking.asked]
     known = [number for number in steps if number is not None]
-    parking = replace(parking, step=min(known, default=None))
-    return parking_writes.write(
-        owner, entered(parking, Phase.SUSPENDING, session.now), suspend=True
-    )
+    numbers = () if owner.pause is None else owner.pause.numbers
+    parking = replace(parking, step=min(known, default=None), numbers=numbers)
+    return parking_writes.write(owner, entered(parking, Phase.SUSPENDING, session.now), pause=True)
 
 
 def suspending(inputs: StepInputs) -> ChangeOwner | None:
     """Wait until no pod is left."""
-    if not inputs.owner.suspended:
+    if not inputs.owner.paused:
         return abort(inputs, R.OWNER_CHANGED)
     pods = inputs.session.snapshot.jobs.get(inputs.parking.job, ())
     if any(not pod.finished for pod in pods):
         return None
     parking = replace(inputs.parking, parked_at=inputs.now)
-    event = parking_writes.event(inputs.owner, "Parked", _parked_text(parking))
-    return parking_writes.write(
-        inputs.owner, entered(parking, Phase.PARKED, inputs.now), event=event
-    )
+    text = parking_writes.warned(inputs.owner, _parked_text(parking))
+    event = parking_writes.event(inputs.owner, "Parked", text)
+    phase = Phase.RESUMING if parking.keeps_places else Phase.PARKED
+    return parking_writes.write(inputs.owner, entered(parking, phase, inputs.now), event=event)
 
 
 def parked(inputs: StepInputs) -> ChangeOwner | None:
     """Wait for the queue; end where something else has resumed the job."""
-    return None if inputs.owner.suspended else _resumed(inputs, R.OWNER_CHANGED)
+    return None if inputs.owner.paused else _resumed(inputs, R.OWNER_CHANGED)
 
 
 def resuming(inputs: StepInputs) -> ChangeOwner | None:
     """End the suspension while the places are kept, and wait for the pods."""
     parking = inputs.parking
-    if inputs.owner.suspended:
+    if inputs.owner.paused:
         return _resumed(inputs, R.OWNER_CHANGED) if parking.resumed_at else _resumption(inputs)
     pods = inputs.session.snapshot.jobs.get(parking.job, ())
     bound = inputs.session.snapshot.bound
@@ -178,7 +178,7 @@ def _resumption(inputs: StepInputs) -> ChangeOwner | None:
     lost = migrations.is_lost(inputs.session.snapshot.node_table, places)
     late = now >= parking.since + inputs.params.resume_seconds
     if lost or late or is_asked_for(owner):
-        without = tuple(AlikePods(alike.pod, alike.count) for alike in parking.pods)
+        without = parked_jobs.without_places(parking.pods)
         return parking_writes.write(
             owner, replace(entered(parking, Phase.PARKED, now), pods=without)
         )
@@ -189,7 +189,7 @@ def _resumption(inputs: StepInputs) -> ChangeOwner | None:
     return parking_writes.write(
         owner,
         replace(entered(parking, Phase.RESUMING, now), resumed_at=now),
-        suspend=False,
+        pause=False,
         event=parking_writes.event(owner, "Resuming", text),
     )
 
@@ -214,7 +214,7 @@ def _resumed(inputs: StepInputs, why: R | None = None) -> ChangeOwner:
 def _interruption(inputs: StepInputs) -> R | None:
     """Return what has changed of the owner, the pods or the reason; None if nothing has."""
     parking, owner = inputs.parking, inputs.owner
-    if owner.suspended or not owner.suspend_field:
+    if owner.paused or not owner.can_pause:
         return R.OWNER_CHANGED
     if inputs.migrating:
         return R.MIGRATING
@@ -222,10 +222,22 @@ def _interruption(inputs: StepInputs) -> R | None:
         return R.POD_GONE
     if any(other.phase is Phase.ABORTED for other in inputs.beside):
         return R.OTHERS_STAY
-    if parking.cause is Cause.MANUAL and not is_asked_for(owner):
+    return _needless(inputs)
+
+
+def _needless(inputs: StepInputs) -> R | None:
+    """Return why the job should not leave any more; None if it should.
+
+    Once a job beside it has left, the others follow: a budget was asked before.
+    """
+    parking, snapshot = inputs.parking, inputs.session.snapshot
+    if parking.cause is Cause.MANUAL and not is_asked_for(inputs.owner):
         return R.WITHDRAWN
-    waiting = inputs.session.snapshot.waiting
-    return R.STARTER_GONE if parking.starts and parking.starts not in waiting else None
+    if parking.starts and parking.starts not in snapshot.waiting:
+        return R.STARTER_GONE
+    all_stay = all(other.phase is Phase.ASKED for other in inputs.beside)
+    forbidden = all_stay and budgets.forbid(snapshot, parking.cause, (parking.job,))
+    return R.DISRUPTION_BUDGET if forbidden else None
 
 
 def _all_agree(inputs: StepInputs) -> bool:

@@ -15,7 +15,7 @@ from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Session
 from extender.core.nodes.node_table import NodeTable
 from extender.core.placement import planner
-from extender.core.preemption import victims
+from extender.core.preemption import budgets, victims
 from extender.core.preemption.new_parkings import RequestedParking, requested_parking
 from extender.core.preemption.victims import Candidate
 from extender.core.queue import running_jobs
@@ -85,7 +85,7 @@ def _may_preempt(session: Session, job: Job) -> bool:
 
 
 def _search(session: Session, job: Job) -> ParkingProposal | None:
-    found = cheapest(session, job, tuple(_candidates(session, job)))
+    found = cheapest(session, job, Cause.PRIORITY, tuple(_candidates(session, job)))
     if not found:
         return None
     cost = victims.total(found)
@@ -93,16 +93,21 @@ def _search(session: Session, job: Job) -> ParkingProposal | None:
     return ParkingProposal(tuple(one.job for one in found), Cause.PRIORITY, job.key, why)
 
 
-def cheapest(session: Session, job: Job, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """Return the cheapest set of jobs after which a job fits; none if none does, or pays."""
+def cheapest(
+    session: Session, job: Job, cause: Cause, candidates: Sequence[Candidate]
+) -> tuple[Candidate, ...]:
+    """Return the cheapest set of jobs after which a job fits; none if none does, may, or pays."""
     table = session.snapshot.node_table
+
+    def may_leave_together(leaving: Sequence[Candidate]) -> bool:
+        return not budgets.forbid(session.snapshot, cause, [one.job for one in leaving])
 
     def makes_room(leaving: Sequence[Candidate]) -> bool:
         places = [place for one in leaving for place in _places(session, one.job)]
         return fits(session, job, migrations.without_reservations(table, places))
 
     params = session.parameters.preemption
-    return victims.chosen(candidates, len(job.members), makes_room, params)
+    return victims.chosen(candidates, len(job.members), makes_room, params, may_leave_together)
 
 
 def fits(session: Session, job: Job, table: NodeTable) -> bool:

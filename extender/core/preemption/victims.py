@@ -2,7 +2,8 @@
 
 **Rule.** Few candidates: every set is tried, the cheapest first; of sets that cost the same the
 smaller one, then the first by name. Many: candidates are added one by one, the cheapest first,
-until the job fits; then each that turns out to be needless is left out, the dearest first.
+until the job fits; then each that turns out to be needless is left out, the dearest first. A set
+that is not permitted is never chosen, and a candidate that would make it so is left out.
 
 The cost of a job is what its pods do not do while it saves, leaves and starts again, in
 pod-seconds. A set is worth it if the pods that start gain more: they would otherwise wait until the
@@ -46,9 +47,20 @@ class Candidate:
 Fits = Callable[[Sequence[Candidate]], bool]
 """Returns True if the job fits once these have left; more that leave never make it worse."""
 
+Permits = Callable[[Sequence[Candidate]], bool]
+"""Returns True if these may leave together; fewer of them may then too."""
+
+
+def _all(_victims: Sequence[Candidate]) -> bool:
+    return True
+
 
 def chosen(
-    candidates: Sequence[Candidate], starting_pods: int, fits: Fits, params: PreemptionParameters
+    candidates: Sequence[Candidate],
+    starting_pods: int,
+    fits: Fits,
+    params: PreemptionParameters,
+    permits: Permits = _all,
 ) -> tuple[Candidate, ...]:
     """Return the jobs to park, by name; none if no allowed set makes room or is worth it.
 
@@ -57,12 +69,22 @@ def chosen(
         starting_pods: How many pods start.
         fits: See there.
         params: Limits.
+        permits: See there.
     """
     ordered = sorted(candidates, key=lambda one: (one.cost, one.job))
     if len(ordered) <= params.exact_candidates:
-        return _cheapest(ordered, starting_pods, fits, params)
-    found = _pruned(ordered, fits, params)
+        return _cheapest(ordered, starting_pods, lambda some: permits(some) and fits(some), params)
+    found = _pruned(_permitted(ordered, permits), fits, params)
     return found if is_worth_it(found, starting_pods) else ()
+
+
+def _permitted(ordered: Sequence[Candidate], permits: Permits) -> list[Candidate]:
+    """Return those that may leave together, each if it may beside the cheaper ones."""
+    found: list[Candidate] = []
+    for candidate in ordered:
+        if permits([*found, candidate]):
+            found.append(candidate)
+    return found
 
 
 def total(victims: Sequence[Candidate]) -> float:

@@ -5,7 +5,7 @@ Other jobs get what their namespace may hold (``namespace_shares``), in the part
 the gate of slot plans leaves to jobs of their sort (``slot_gate``).
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from typing_extensions import override
@@ -26,7 +26,7 @@ from extender.core.queue.slot_gate import Gate, Part
 from extender.core.queue.state import QueueState
 from extender.core.records import migrations
 from extender.core.records.migrations import NO_REPLACEMENTS, Replacements
-from shared.model import JobKey
+from shared.model import JobKey, Node
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,8 +93,8 @@ class PassAttempts(Attempts):
         return tuple(ending.job for ending in running_jobs.running(self.session, self.state))
 
     @override
-    def lasts(self, job: Job) -> float | None:
-        return running_jobs.lasts(job, self.session, self.state)
+    def lasts(self, job: Job, nodes: Iterable[Node] | None = None) -> float | None:
+        return running_jobs.lasts(job, self.session, self.state, nodes)
 
     def _plan_in_part(self, job: Job, value: float, table: NodeTable) -> Plan | Refusal:
         """Plan a job in the part of the nodes that the gate leaves to jobs of its sort."""

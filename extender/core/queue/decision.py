@@ -293,7 +293,7 @@ class _QueuePass:
         alive = frozenset(self.snapshot.jobs)
         viewed = {job.key for job in jobs}
         whole = [job for job in jobs if job.key in self.whole]
-        running, runs = running_jobs.remembered(self.state, self.snapshot, whole, self.session.now)
+        runs = running_jobs.remembered(self.state, self.snapshot, whole, self.session.now)
         still_open = {j.key for j in jobs if repair.is_partial(j) or j.key in released}
         complete = (self.state.complete - viewed) | self.inferred
         return replace(
@@ -309,8 +309,9 @@ class _QueuePass:
                 u: n for u, n in self.state.refused.items() if u in self.snapshot.reservations
             },
             notices=written,
-            running=running,
-            runs=runs,
+            running=runs.running,
+            runs=runs.runs,
+            stated_ratios=runs.stated_ratios,
             turned_away=self._turned_away(jobs),
         )
 

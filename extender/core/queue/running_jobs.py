@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import median
-from typing import Final
+from typing import Final, NamedTuple
 
 from extender.core.cluster import job_spec, owner_progress, pod_shape
 from extender.core.cluster.jobs import Job, State
@@ -26,7 +26,7 @@ from extender.core.placement import wishes
 from extender.core.queue.backfill import RunningJob
 from extender.core.queue.state import QueueState
 from extender.core.records import elastic_workers, parking
-from shared.model import JobKey, Pod, PodShape, Uid
+from shared.model import JobKey, Node, Pod, PodShape, Uid
 
 MOST_NAMES: Final = 1000
 """Names whose runs are kept; the one that ran longest ago goes first."""
@@ -34,6 +34,10 @@ MOST_NAMES: Final = 1000
 
 MOST_RUNS: Final = 5
 """Runs that are kept of a name."""
+
+
+MOST_RATIOS: Final = 60
+"""Runs of which it is kept how well their owner stated the duration."""
 
 
 _GENERATED: Final = re.compile(r"-(?:[bcdfghjklmnpqrstvwxz2456789]{5}|\d+)$")
@@ -86,9 +90,22 @@ class End:
     expected: float | None = None
 
 
-def length(job: Job, runs: Mapping[str, tuple[float, ...]]) -> Length | None:
-    """Return how long a job runs from its start; None if unknown."""
-    return _stated(job.spec.expected_seconds, job.key, runs)
+def length(
+    job: Job, runs: Mapping[str, tuple[float, ...]], nodes: Iterable[Node] | None = None
+) -> Length | None:
+    """Return how long a job runs from its start; None if unknown.
+
+    What is stated holds on the first model of ``shuntyard.io/accelerators``.
+
+    Args:
+        job: The job.
+        runs: Lengths of earlier runs, by name.
+        nodes: Where it will run; None: perhaps on the slowest model that it states.
+    """
+    stated, order = job.spec.expected_seconds, job.spec.accelerators
+    if stated is not None and order:
+        stated *= wishes.slowest(order) if nodes is None else wishes.slowdown(order, nodes)
+    return _stated(stated, job.key, runs)
 
 
 def expected_end(
@@ -104,7 +121,7 @@ def expected_end(
         state: For earlier runs.
     """
     snapshot, now = session.snapshot, session.now
-    stated = _stated_on_its_nodes(snapshot, pods)
+    stated = stated_on_its_nodes(snapshot, pods)
     past = state.runs.get(run_name(key)) if state.runs else None
     status = owner_progress.read(snapshot, pods, started_at, now)
     sources = [
@@ -118,7 +135,7 @@ def expected_end(
     return ahead or End(None, Unknown.OVERRUN if ends else Unknown.UNSTATED)
 
 
-def _stated_on_its_nodes(snapshot: Snapshot, pods: Sequence[Pod]) -> float | None:
+def stated_on_its_nodes(snapshot: Snapshot, pods: Sequence[Pod]) -> float | None:
     """Return how long its owner says that the job runs, on the models of GPUs that it has.
 
     What is stated holds on the first model of ``shuntyard.io/accelerators``.
@@ -133,13 +150,15 @@ def _stated_on_its_nodes(snapshot: Snapshot, pods: Sequence[Pod]) -> float | Non
     return stated * wishes.slowdown(order, nodes)
 
 
-def lasts(job: Job, session: Session, state: QueueState) -> float | None:
+def lasts(
+    job: Job, session: Session, state: QueueState, nodes: Iterable[Node] | None = None
+) -> float | None:
     """Return how long members that start now run, in seconds; None if unknown.
 
-    Those of a job that runs end with it.
+    Those of a job that runs end with it; ``nodes`` as in ``length``.
     """
     if not job.having(State.BOUND):
-        duration = length(job, state.runs)
+        duration = length(job, state.runs, nodes)
         return None if duration is None else duration.seconds
     pods = session.snapshot.jobs[job.key]
     since = started_at(pods, session.now)
@@ -166,10 +185,16 @@ def run_name(key: JobKey) -> str:
     return _GENERATED.sub("", key)
 
 
-def remembered(
-    state: QueueState, snapshot: Snapshot, whole: Iterable[Job], now: float
-) -> tuple[Mapping[JobKey, float], Mapping[str, tuple[float, ...]]]:
-    """Return which jobs run since when, and how long runs took, as ``QueueState`` keeps them.
+class Runs(NamedTuple):
+    """Runs of jobs as ``QueueState`` keeps them: present ones, past ones, and how well stated."""
+
+    running: Mapping[JobKey, float]
+    runs: Mapping[str, tuple[float, ...]]
+    stated_ratios: tuple[float, ...]
+
+
+def remembered(state: QueueState, snapshot: Snapshot, whole: Iterable[Job], now: float) -> Runs:
+    """Return which jobs run since when, how long runs took, and how well that had been stated.
 
     Args:
         state: Of the last pass.
@@ -177,7 +202,7 @@ def remembered(
         whole: Jobs that this pass viewed whose gang is whole.
         now: Seconds since the epoch.
     """
-    running, runs = dict(state.running), state.runs
+    running, runs, ratios = dict(state.running), state.runs, state.stated_ratios
     for key, since in state.running.items():
         pods = snapshot.jobs.get(key, ())
         if pods and _runs(snapshot, pods[0]):  # nearly always: do not read every pod
@@ -186,10 +211,12 @@ def remembered(
             del running[key]
             if any(pod.phase == "Succeeded" for pod in pods):
                 runs = _with_run(runs, run_name(key), now - since)
+                if stated := stated_on_its_nodes(snapshot, pods):
+                    ratios = (*ratios, max(0.0, now - since) / stated)[-MOST_RATIOS:]
     for job in whole:
         if job.key not in running and job.having(State.BOUND):
             running[job.key] = started_at((m.pod for m in job.members), now)
-    return running, runs
+    return Runs(running, runs, ratios)
 
 
 def _stated(

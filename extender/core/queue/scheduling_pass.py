@@ -32,7 +32,7 @@ from extender.core.queue.backfill import HeadReservation, PlacedPods, RunningJob
 from extender.core.queue.namespace_shares import Shares
 from extender.core.queue.order import Ranked
 from extender.core.queue.state import QueueState
-from shared.model import JobKey
+from shared.model import JobKey, Node
 
 Result = Plan | Refusal
 
@@ -56,8 +56,11 @@ class Attempts(Protocol):
         """Return the jobs that run; called only if a job may become the backfill head."""
         ...
 
-    def lasts(self, job: Job) -> float | None:
-        """Return how long a job that starts now takes nodes, in seconds; None if unknown."""
+    def lasts(self, job: Job, nodes: Iterable[Node] | None = None) -> float | None:
+        """Return how long a job that starts now takes nodes, in seconds; None if unknown.
+
+        ``nodes``: on which it starts; None: on any that it states.
+        """
         ...
 
 
@@ -244,7 +247,7 @@ class SchedulingPass:
         self.table = table
         if self.shares is not None:
             self.shares.take(job, pods)
-        lasts = self.attempts.lasts(job)
+        lasts = self.attempts.lasts(job, [table.nodes[row] for _, row in pods])
         ends_at = None if lasts is None else self.now + lasts
         self._started.append(RunningJob(job.key, self.now, ends_at, pods))
 

@@ -71,6 +71,8 @@ class QueueState(Struct, frozen=True):
         running: Jobs whose gang is whole and has not ended, since when (seconds since the epoch).
         runs: How long the last runs of a name took, in seconds, the newest last; names in the order
             of their last run.
+        stated_ratios: Of the last runs whose owner stated a duration: how long they took, as a
+            multiple of it; the newest last.
         priced: Jobs with a utility that were priced and have no slot plan.
     """
 
@@ -86,6 +88,7 @@ class QueueState(Struct, frozen=True):
     turned_away: frozenset[JobKey] = frozenset()
     running: Mapping[JobKey, float] = {}
     runs: Mapping[str, tuple[float, ...]] = {}
+    stated_ratios: tuple[float, ...] = ()
     priced: Mapping[JobKey, Priced] = {}
 
 

@@ -122,6 +122,8 @@ def _known(
         if (predicted := _predicted(session, pods)) is not None:
             yield TimeLeft(predicted, Source.PROGRESS)
     ran, stated = now - since, job.spec.expected_seconds
+    if job.having(State.BOUND) and job.spec.accelerators:
+        stated = running_jobs.stated_on_its_nodes(session.snapshot, pods)
     if stated is not None and stated > ran:
         yield TimeLeft(_exactly(stated - ran), Source.ANNOTATION)
     if (past := _past(job.key, state.runs, ran)) is not None:

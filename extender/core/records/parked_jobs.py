@@ -5,7 +5,8 @@ queue plans the job from pods that are made of these and that no API server has 
 Pods that had ended well do not come back and are not counted again.
 
 **Invariant.** From the phase Resuming on, each place of the record is kept until a pod of the job
-has a node or a reservation, or the parking ends (``reservations``).
+has a node or a reservation, or the parking ends (``reservations``). Those of a job that moves are
+kept from the beginning, while its pods are still on other nodes.
 """
 
 from collections import Counter
@@ -105,12 +106,32 @@ def queued(snapshot: Snapshot) -> Mapping[JobKey, OwnedParking]:
     return {owned.parking.job: owned for owned in waiting if is_about(snapshot, owned)}
 
 
+def moving(snapshot: Snapshot, job: Job, owner: Uid) -> Snapshot:
+    """Return the cluster in which a job that runs has the pods with which it would come back."""
+    kept, _ = kept_pods(snapshot, job)
+    pods = tuple(_supposed(kept, owner))
+    return replace(
+        snapshot,
+        jobs={**snapshot.jobs, job.key: pods},
+        waiting=snapshot.waiting | {job.key},
+    )
+
+
 def _pods(owned: OwnedParking) -> Iterator[Pod]:
+    return _supposed(owned.parking.pods, owned.owner.uid)
+
+
+def _supposed(kept: Iterable[AlikePods], owner: Uid) -> Iterator[Pod]:
     number = count()
-    for alike in owned.parking.pods:
+    for alike in kept:
         for _, own in zip(range(alike.count), number, strict=False):
             name = f"{alike.pod.name}~{own}"
-            yield changed(alike.pod, name=name, uid=Uid(f"{owned.owner.uid}/parked/{own}"))
+            yield changed(alike.pod, name=name, uid=Uid(f"{owner}/parked/{own}"))
+
+
+def without_places(kept: Iterable[AlikePods]) -> tuple[AlikePods, ...]:
+    """Return the same pods, and no node for them."""
+    return tuple(AlikePods(alike.pod, alike.count) for alike in kept)
 
 
 def with_places(parking: Parking, nodes: Mapping[Uid, NodeName], owner: Uid) -> Parking:
@@ -134,7 +155,7 @@ def reservations(
         pods: Those of the job.
         placed: Nodes of pods that are bound or have a reservation, by uid.
     """
-    if parking.phase is not Phase.RESUMING:
+    if not parking.keeps_places:
         return ()
     places = [
         (node, alike.pod.shape)
@@ -142,6 +163,8 @@ def reservations(
         for node, number in alike.places
         for _ in range(number)
     ]
+    if parking.phase is not Phase.RESUMING:
+        return tuple(places)  # its pods are those that leave
     here = [pod for pod in pods if pod.uid in placed and not pod.finished and not pod.deleting]
     for pod in sorted(here, key=lambda pod: (pod.created_at, pod.name)):
         taken = _taken(places, pod, placed[pod.uid])
@@ -183,7 +206,9 @@ def kept_for(snapshot: Snapshot, key: JobKey) -> tuple[TargetReservation, ...]:
         chain.from_iterable(
             kept_places(snapshot, owned)
             for owned in parking_records(snapshot).open
-            if owned.parking.job == key and is_about(snapshot, owned)
+            if owned.parking.job == key
+            and owned.parking.phase is Phase.RESUMING
+            and is_about(snapshot, owned)
         )
     )
 

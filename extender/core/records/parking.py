@@ -1,9 +1,9 @@
 """Parked jobs: proposals to park, and the annotation ``shuntyard.io/parking`` of the owner.
 
-The record stands on the topmost owner that can be suspended, and is written together with the
-suspension, so that a restart loses nothing and repeats nothing. Only a suspension with such a
-record is ever undone. The record holds what the pods of the job need, from which the queue plans
-the job while it has no pods (``parked_jobs``).
+The record stands on the topmost owner that can be suspended, or paused by numbers of 0, and is
+written together with that, so that a restart loses nothing and repeats nothing. Only a suspension
+with such a record is ever undone. The record holds what the pods of the job need, from which the
+queue plans the job while it has no pods (``parked_jobs``).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,6 +41,14 @@ class Cause(StrEnum):
     """Its node is gone."""
     MOVE = "Move"
     """It goes on elsewhere."""
+
+    @property
+    def voluntary(self) -> bool:
+        """Whether it could as well stay: then PodDisruptionBudgets hold.
+
+        A person may park their own job, and a node that goes takes the pods with it.
+        """
+        return self in {Cause.PRIORITY, Cause.ORDER, Cause.SHARE, Cause.MOVE}
 
 
 class ParkingProposal(Struct, frozen=True):
@@ -89,6 +97,7 @@ class End(StrEnum):
     ABORTED = "Aborted"
 
 
+_LEAVING: Final = frozenset({Phase.ASKED, Phase.SUSPENDING})
 OPEN: Final = frozenset({Phase.ASKED, Phase.SUSPENDING, Phase.PARKED, Phase.RESUMING})
 
 
@@ -130,6 +139,7 @@ class Parking(Struct, frozen=True, omit_defaults=True):
         resumed_at: When we ended the suspension; 0 before.
         parked_seconds: How long the job was parked in all its earlier parkings.
         count: How many parkings there were, this one included.
+        numbers: Of an owner that cannot be suspended: JSON pointers, and what they get back.
         recent: Begin of the parkings of the last hour, the newest last: for the cap.
         aborted: How many parkings in a row were aborted, this one counted.
         text: The reason in words, for people; empty: that of the cause.
@@ -155,6 +165,7 @@ class Parking(Struct, frozen=True, omit_defaults=True):
     resumed_at: float = 0.0
     parked_seconds: float = 0.0
     count: int = 1
+    numbers: tuple[tuple[str, int], ...] = ()
     recent: tuple[float, ...] = ()
     aborted: int = 0
     text: str = ""
@@ -163,6 +174,13 @@ class Parking(Struct, frozen=True, omit_defaults=True):
     def open(self) -> bool:
         """Whether it is in progress, the time in the queue included."""
         return self.phase in OPEN
+
+    @property
+    def keeps_places(self) -> bool:
+        """Whether its places are kept: from its begin where it had them then."""
+        if self.phase in _LEAVING:
+            return any(alike.places for alike in self.pods)
+        return self.phase is Phase.RESUMING
 
     @property
     def size(self) -> int:
@@ -206,7 +224,7 @@ class OwnedParking:
     @property
     def waits(self) -> bool:
         """Whether the job waits in the queue for its turn to resume."""
-        parked = self.parking.phase is Phase.PARKED and self.owner.suspended
+        parked = self.parking.phase is Phase.PARKED and self.owner.paused
         return parked and bool(self.parking.pods) and not is_asked_for(self.owner)
 
 
@@ -299,7 +317,6 @@ def open_jobs(snapshot: Snapshot) -> frozenset[JobKey]:
 
 CLAIM_SECONDS: Final = 30.0
 """How long the room of parked jobs stays reserved for the starter: until a queue pass."""
-_LEAVING: Final = frozenset({Phase.ASKED, Phase.SUSPENDING})
 
 
 def first_jobs(snapshot: Snapshot, now: float) -> tuple[JobKey, ...]:
@@ -334,25 +351,26 @@ def has_started(snapshot: Snapshot, key: JobKey) -> bool:
     return key in snapshot.jobs and key not in snapshot.waiting
 
 
+def leaving_jobs(snapshot: Snapshot) -> frozenset[JobKey]:
+    """Return the jobs that are about to be parked."""
+    leaving = (o for o in parking_records(snapshot).open if o.parking.phase in _LEAVING)
+    return frozenset(owned.parking.job for owned in leaving if is_about(snapshot, owned))
+
+
 def leaving_pods(snapshot: Snapshot) -> frozenset[Uid]:
-    """Return the pods that leave because their job is about to be parked."""
-    leaving = [o for o in parking_records(snapshot).open if o.parking.phase in _LEAVING]
-    return frozenset(
-        pod.uid
-        for owned in leaving
-        if is_about(snapshot, owned)
-        for pod in snapshot.jobs.get(owned.parking.job, ())
-    )
+    """Return the pods of these jobs."""
+    jobs = leaving_jobs(snapshot)
+    return frozenset(pod.uid for key in jobs for pod in snapshot.jobs.get(key, ()))
 
 
-def suspending_owner(snapshot: Snapshot, pods: Sequence[Pod]) -> Owner | None:
-    """Return the topmost owner of all these pods that can be suspended; None if there is none.
+def pausing_owner(snapshot: Snapshot, pods: Sequence[Pod]) -> Owner | None:
+    """Return the topmost owner of all these pods that can be paused; None if there is none.
 
     Owners further down are not touched: a JobSet, for example, undoes the suspension of its Jobs.
     """
     found: Owner | None = None
     for over in above_each(snapshot, pods):
-        top = next((owner for owner in reversed(over.owners) if owner.suspend_field), None)
+        top = next((owner for owner in reversed(over.owners) if owner.can_pause), None)
         if top is None or (found is not None and top.uid != found.uid):
             return None
         found = top

@@ -30,7 +30,36 @@ class ParkingReason(StrEnum):
     # why no parking begins
     NOT_FOUND = ParkingRecord("NotFound", "the job has no pods")
     OWNER_NOT_SUPPORTED = ParkingRecord(
-        "OwnerNotSupported", "its pods have no owner that can be suspended, or several"
+        "OwnerNotSupported",
+        "its pods have no owner that can be suspended or scaled to none, or several",
+    )
+    SEVERAL_JOBS = ParkingRecord(
+        "SeveralJobs", "its owner has several groups, each a job: they can only be paused together"
+    )
+    VOLUMES_DELETED = ParkingRecord(
+        "VolumesDeleted",
+        "its StatefulSet deletes the volumes of pods that it scales away"
+        " (persistentVolumeClaimRetentionPolicy.whenScaled: Delete)",
+    )
+    AUTOSCALED = ParkingRecord(
+        "Autoscaled", "a HorizontalPodAutoscaler changes the number that would be set to 0"
+    )
+    RUNS_AGAIN = ParkingRecord(
+        "RunsAgain", "a pod of it has ended well, and its owner would run that pod again"
+    )
+    NAME_CHANGES = ParkingRecord(
+        "NameChanges",
+        "its pods would come back under another job name: give their template the label"
+        " shuntyard.io/job",
+    )
+    NOT_ON_NODE = ParkingRecord(
+        "NotOnNode", "none of its pods is on a node that shuntyard.io/move names"
+    )
+    NO_ROOM_ELSEWHERE = ParkingRecord(
+        "NoRoomElsewhere", "its whole gang does not fit on other nodes beside its present places"
+    )
+    DISRUPTION_BUDGET = ParkingRecord(
+        "DisruptionBudget", "a PodDisruptionBudget forbids that so many of its pods leave"
     )
     MANAGED_BY_KUEUE = ParkingRecord(
         "ManagedByKueue", "Kueue suspends and resumes this job (label kueue.x-k8s.io/queue-name)"

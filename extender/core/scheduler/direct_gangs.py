@@ -101,11 +101,7 @@ def is_single(snapshot: Snapshot, pod: Pod) -> bool:
         return False
     over = above(snapshot, pod)
     spec = job_spec.read(pod, over)
-    return (
-        registry.membership(pod, over).size == 1
-        and spec.topology is None
-        and spec.relations is None
-    )
+    return registry.membership(pod, over).size == 1 and not spec.topology and spec.relations is None
 
 
 def grant(

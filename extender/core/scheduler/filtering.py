@@ -29,11 +29,12 @@ from typing import Final
 
 import numpy as np
 
-from extender.core.cluster import pod_shape
+from extender.core.cluster import job_views, pod_shape
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.kinds import registry
 from extender.core.nodes.node_table import BoolVector, NodeTable
 from extender.core.parameters.combined import CoreParameters
+from extender.core.placement import shared_devices
 from extender.core.placement.single_pod import SINGLE_PODS
 from extender.core.queue import namespace_shares, slot_gate
 from extender.core.records import parked_jobs
@@ -101,14 +102,22 @@ def filter_nodes(
     if (known := _known_node(snapshot, pod, names)) is not None:
         return known
     if not direct_gangs.needs_reservation(snapshot, pod):
-        if not namespace_shares.may_hold(snapshot, pod, params):
-            return FilterVerdict(nowhere=NO_QUOTA)
-        table = slot_gate.others(snapshot.node_table, snapshot, params)
-        return _best(snapshot, pod, names, params) or _with_room(
-            table, pod_shape.with_devices(snapshot, pod), names
-        )
+        return _unplanned(snapshot, pod, names, params)
     granted = direct_gangs.grant(snapshot, pod, names, view, params)
     return WITHOUT_RESERVATIONS if granted is None else _planned(granted.node, names, granted)
+
+
+def _unplanned(
+    snapshot: Snapshot, pod: Pod, names: Sequence[str], params: CoreParameters
+) -> FilterVerdict:
+    """Judge the offered nodes for a pod that needs no reservation."""
+    if not namespace_shares.may_hold(snapshot, pod, params):
+        return FilterVerdict(nowhere=NO_QUOTA)
+    table = slot_gate.others(snapshot.node_table, snapshot, params)
+    shape = pod_shape.with_devices(snapshot, pod)
+    if (limited := _apart(snapshot, pod, shape, table)) is not None:
+        return _with_room(*limited, names)
+    return _best(snapshot, pod, names, params) or _with_room(table, shape, names)
 
 
 def _known_node(snapshot: Snapshot, pod: Pod, names: Sequence[str]) -> FilterVerdict | None:
@@ -155,6 +164,19 @@ def _best(
         within=_offered(names, table),
     )
     return None if node is None else FilterVerdict((node,))
+
+
+def _apart(
+    snapshot: Snapshot, pod: Pod, shape: PodShape, table: NodeTable
+) -> tuple[NodeTable, PodShape] | None:
+    """Return nodes and shape with the limit of shared devices; None where it changes nothing."""
+    key = registry.job_key(pod)
+    if key not in snapshot.jobs or not shared_devices.concerns(shape, table):
+        return None
+    (with_limit,), limited = shared_devices.limited_shapes(
+        job_views.view(snapshot, key), [shape], table
+    )
+    return None if limited is table else (limited, with_limit)
 
 
 def _offered(names: Sequence[str], table: NodeTable) -> BoolVector | None:

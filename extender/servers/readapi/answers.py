@@ -8,6 +8,7 @@ long what-if delays no list.
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Final
 
 from msgspec.structs import replace as changed
@@ -246,7 +247,9 @@ class ReadAnswers:
         self, explain: Callable[[core_explain.ExplainSession], api.ExplainResponse]
     ) -> api.ExplainResponse:
         """Run an explanation in a thread: kube-scheduler must not wait for it."""
-        session_of, ledgers = self._explain_session(self.store.snapshot()), self._ledgers()
+        estimates = await self._estimates(self.last_cycle())
+        session_of = self._explain_session(self.store.snapshot())
+        ledgers = self._ledgers(estimates)
 
         def answer(check: Callable[[], None]) -> api.ExplainResponse:
             session = session_of(check)
@@ -257,7 +260,9 @@ class ReadAnswers:
     async def _estimates(self, cycle: QueueOutcome | None) -> Mapping[JobKey, Estimate]:
         return {} if self.estimates is None else await self.estimates.of(cycle)
 
-    def _ledgers(self) -> Callable[[Snapshot], core_explain.Ledgers]:
+    def _ledgers(
+        self, estimates: Mapping[JobKey, Estimate] = MappingProxyType({})
+    ) -> Callable[[Snapshot], core_explain.Ledgers]:
         book, (past, declined) = self.pricing.book(), self.rescale_history()
         standings, history = self.pricing.standings(), self.pricing.history()
         return lambda snapshot: core_explain.Ledgers(
@@ -266,6 +271,7 @@ class ReadAnswers:
             history=history,
             rescales=core_explain.rescale_ledger(snapshot, past),
             declined=declined,
+            estimates=estimates,
         )
 
     def _explain_session(

@@ -10,11 +10,14 @@ A frame is a JSON object::
     gone      keys of entries that are not listed any more
     after     by key of a new entry, in order: the key of the entry before it; "" for the first
     order     all keys in their order, if entries that stayed changed places; then without ``after``
+    more      true: further entries follow at once, and nothing is to be shown before them
+
+A long list comes in several frames, so that a browser is not busy with one for long.
 
 A key names an entry: ``namespace/kind/job`` for a job, else its namespace or name.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final
@@ -25,6 +28,8 @@ from msgspec.structs import replace
 
 from shared import api
 
+MOST_ENTRIES: Final = 250
+"""Of one frame of a whole list: a browser reads as many in some milliseconds."""
 _NAMES: Final = ("namespace", "kind", "job", "name")
 _ENCODER: Final = msgspec.json.Encoder()
 
@@ -71,10 +76,22 @@ def listing(name: str, body: Any) -> Listing:
     return Listing(name, _without_entries(body), entries)
 
 
-def whole(now: Listing) -> bytes:
-    """Return the frame that gives a new reader the list."""
-    frame = {"list": now.name, "whole": True, "head": now.head, "set": now.entries}
-    return _ENCODER.encode({**frame, "order": list(now.entries)})
+def whole(now: Listing) -> list[bytes]:
+    """Return the frames that give a new reader the list."""
+    keys = list(now.entries)
+    starts = range(0, max(1, len(keys)), MOST_ENTRIES)
+    return [_ENCODER.encode(_part_of_whole(now, keys, start)) for start in starts]
+
+
+def _part_of_whole(now: Listing, keys: Sequence[str], start: int) -> dict[str, Any]:
+    """Return the frame with the entries from ``start`` on."""
+    part = keys[start : start + MOST_ENTRIES]
+    added = {key: now.entries[key] for key in part}
+    more = {"more": True} if start + MOST_ENTRIES < len(keys) else {}
+    frame = {"list": now.name, "head": now.head, "set": added, **more}
+    if start == 0:
+        return frame | {"whole": True, "order": part}
+    return frame | {"after": dict(zip(part, keys[start - 1 :], strict=False))}
 
 
 def difference(before: Listing, now: Listing) -> bytes | None:

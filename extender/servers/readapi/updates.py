@@ -13,7 +13,15 @@ to the leader.
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -29,7 +37,7 @@ from extender.servers.middlewares import HELD_SECONDS, OUTCOME
 from extender.servers.readapi import deltas, handlers
 from extender.servers.readapi.deltas import Listing
 from extender.servers.readapi.handlers import READ
-from extender.servers.threads import Threads
+from extender.servers.threads import Threads, spending
 
 LISTS: Final = ("queue", "jobs", "nodes", "namespaces")
 LEAST_PAUSE_SECONDS: Final = 1.0
@@ -60,7 +68,7 @@ class Reader:
         self.is_behind = False
 
     def put(self, frame: bytes) -> None:
-        """Add a frame; a reader that is behind gets no more of them."""
+        """Add frames, as they are sent; a reader that is behind gets no more of them."""
         self.is_behind = self.is_behind or self._frames.qsize() >= MOST_FRAMES
         if not self.is_behind:
             self._frames.put_nowait(frame)
@@ -83,6 +91,9 @@ class Reader:
 class Pace:
     """One reading at a time; before each a pause, in proportion to the processor time of the last.
 
+    Only the reading itself counts: what else the process does meanwhile would delay the next one
+    most where most happens.
+
     Attributes:
         ratio: Length of the pause by that time.
     """
@@ -96,12 +107,12 @@ class Pace:
         """Wait for a turn and hold it."""
         async with self._turn:  # the one that waits longest is next
             await asyncio.sleep(max(0.0, self._next_at - time.monotonic()))
-            began = time.process_time()  # of all threads: at least what this reading takes
-            try:
-                yield
-            finally:
-                pause_seconds = self.ratio * (time.process_time() - began)
-                self._next_at = time.monotonic() + min(pause_seconds, MOST_PAUSE_SECONDS)
+            with spending() as spent:
+                try:
+                    yield
+                finally:
+                    pause_seconds = min(self.ratio * spent.seconds, MOST_PAUSE_SECONDS)
+                    self._next_at = time.monotonic() + pause_seconds
 
 
 @dataclass(eq=False)
@@ -121,15 +132,19 @@ class Channel:
     pace: Pace
     readers: set[Reader] = field(default_factory=set)
     now: tuple[Listing, ...] = ()
+    _whole: list[bytes] = field(default_factory=list)
     _task: asyncio.Task[None] | None = None
 
     def join(self, reader: Reader) -> None:
         """Give a new reader the lists as they are known; the first one begins the reading."""
-        for known in self.now:
-            reader.put(deltas.whole(known))
+        if self.now and not self._whole:
+            self._whole = _frames((), self.now)
+        for frame in self._whole:
+            reader.put(frame)
         self.readers.add(reader)
         if self._task is None:
             self._task = asyncio.create_task(self._repeat())
+            self._task.add_done_callback(self._ended)
 
     def leave(self, reader: Reader) -> None:
         """End the reading with its last reader."""
@@ -137,6 +152,15 @@ class Channel:
         if not self.readers and self._task is not None:
             self._task.cancel()
             self._task = None
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """End all streams after a fault: their readers come again and begin anew."""
+        if task.cancelled():
+            return
+        log.error("the lists of the page cannot be read", exc_info=task.exception())
+        self.now, self._whole, self._task = (), [], None
+        for reader in self.readers:
+            reader.end()
 
     async def _repeat(self) -> None:
         while True:
@@ -153,7 +177,7 @@ class Channel:
     async def _read_once(self) -> None:
         before, now = self.now, await self.read()
         frames = await self.threads.run(lambda: _frames(before, now))
-        self.now = now
+        self.now, self._whole = now, []
         for reader in self.readers:
             for frame in frames:
                 reader.put(frame)
@@ -162,9 +186,14 @@ class Channel:
 def _frames(before: tuple[Listing, ...], now: tuple[Listing, ...]) -> list[bytes]:
     """Return what leads from some lists to the next ones."""
     if not before:
-        return [deltas.whole(listing) for listing in now]
+        return [_sent(deltas.whole(listing)) for listing in now]
     pairs = zip(before, now, strict=True)
-    return [frame for pair in pairs if (frame := deltas.difference(*pair)) is not None]
+    return [_sent([frame]) for pair in pairs if (frame := deltas.difference(*pair)) is not None]
+
+
+def _sent(frames: Iterable[bytes]) -> bytes:
+    """Return frames as server-sent events."""
+    return b"".join(b"data: " + frame + b"\n\n" for frame in frames)
 
 
 @dataclass(eq=False)
@@ -227,7 +256,7 @@ async def updates(request: web.Request) -> web.StreamResponse:
         shown = {name: scope for name, scope in scopes.items() if isinstance(scope, Scope)}
         for name, refused in scopes.items():
             if isinstance(refused, _Refused):
-                reader.put(deltas.problem(name, refused.status, refused.text))
+                reader.put(_sent([deltas.problem(name, refused.status, refused.text)]))
         with request.app[UPDATES].joined(request, reader, shown):
             await _send(request, response, reader, scopes)
     finally:
@@ -246,7 +275,7 @@ async def _send(
     check_at = time.monotonic() + CHECK_SECONDS
     while not reader.is_behind:
         frame = await reader.next(max(0.0, check_at - time.monotonic()))
-        await response.write(b"data: " + frame + b"\n\n" if frame else b": \n\n")
+        await response.write(frame or b": \n\n")
         if time.monotonic() >= check_at:
             seen = {name: await _scope(request, name) for name in LISTS}
             if time.monotonic() >= until or seen != scopes or not request.app[READ].acting():

@@ -11,6 +11,7 @@ from bench.contestants import contestant
 from bench.gang import Run, kinds_of, row
 from bench.shapes import GPU, Kind, Shape, volume_and_claim
 from shared import labels
+from shared.errors import InputError
 
 
 def measured(bound_at: Mapping[str, float], wanted: int = 4, partial: int = 0) -> Measured:
@@ -59,12 +60,13 @@ def test_each_scheduler_gets_the_pods_that_it_understands(
     kind: Kind, wanted: tuple[str | None, bool, bool]
 ) -> None:
     shape = Shape(2, 3)
-    pods, groups = list(shape.manifests(kind, "run")), list(shape.groups(kind, "run"))
+    pods, groups = list(shape.manifests(kind, "run")), list(shape.groups(kind, "run", "an/api"))
     assert len(pods) == 6
     assert len({pod["metadata"]["name"] for pod in pods}) == 6
     spec = pods[0]["spec"]
     assert (spec.get("schedulerName"), "schedulingGates" in spec, bool(groups)) == wanted
     assert all(group["metadata"]["name"] in {"run-0", "run-1"} for group in groups)
+    assert all(group["apiVersion"] == "an/api" for group in groups)
 
 
 def test_ours_take_part_by_option_and_come_last() -> None:
@@ -80,6 +82,13 @@ def test_ours_take_part_by_option_and_come_last() -> None:
         kinds_of("unknown", direct=False)
     with pytest.raises(ValueError, match="it takes part by --direct"):
         kinds_of("shuntyard", direct=False)
+
+
+def test_a_version_without_pod_groups_is_refused_before_a_cluster_starts() -> None:
+    contestant(Kind.IN_TREE).groups("1.37.2")
+    with pytest.raises(InputError, match=r"Kubernetes 1\.35\.4"):
+        contestant(Kind.IN_TREE).groups("1.35.4")
+    assert contestant(Kind.PLAIN).groups("1.34.4") == ""
 
 
 def test_no_other_scheduler_runs_while_one_is_measured() -> None:

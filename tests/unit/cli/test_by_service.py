@@ -136,9 +136,9 @@ REFUSALS: dict[str, tuple[tuple[int, bytes], tuple[str, ...]]] = {
         status(404, "NotFound", 'endpoints "shuntyard-extender" not found'),
         ("Service shuntyard-extender in the namespace shuntyard-system not found", "installed"),
     ),
-    "no endpoint of the Service": (
+    "no endpoint of the Service, or since 1.37 no Service": (
         status(503, "ServiceUnavailable", 'no endpoints available for service "x"'),
-        ("no extender is ready at port api",),
+        ("no extender is ready at port api", "no such Service"),
     ),
     "the extender does not listen": (
         status(503, "ServiceUnavailable", "error trying to reach service: dial tcp: refused"),

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from cli import arguments
-from cli.views import explain
+from cli.views import amounts, explain
 from cli.views.terminal import Terminal
 from shared import api
 from shared.answer import FaultEntry
@@ -60,15 +60,15 @@ WAITS = api.ExplainResponse(
 )
 TEXT = """\
 Job:      default/job/train
-State:    gated
+State:    waiting
 Reason:   GangDoesNotFit: the gang asks for more than is free
 Queue:    2, behind default/job/big (MaxWaitDraining, score 1250.5)
-Needs:    8 pods at once, 5 fit; short of memory 1Gi, nvidia.com/gpu 3
-Cause:    nvidia.com/gpu
+Needs:    8 pods at once, 5 fit; missing: 1Gi memory, 3 GPU
+Cause:    GPU
 
-ROLE    PODS  REQUESTS                  FIT  NODES  VERDICT                        NAMES
-worker     8  cpu=1.5,nvidia.com/gpu=1    5      2  room for 5                     a,b
-                                                 4  taint dedicated=ml:NoSchedule  c,d,e,…
+ROLE    PODS  REQUESTS        FIT  NODES  VERDICT                        NAMES
+worker     8  GPU 1, cpu 1.5    5      2  room for 5                     a,b
+                                       4  taint dedicated=ml:NoSchedule  c,d,e,…
 
 What would make it run, each alone:
   1. lower shuntyard.io/min-available from 8 to 5, if it can train with less
@@ -76,7 +76,7 @@ What would make it run, each alone:
 POD_TEXT = """\
 Pod:      default/train-0
 Job:      default/job/train
-State:    gated
+State:    waiting
 Node:     -
 Reason:   -
 Decision: -
@@ -102,6 +102,25 @@ ASKED: dict[str, tuple[str, dict[str, str]]] = {
 @pytest.mark.parametrize(("text", "want"), ASKED.values(), ids=ASKED.keys())
 def test_a_subject_has_several_forms(text: str, want: dict[str, str]) -> None:
     assert arguments.subject_query(text, "chosen") == want
+
+
+STARTS: dict[str, tuple[dict[str, float | str | None], str]] = {
+    "with its band": (
+        {"estimated_start": 1290.0, "earliest_start": 1130.0, "latest_start": 1610.0},
+        "Starts:   in 4m (in 2m to 10m): durations by annotation",
+    ),
+    "not before a time": (
+        {"estimated_start": 1290.0, "earliest_start": 1130.0},
+        "Starts:   in 4m (in 2m or later): durations by annotation",
+    ),
+    "unknown": ({}, "Starts:   unknown: durations by annotation"),
+}
+
+
+@pytest.mark.parametrize(("fields", "want"), STARTS.values(), ids=STARTS.keys())
+def test_the_expected_start_is_shown(fields, want: str) -> None:
+    answer = msgspec.structs.replace(WAITS, estimate="durations by annotation", **fields)
+    assert want in list(explain.explain(answer, wide=False))
 
 
 def test_a_waiting_job_is_shown_with_its_nodes_by_verdict_and_its_changes() -> None:
@@ -178,3 +197,24 @@ def test_the_table_of_nodes_fits_the_terminal(width: int) -> None:
     lines = explain.tried(WAITS, wide=False, screen=screen)
     assert len(lines) > 1
     assert max(map(len, lines)) <= width
+
+
+def test_on_a_terminal_long_texts_are_wrapped_below_their_beginning() -> None:
+    message = "the gang asks for more than is free: 8 nvidia.com/gpu needed, 7 nvidia.com/gpu free"
+    long = msgspec.structs.replace(WAITS, message=message)
+    screen = Terminal(60, blocks=True, colours=False, height=24)
+    lines = explain.explain(long, wide=False, screen=screen)
+    assert max(map(len, lines[: lines.index("")])) <= 60
+    start = next(i for i, line in enumerate(lines) if line.startswith("Reason:"))
+    assert lines[start : start + 2] == [
+        "Reason:   GangDoesNotFit: the gang asks for more than is",
+        "          free: 8 GPU needed, 7 GPU free",
+    ]
+
+
+def test_the_key_of_a_taint_is_no_amount_of_gpus() -> None:
+    """Its key may be that of the resource."""
+    says = "add a toleration of nvidia.com/gpu:NoSchedule, and then free 1 nvidia.com/gpu on a"
+    assert amounts.named(says) == (
+        "add a toleration of nvidia.com/gpu:NoSchedule, and then free 1 GPU on a"
+    )

@@ -206,6 +206,10 @@ ENDS = {
     ),
     "nothing known": (replace(GPT, progress=None, end=EndEntry(why="unstated")), "-"),
     "an expected start": (RESNET, "start in 19m"),
+    "an expected start with its band": (
+        replace(RESNET, earliest_start=NOW + 610, latest_start=NOW + 2410),
+        "start in 19m (in 10m to 40m)",
+    ),
     "no expected start": (HUGE, "-"),
     "an end that was not observed": (replace(job_list.SWEEP, since=None), "-"),
 }

@@ -1,4 +1,4 @@
-"""`shuntyard park` and `resume`: which object is annotated, and what is refused."""
+"""`shuntyard park`, `resume` and `move`: which object is annotated, and what is refused."""
 
 import json
 from collections.abc import Mapping
@@ -47,11 +47,11 @@ def owner(*, parked: bool = False, above: str = "") -> dict[str, Any]:
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
     from cli import arguments  # noqa: PLC0415 - as the program does
 
-    def run(command: str, job: str, server: Server) -> str:
+    def run(command: str, job: str, server: Server, *more: str) -> str:
         monkeypatch.setattr(parking.api_server, "of_options", lambda _: server)
         import sys  # noqa: PLC0415 - after capsys has replaced its streams
 
-        assert parking.run(arguments.parse([command, job]), sys.stdout) == 0
+        assert parking.run(arguments.parse([command, job, *more]), sys.stdout) == 0
         return capsys.readouterr().out
 
     return run
@@ -64,6 +64,18 @@ def test_the_annotation_is_written_to_the_object_of_that_uid(
     server = Server({JOB: owner(parked=command == "resume")})
     assert "shuntyard explain train -n vision" in run(command, "train", server)
     meta = {"uid": "u", "annotations": {labels.PARK: text}}
+    assert server.written == [(JOB, {"metadata": meta})]
+
+
+@pytest.mark.parametrize(
+    ("options", "text"), [((), "*"), (("--from", "gpu-1", "--from", "gpu-2"), "gpu-1,gpu-2")]
+)
+def test_a_move_names_the_nodes_that_the_job_leaves(
+    run: Any, options: tuple[str, ...], text: str
+) -> None:
+    server = Server({JOB: owner()})
+    assert "goes on elsewhere" in run("move", "train", server, *options)
+    meta = {"uid": "u", "annotations": {labels.MOVE: text}}
     assert server.written == [(JOB, {"metadata": meta})]
 
 

@@ -48,7 +48,19 @@ SHOWN: dict[str, Shown] = {
     "nothing known": Shown({}, {"START": "-", "LEFT": "-", "ESTIMATE": "-", "MESSAGE": "full"}),
     "a start in minutes": Shown(
         {"estimated_start": NOW + 290, "estimate": "durations"},
-        {"START": "in 4m", "ESTIMATE": "durations"},
+        {"START": "in 4m", "BAND": "-", "ESTIMATE": "durations"},
+    ),
+    "a start with a band": Shown(
+        {
+            "estimated_start": NOW + 290,
+            "earliest_start": NOW + 130,
+            "latest_start": NOW + 610,
+        },
+        {"START": "in 4m", "BAND": "in 2m to 10m"},
+    ),
+    "a start without a latest time": Shown(
+        {"estimated_start": NOW + 290, "earliest_start": NOW + 130},
+        {"START": "in 4m", "BAND": "in 2m or later"},
     ),
     "no estimate, with a reason": Shown(
         {"estimate": "unknown"}, {"START": "-", "ESTIMATE": "unknown"}

@@ -11,7 +11,9 @@ from devcluster.differences import differences
 from devcluster.extender_process import extender, merged
 from devcluster.layout import Layout
 from devcluster.options import ClusterOptions
+from devcluster.schedulers import Peer
 from devcluster.state import Component
+from devcluster.versions import DEFAULT_KUBERNETES
 from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import PolicySettings
 from shared import labels
@@ -106,7 +108,7 @@ def test_every_server_listens_on_loopback_with_our_certificate(tmp_path: Path) -
         kwok.component(program, layout, 5, node_grace_seconds=50),
         schedulers.plain(program, layout, 6),
         schedulers.ours(program, layout, 7, 8),
-        schedulers.in_tree(program, layout, 9),
+        Peer.IN_TREE.component(program, layout, 9, DEFAULT_KUBERNETES),
         schedulers.coscheduling(program, layout, 10),
     )
     for component in components:
@@ -116,13 +118,23 @@ def test_every_server_listens_on_loopback_with_our_certificate(tmp_path: Path) -
         assert not any("insecure" in flag or "skip" in flag for flag in component.argv)
 
 
-def test_kubernetes_own_gangs_are_served_and_scheduled_only_on_demand(tmp_path: Path) -> None:
+OWN_GANGS = {
+    "1.36.3": ("GenericWorkload=true,GangScheduling=true", "v1alpha2"),
+    "1.37.2": ("GenericWorkload=true", "v1beta1"),
+}
+
+
+@pytest.mark.parametrize(("kubernetes", "gates", "api"), [(v, *of) for v, of in OWN_GANGS.items()])
+def test_kubernetes_own_gangs_are_served_and_scheduled_only_on_demand(
+    tmp_path: Path, kubernetes: str, gates: str, api: str
+) -> None:
     layout, program = Layout(tmp_path), Path("/bin/program")
-    gates = "--feature-gates=GenericWorkload=true,GangScheduling=true"
-    server = api_server(layout, ClusterOptions(in_tree_gangs=True))
-    assert {gates, "--runtime-config=scheduling.k8s.io/v1alpha2=true"} <= set(server.argv)
-    assert gates in schedulers.in_tree(program, layout, 4).argv
-    without = (api_server(layout, ClusterOptions()), schedulers.plain(program, layout, 5))
+    flag = f"--feature-gates={gates}"
+    server = api_server(layout, ClusterOptions(kubernetes, in_tree_gangs=True))
+    assert {flag, f"--runtime-config=scheduling.k8s.io/{api}=true"} <= set(server.argv)
+    assert flag in Peer.IN_TREE.component(program, layout, 4, kubernetes).argv
+    assert Peer.IN_TREE.groups(kubernetes) == f"/apis/scheduling.k8s.io/{api}/podgroups"
+    without = (api_server(layout, ClusterOptions(kubernetes)), schedulers.plain(program, layout, 5))
     for component in without:
         assert not any("feature-gates" in flag for flag in component.argv)
 
@@ -132,15 +144,15 @@ def api_server(layout: Layout, options: ClusterOptions) -> Component:
     return control_plane.plan(programs, layout, options).components["kube-apiserver"]
 
 
-@pytest.mark.parametrize(
-    ("kubernetes", "api"),
-    [("1.35.4", "v1alpha1"), ("1.36.3", "v1alpha2")],
-)
-def test_kubernetes_own_gangs_have_another_api_in_each_version(
-    tmp_path: Path, kubernetes: str, api: str
+@pytest.mark.parametrize("kubernetes", ["1.34.4", "1.35.4"])
+def test_a_version_without_pod_groups_has_no_gang_scheduler_of_its_own(
+    tmp_path: Path, kubernetes: str
 ) -> None:
-    server = api_server(Layout(tmp_path), ClusterOptions(kubernetes, in_tree_gangs=True))
-    assert f"--runtime-config=scheduling.k8s.io/{api}=true" in server.argv
+    expected = r"in-tree gangs.*at least 1\.36"
+    with pytest.raises(InputError, match=expected):
+        Peer.IN_TREE.component(Path("/bin/program"), Layout(tmp_path), 1, kubernetes)
+    with pytest.raises(InputError, match=expected):
+        Peer.IN_TREE.groups(kubernetes)
 
 
 POLICY_FLAGS = {
@@ -150,6 +162,7 @@ POLICY_FLAGS = {
         "scheduling.k8s.io/v1alpha1=true,admissionregistration.k8s.io/v1beta1=true",
     ],
     "1.36.3": ["GenericWorkload=true,GangScheduling=true", "scheduling.k8s.io/v1alpha2=true"],
+    "1.37.2": ["GenericWorkload=true", "scheduling.k8s.io/v1beta1=true"],
 }
 
 

@@ -56,6 +56,7 @@ GOOD: dict[str, Any] = {
     "losses": {"a": (2.0, 0.5), "b": (2.0, 0.4)},
     "migrations": [{"job": "a", "phase": "Completed", "acked_step": 7, "resumed_step": 7}],
     "repeated_steps": {"a": 0, "b": 0},
+    "last": {"p": "parked", "u": "admitted"},
 }
 FAULTS: dict[str, dict[str, Any]] = {
     "a job has not finished": {"completed": 1},

@@ -6,11 +6,27 @@ from typing import Any
 import msgspec
 import pytest
 
-from shared.devices import DeviceId, DeviceRequest, Version
-from shared.kube import devices
+from shared.devices import (
+    CapacityPolicy,
+    ClaimSpec,
+    Constraint,
+    DeviceId,
+    DeviceRequest,
+    Version,
+)
+from shared.kube import device_claims, devices
 from shared.kube.errors import OddObjectError
 from shared.kube.parse import decode_pod
-from shared.model import Entity, NodeName, PodClaim, Taint, Toleration, Uid
+from shared.model import (
+    Entity,
+    NodeName,
+    NodeSelectorTerm,
+    PodClaim,
+    Requirement,
+    Taint,
+    Toleration,
+    Uid,
+)
 from tests.fakes.builders import (
     make_claim_template,
     make_device,
@@ -78,8 +94,6 @@ def test_a_slice_that_is_not_of_one_node_says_so(spec: dict[str, Any], special: 
 
 
 DEVICES = {
-    "counters": ({"consumesCounters": [{"counterSet": "c"}]}, "partitionable devices"),
-    "shared": ({"allowMultipleAllocations": True}, "devices that several claims share"),
     "conditions": ({"bindingConditions": ["ready"]}, "devices with binding conditions"),
     "other resources": (
         {"nodeAllocatableResourceMappings": {"cpu": {}}},
@@ -95,6 +109,27 @@ def test_a_device_that_is_more_than_one_device_says_so(more: dict[str, Any], spe
     assert found.devices[0].special == special
 
 
+def test_what_devices_take_of_counters_and_give_of_their_capacity_is_read() -> None:
+    policy = {"default": "1Gi", "validRange": {"min": "1Gi", "max": "8Gi", "step": "1Gi"}}
+    device = {
+        "name": "gpu-0",
+        "allowMultipleAllocations": True,
+        "capacity": {"memory": {"value": "8Gi", "requestPolicy": policy}},
+        "consumesCounters": [{"counterSet": "c", "counters": {"slices": {"value": "2"}}}],
+    }
+    found = devices.decode_slice(body({"nodeName": "n", "devices": [device]}))
+    expected = make_device(
+        capacity={"memory": "8Gi"},
+        counters={"c": {"slices": "2"}},
+        shared=True,
+        policies={"memory": CapacityPolicy(default="1Gi", least="1Gi", most="8Gi", step="1Gi")},
+    )
+    assert found.devices == (expected,)
+    counters = [{"name": "c", "counters": {"slices": {"value": "7"}}}]
+    found = devices.decode_slice(body({"nodeName": "n", "sharedCounters": counters}))
+    assert found.counters == (("c", (("slices", "7"),)),)
+
+
 def template(*requests: dict[str, Any], **more: Any) -> bytes:
     return body({"spec": {"devices": {"requests": list(requests), **more}}})
 
@@ -106,44 +141,84 @@ def test_a_template_is_read() -> None:
         "selectors": [{"cel": {"expression": "true"}}],
         "tolerations": [{"key": "ill", "operator": "Exists"}],
     }
-    found = devices.decode_template(template({"name": "r", "exactly": exactly}))
+    found = device_claims.decode_template(template({"name": "r", "exactly": exactly}))
     wanted = DeviceRequest(
+        name="r",
         device_class="gpu",
         count=2,
         selectors=("true",),
         tolerations=(Toleration("ill", "Exists"),),
     )
-    assert (found.key, found.requests, found.special) == ("default/x", (wanted,), "")
+    assert (found.key, found.spec) == ("default/x", ClaimSpec(requests=(wanted,)))
 
 
 EXACTLY = {"deviceClassName": "gpu"}
-UNREAD = {
+MORE: dict[str, tuple[dict[str, Any], DeviceRequest]] = {
     "alternatives": (
-        template({"name": "r", "firstAvailable": [{}]}),
-        "firstAvailable of request r",
+        {"firstAvailable": [{"name": "a", **EXACTLY}, {"name": "b", **EXACTLY, "count": 2}]},
+        DeviceRequest(
+            name="r",
+            alternatives=(
+                DeviceRequest(name="a", device_class="gpu"),
+                DeviceRequest(name="b", device_class="gpu", count=2),
+            ),
+        ),
     ),
     "all devices": (
-        template({"name": "r", "exactly": {**EXACTLY, "allocationMode": "All"}}),
-        "allocationMode All of request r",
+        {"exactly": {**EXACTLY, "allocationMode": "All"}},
+        DeviceRequest(name="r", device_class="gpu", every=True),
     ),
     "admin access": (
-        template({"name": "r", "exactly": {**EXACTLY, "adminAccess": True}}),
-        "adminAccess of request r",
+        {"exactly": {**EXACTLY, "adminAccess": True}},
+        DeviceRequest(name="r", device_class="gpu", admin=True),
     ),
     "capacity": (
-        template({"name": "r", "exactly": {**EXACTLY, "capacity": {"requests": {}}}}),
-        "capacity of request r",
+        {"exactly": {**EXACTLY, "capacity": {"requests": {"memory": "1Gi"}}}},
+        DeviceRequest(name="r", device_class="gpu", capacity=(("memory", "1Gi"),)),
     ),
-    "constraints": (
-        template({"name": "r", "exactly": EXACTLY}, constraints=[{"matchAttribute": "a/b"}]),
-        "constraints",
+}
+
+
+@pytest.mark.parametrize(("request_", "expected"), MORE.values(), ids=MORE)
+def test_a_request_for_more_than_a_number_is_read(
+    request_: dict[str, Any], expected: DeviceRequest
+) -> None:
+    found = device_claims.decode_template(template({"name": "r", **request_}))
+    assert found.spec == ClaimSpec(requests=(expected,))
+
+
+def test_constraints_are_read() -> None:
+    constraints = [
+        {"matchAttribute": "a/b", "requests": ["r"]},
+        {"distinctAttribute": "a/c"},
+    ]
+    data = template({"name": "r", "exactly": EXACTLY}, constraints=constraints)
+    assert device_claims.decode_template(data).spec.constraints == (
+        Constraint(attribute="a/b", requests=("r",)),
+        Constraint(attribute="a/c", distinct=True),
+    )
+
+
+UNREAD = {
+    "a request of another form": (template({"name": "r"}), "request r is of an unknown form"),
+    "a mode of another name": (
+        template({"name": "r", "exactly": {**EXACTLY, "allocationMode": "Half"}}),
+        "allocationMode Half of request r",
+    ),
+    "derived attributes": (
+        template({"name": "r", "exactly": {**EXACTLY, "derivedAttributes": [{}]}}),
+        "derivedAttributes of request r",
+    ),
+    "a constraint of another form": (
+        template({"name": "r", "exactly": EXACTLY}, constraints=[{}]),
+        "a constraint of an unknown form",
     ),
 }
 
 
 @pytest.mark.parametrize(("data", "special"), UNREAD.values(), ids=UNREAD)
-def test_a_template_that_requests_more_than_a_number_says_so(data: bytes, special: str) -> None:
-    assert devices.decode_template(data).special == special
+def test_a_template_of_a_later_version_says_what_is_not_read(data: bytes, special: str) -> None:
+    assert device_claims.decode_template(data).spec.special == special
 
 
 RESULT = {"request": "r", "driver": "d", "pool": "p", "device": "x"}
@@ -156,20 +231,37 @@ def claim(*results: dict[str, Any], **meta: Any) -> bytes:
 
 def test_a_claim_has_its_devices_and_its_pod() -> None:
     owner = {"kind": "Pod", "name": "p", "uid": "pod-uid", "apiVersion": "v1", "controller": True}
-    notes = {devices.POD_CLAIM: "gpu"}
-    found = devices.decode_claim(claim(RESULT, ownerReferences=[owner], annotations=notes))
+    notes = {device_claims.POD_CLAIM: "gpu"}
+    found = device_claims.decode_claim(claim(RESULT, ownerReferences=[owner], annotations=notes))
     assert (found.pod, found.pod_claim, found.allocated) == (Uid("pod-uid"), "gpu", True)
     assert found.devices == (DeviceId("d", "p", "x"),)
 
 
 def test_what_a_claim_does_not_have_alone_is_not_taken() -> None:
-    shared = {**RESULT, "shareID": "s"}
+    shared = {**RESULT, "shareID": "s", "consumedCapacity": {"memory": "1Gi"}}
     watched = {**RESULT, "adminAccess": True}
-    assert devices.decode_claim(claim(shared, watched)).devices == ()
+    found = device_claims.decode_claim(claim(shared, watched))
+    assert found.devices == ()
+    assert found.parts == ((DeviceId("d", "p", "x"), (("memory", "1Gi"),)),)
+
+
+def test_a_claim_that_pods_may_name_says_what_it_requests_and_where_it_is() -> None:
+    spec = {"devices": {"requests": [{"name": "r", "exactly": EXACTLY}]}}
+    field = {"key": "metadata.name", "operator": "In", "values": ["n"]}
+    nodes = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    users = [{"resource": "pods", "name": "p", "uid": "u1"}]
+    status = {"allocation": {"nodeSelector": nodes}, "reservedFor": users}
+    meta = {**META, "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    raw = {"metadata": meta, "spec": spec, "status": status}
+    found = device_claims.decode_claim(json.dumps(raw).encode())
+    assert found.spec.requests == (DeviceRequest(name="r", device_class="gpu"),)
+    assert (found.deleting, found.users, found.allocated) == (True, (Uid("u1"),), True)
+    term = NodeSelectorTerm(fields=(Requirement("metadata.name", "In", ("n",)),))
+    assert found.nodes == (term,)
 
 
 def test_a_claim_without_an_allocation_has_nothing() -> None:
-    found = devices.decode_claim(json.dumps({"metadata": META}).encode())
+    found = device_claims.decode_claim(json.dumps({"metadata": META}).encode())
     assert (found.allocated, found.devices, found.pod) == (False, (), "")
 
 
@@ -178,8 +270,8 @@ def test_a_claim_without_an_allocation_has_nothing() -> None:
     [
         devices.decode_class,
         devices.decode_slice,
-        devices.decode_template,
-        devices.decode_claim,
+        device_claims.decode_template,
+        device_claims.decode_claim,
     ],
 )
 def test_what_cannot_be_read_names_the_object(decode: Any) -> None:
@@ -187,14 +279,14 @@ def test_what_cannot_be_read_names_the_object(decode: Any) -> None:
         decode(json.dumps({"metadata": META, "spec": 3, "status": 3}).encode())
 
 
-def test_a_pod_names_its_claims_and_those_without_a_template_are_not_modelled() -> None:
+def test_a_pod_names_its_claims() -> None:
     named = {"name": "a", "resourceClaimTemplateName": "t"}
     by_name = {"name": "b", "resourceClaimName": "c"}
-    spec = {"resourceClaims": [named], "containers": []}
-    pod = decode_pod(body(spec))
-    assert (pod.device_claims, pod.shape.unmodelled) == ((PodClaim("a", "t"),), ())
-    both = decode_pod(body({**spec, "resourceClaims": [named, by_name]}))
-    assert (both.device_claims, both.shape.unmodelled) == (pod.device_claims, ("resourceClaims",))
+    pod = decode_pod(body({"resourceClaims": [named, by_name], "containers": []}))
+    assert pod.device_claims == (PodClaim("a", "t"), PodClaim("b", claim="c"))
+    assert pod.shape.unmodelled == ()
+    odd = decode_pod(body({"resourceClaims": [named, {"name": "later"}], "containers": []}))
+    assert (odd.device_claims, odd.shape.unmodelled) == ((PodClaim("a", "t"),), ("resourceClaims",))
 
 
 ENTITIES: list[Entity] = [

@@ -33,6 +33,16 @@ def test_the_rows_of_one_trial_are_read() -> None:
     assert values(read(Aligned(), lines(*table)), "reward") == [("reward", 62.5, 3.0)]
 
 
+def test_rows_that_name_several_trials_are_not_mixed_without_bars_either() -> None:
+    heading = ["Trial name  status  iter  reward", "----------  ------  ----  ------"]
+    first, second = ["a_1         RUN        3    62.5"], ["a_2         RUN        3     9.0"]
+    assert values(read(Aligned(), lines(*heading, *first, *heading, *first)), "reward") == [
+        ("reward", 62.5, 3.0),
+        ("reward", 62.5, 3.0),
+    ]
+    assert read(Aligned(), lines(*heading, *second, *first, *heading, *second))[1:] == []
+
+
 def test_the_rows_of_several_trials_are_not_mixed() -> None:
     table = [BORDER, HEADING, RULE, trial("a", 3, 62.5), trial("b", 3, 9.0), BORDER]
     assert read(Aligned(), lines(*table)) == []

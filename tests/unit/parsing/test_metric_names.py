@@ -40,6 +40,15 @@ PREFERRED = {
     ),
     "parts alone": (["loss_cls", "loss_box_reg"], None),
     "two networks": (["Loss_D", "Loss_G"], None),
+    "one side of a GAN alone": (["g_loss", "lr"], None),
+    "the loss of a policy alone": (["train/actor_opt_loss"], None),
+    "a learning rate is no loss": (["L.r.", "Cost"], "Cost"),
+    "a score of the episodes": (["episode/score", "train/actor_loss"], "episode/score"),
+    "an evaluation's mean": (
+        ["Average Training Loss", "Average Evaluation Loss"],
+        "Average Evaluation Loss",
+    ),
+    "validation behind the name": (["rmse_val", "rmse_trn", "rmse_e_val"], "rmse_val"),
     "actor and critic": (["Actor Loss", "Critic Loss"], None),
     "mean average precision before parts of a loss": (
         [
@@ -97,7 +106,7 @@ def test_what_places_a_value_is_no_metric() -> None:
 
 MEASURES = (
     *("loss", "eval_loss", "train/loss", "val_acc", "distill_loss", "box_loss", "rot_loss"),
-    *("loss_dice", "metrics/mAP50(B)", "rmse"),
+    *("loss_dice", "metrics/mAP50(B)", "rmse", "validation_logloss"),
 )
 DO_NOT = (
     *("rollout/ep_rew_mean", "AverageReturn", "rewards/chosen", "policy_loss", "train/value_loss"),

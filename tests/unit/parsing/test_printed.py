@@ -260,7 +260,66 @@ LINES = {
         [("loss", 0.5, 3.0), ("acc", 0.5, 3.0)],
     ),
     "a value in a sentence": ("step 3. Loss is 0.5. Done\n", [("Loss", 0.5, 3.0)]),
+    "parts of a loss keep their whole names": (
+        "step 3, Total Loss: 0.6, Diff Loss: 0.4, AR Loss: 0.2\n",
+        [("Total Loss", 0.6, 3.0), ("Diff Loss", 0.4, 3.0), ("AR Loss", 0.2, 3.0)],
+    ),
+    "so does a loss that other words name than before": (
+        "step 3 Loss: 0.6\nstep 4 Clip Loss: 6.9\n",
+        [("Loss", 0.6, 3.0), ("Clip Loss", 6.9, 4.0)],
+    ),
+    "decimal commas are no numbers": (
+        "Epoch: 3, Accuracy: 0,4882, Cross-Entropy: 7,081955E+12, Loss: 1,234\n",
+        [],
+    ),
+    "thousands are": ("steps: 1,000/10,000 loss 1,234.5\n", [("loss", 1234.5, 1000.0)]),
+    "a loss in percent is how much of it is done": ("step 3 train loss: 100%[*>]1.4\n", []),
+    "thousands of steps": (
+        "step:200 ep:3 loss:0.5\nstep:31K ep:9 loss:0.4\nstep:31K ep:15 loss:0.3\n",
+        [("loss", 0.5, 200.0), ("loss", 0.4, 31_000.0), ("loss", 0.3, 31_000.0)],
+    ),
+    "an epoch and a step in one count": (
+        "epoch/iter: 52/13673  total_loss: 7.2\n",
+        [("total_loss", 7.2, 13673.0)],
+    ),
+    "a bar of steps is none of an epoch": (
+        "epoch 3/50\nsteps:  6%|# | 48/800 [00:46<02:44, 3.8it/s, avr_loss=0.1]\n",
+        [("avr_loss", 0.1, 48.0)],
+    ),
+    "a count behind its value": (
+        "Epoch 2\n-----\nloss: 0.5  [ 6400/12800]\n",
+        [("loss", 0.5, 1.5)],
+    ),
+    "a heading of a validation": (
+        "Epoch 1, loss: 0.5\nEpoch 1, dev results:\nLoss: 0.6\nEpoch 2\nloss: 0.4\n",
+        [("loss", 0.5, 1.0), ("val_Loss", 0.6, 1.0), ("loss", 0.4, 2.0)],
+    ),
+    "batches begin again with each epoch": (
+        "Batch 400 loss=0.5\nBatch 800 loss=0.4\nBatch 400 loss=0.3\n",
+        [("loss", 0.5, 400.0), ("loss", 0.4, 800.0), ("loss", 0.3, 1200.0)],
+    ),
+    "a part of a run in percent behind its count": (
+        "Train:    2/3 ( 67%) [ 150/300 ( 50%)]  Loss: 36.7 (81.7)\n",
+        [("Loss", 36.7, 1.5)],
+    ),
 }
+
+
+ROUNDS = (
+    "Fold 1 | Epoch 1/3 | loss 0.9\nFold 1 | Epoch 3/3 | loss 0.8\n"
+    "Fold 2 | Epoch 1/3 | loss 0.7\nFold 2 | Epoch 3/3 | loss 0.6\n"
+)
+
+
+def test_a_count_that_begins_again_after_its_end_goes_on_without_a_total() -> None:
+    points = read(Printed(), ROUNDS)
+    assert [point.step for point in points] == [1.0, 3.0, 4.0, 6.0]
+    assert [point.total_steps for point in points] == [3, 3, None, None]
+
+
+def test_a_count_that_begins_again_before_its_end_is_a_restart() -> None:
+    points = read(Printed(), "step 5/9 loss 0.9\nstep 6/9 loss 0.8\nstep 1/9 loss 0.9\n")
+    assert [(point.step, point.total_steps) for point in points] == [(5.0, 9), (6.0, 9), (1.0, 9)]
 
 
 @pytest.mark.parametrize(("text", "want"), LINES.values(), ids=LINES)

@@ -101,3 +101,29 @@ def test_endless_names_do_not_fill_the_memory() -> None:
     series = Series()
     taken = [series.take(Point(f"m{i}", 0.5, 1)) for i in range(MOST_METRICS + 5)]
     assert [t.is_new for t in taken[-6:]] == [True] + [False] * 5
+
+
+PHASES = {
+    "another loss at the start of another training": (("Total Loss", 1, 60), True),
+    "the same end is the same training": (("Total Loss", 1, 10), False),
+    "no end is known": (("Total Loss", 1, None), False),
+    "a loss on other data": (("val_loss", 1, 60), False),
+    "a quality": (("accuracy", 1, 60), False),
+    "a later step": (("Total Loss", 11, 60), False),
+}
+
+
+@pytest.mark.parametrize(("point", "want"), PHASES.values(), ids=PHASES)
+def test_a_loss_that_begins_after_another_has_ended_is_of_another_training(point, want) -> None:
+    name, step, total = point
+    series = Series()
+    for before in (9, 10):
+        series.take(Point("Loss", 0.5, before, 10, unit="epoch"))
+    taken = series.take(Point(name, 0.5, step, total, unit="epoch"))
+    assert (taken.has_new_metrics, taken.attempt) == (want, 2 if want else 1)
+
+
+def test_a_training_that_has_not_ended_is_not_replaced() -> None:
+    series = Series()
+    series.take(Point("Loss", 0.5, 5, 10, unit="epoch"))
+    assert not series.take(Point("Total Loss", 0.5, 1, 60, unit="epoch")).has_new_metrics

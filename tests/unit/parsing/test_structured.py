@@ -125,6 +125,10 @@ TABLE_CASES = {
     "a row without its step is none": ("step,loss\n,0.5\n", []),
     "rows before a header are none": ("1,0.5\nstep,loss\n2,0.4\n", [("loss", 0.4, 2)]),
     "a comment is no header": ("# step,loss\nstep,acc\n1,0.5\n", [("acc", 0.5, 1)]),
+    "a header behind a hash": (
+        "#  step   rmse_val  lr\n# no data: nan\n1  0.5  1e-3\n",
+        [("rmse_val", 0.5, 1), ("lr", 1e-3, 1)],
+    ),
     "a table without steps": ("loss,acc\n0.5,0.1\n", [("loss", 0.5, None), ("acc", 0.1, None)]),
     "the index of a data frame has no name": (",step,loss\n0,5,0.5\n", [("loss", 0.5, 5)]),
     "a program that begins anew": (

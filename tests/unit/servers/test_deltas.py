@@ -1,8 +1,10 @@
 """Frames lead a reader from one answer to the next, whatever changed between them."""
 
 import json
+from functools import reduce
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,10 +46,22 @@ def test_a_reader_who_applies_every_frame_has_the_last_answer(
     old: dict[str, int], old_order: list[str], new: dict[str, int], new_order: list[str]
 ) -> None:
     before, now = listing(old, old_order, 1.0), listing(new, new_order, 2.0)
-    known = applied({}, deltas.whole(before))
+    known = reduce(applied, deltas.whole(before), {})
     frame = deltas.difference(before, now)
     known = known if frame is None else applied(known, frame)
     assert list(known.items()) == list(now.entries.items())
+
+
+@pytest.mark.parametrize("count", [0, 1, 249, 250, 251, 750])
+def test_a_long_list_comes_in_frames_of_which_only_the_last_is_to_be_shown(count: int) -> None:
+    keys = [f"{i}" for i in reversed(range(count))]
+    now = listing(dict.fromkeys(keys, 1), keys, 1.0)
+    frames = deltas.whole(now)
+    known = reduce(applied, frames, {"gone before": {}})
+    assert list(known.items()) == list(now.entries.items())
+    read = [json.loads(frame) for frame in frames]
+    assert [len(one["set"]) <= deltas.MOST_ENTRIES for one in read] == [True] * len(read)
+    assert [one.get("more", False) for one in read] == [True] * (len(read) - 1) + [False]
 
 
 @given(ENTRIES, ORDERS)

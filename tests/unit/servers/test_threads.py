@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 
 import pytest
 from aiohttp import web
@@ -12,6 +13,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.eventually import eventually
 
 TEN_TIMES = 10
+BUSY_SECONDS = 0.05
 
 
 async def test_callers_beyond_those_that_may_wait_get_429() -> None:
@@ -103,3 +105,24 @@ async def test_a_turn_that_fails_counts_too(monkeypatch: pytest.MonkeyPatch) -> 
     async with cycle.turn(clock):
         pass
     assert pauses == [0.0, 4.0]
+
+
+async def test_only_the_work_of_a_task_counts_as_what_it_spends() -> None:
+    pool, other = Threads("test"), Threads("other")
+
+    def busy() -> None:
+        until = time.thread_time() + BUSY_SECONDS
+        while time.thread_time() < until:
+            pass
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(other.run(busy))
+        with threads.spending() as nothing:
+            await pool.run(lambda: time.sleep(BUSY_SECONDS))
+        with threads.spending() as something:
+            await pool.run(busy)
+            await asyncio.create_task(pool.run(busy))
+    assert nothing.seconds < BUSY_SECONDS / 2
+    assert 2 * BUSY_SECONDS <= something.seconds < 4 * BUSY_SECONDS
+    pool.close()
+    other.close()

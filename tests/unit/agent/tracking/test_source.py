@@ -39,6 +39,14 @@ def test_steps_and_totals_of_different_units_are_kept_apart() -> None:
     assert (source.step, source.total_steps) == (200.0, None)
 
 
+def test_a_second_training_is_followed_once_the_first_has_ended() -> None:
+    source = GivenSource()
+    source.say(Point("Loss", 0.5, 1.0, 2, unit="epoch"), Point("Loss", 0.4, 2.0, 2, unit="epoch"))
+    source.say(Point("Total Loss", 3.0, 1.0, 60, unit="epoch"))
+    assert (set(source.tracks), source.step, source.total_steps) == ({"Total Loss"}, 1.0, 60)
+    assert source.attempt == 2
+
+
 def test_a_total_that_the_run_has_passed_is_not_its_total() -> None:
     source = GivenSource()
     source.say(Point("loss", 2.0, 9.0, 10))

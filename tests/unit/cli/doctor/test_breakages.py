@@ -50,7 +50,7 @@ pytestmark = pytest.mark.usefixtures("patience")
 BROKEN: dict[str, tuple[Break, str, Level, str]] = {
     "an old Kubernetes": (
         changed("/version", lambda one: one.update(gitVersion="v1.33.9")),
-        "versions", WARNING, "Kubernetes is v1.33.9, tested are 1.34 to 1.36",
+        "versions", WARNING, "Kubernetes is v1.33.9, tested are 1.34 to 1.37",
     ),
     "a Kubernetes without a version": (
         changed("/version", lambda one: one.update(gitVersion="dev")),

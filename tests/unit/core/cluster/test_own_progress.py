@@ -13,7 +13,6 @@ from extender.core.cluster.session import Reading, Session
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.queue import BackfillParameters
 from extender.core.queue import forecast, running_jobs
-from extender.core.queue.forecast import Estimate
 from extender.core.queue.running_jobs import End, Source, Unknown
 from extender.core.queue.state import QueueState
 from shared import labels
@@ -138,14 +137,15 @@ def test_a_job_is_backfilled_by_the_end_that_the_status_states(progress, lasts, 
 
 def test_a_start_estimate_says_that_it_rests_on_a_status() -> None:
     for progress, want in (
-        (UNTIL_11, Estimate(START + 11.0, "durations by status")),
-        (None, Estimate(None, "waits for default/llama, whose end is unknown: unstated")),
+        (UNTIL_11, (START + 11.0, "durations by status")),
+        (None, (START + 605.0, "durations by time run so far")),
     ):
         world = yard(progress, WHOLE)
         snapshot = world.observe()
         outcome = queue_pass(snapshot, world.state, world.reading, PARAMS)
         estimates = forecast.estimates(Session(snapshot, world.reading, PARAMS), outcome)
-        assert estimates[WHOLE.key] == want
+        found = estimates[WHOLE.key]
+        assert (found.starts_at, found.why) == want
 
 
 LISTED = {

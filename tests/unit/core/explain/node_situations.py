@@ -216,6 +216,18 @@ NODE_SITUATIONS: dict[str, Situation] = {
         cause="topology",
         smallest="drop-topology",
     ),
+    "no racks hold the slices": Situation(
+        cluster(
+            [make_node(n, cpu="4", labels={RACK: n[0]}) for n in ("r1", "s1")],
+            train(
+                4,
+                cpu="2",
+                annotations={labels.SLICE_REQUIRED_TOPOLOGY: "rack", labels.SLICE_SIZE: "3"},
+            ),
+        ),
+        cause="topology",
+        smallest="drop-topology",
+    ),
     "no node has the required rack": Situation(
         cluster(
             [make_node(n, cpu="4", labels={labels.ZONE_LABEL: n}) for n in "ab"],

@@ -16,7 +16,13 @@ from extender.servers.readapi import manifests
 from shared import api, labels
 from shared.errors import InputError
 from shared.model import Entity
-from tests.fakes.builders import make_node, make_priority_class
+from tests.fakes.builders import (
+    make_node,
+    make_owner,
+    make_pod,
+    make_priority_class,
+    make_shape,
+)
 from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import queued_job, released_job, snapshot_of
 
@@ -54,6 +60,19 @@ def running(name: str, nodes: list[str], **more: Any) -> list[Entity]:
     return released_job(name, nodes, bound=len(nodes), scheduled_at=50.0, annotations=notes, **more)
 
 
+def stateful_set(name: str, nodes: list[str], *, cpu: str) -> list[Entity]:
+    """Build a StatefulSet that runs, and does not end by itself."""
+    owner = make_owner(name, kind="StatefulSet", size=len(nodes))
+    shape = make_shape(cpu=cpu, memory="0")
+    return [
+        owner,
+        *(
+            make_pod(f"{name}-{i}", owner=owner, node=node, shape=shape)
+            for i, node in enumerate(nodes)
+        ),
+    ]
+
+
 FULL = running("r", ["a", "b"], cpu="4")
 
 
@@ -78,10 +97,11 @@ def test_a_job_that_does_not_fit_gets_its_expected_start_and_changes() -> None:
     assert [change.kind.value for change in answer.obstacles.changes][:1] == ["wait"]
 
 
-def test_an_unknown_start_has_a_reason() -> None:
+def test_a_start_behind_a_job_of_unknown_length_has_a_wide_band() -> None:
     answer = what_if(job(2, cpu="4"), running("r", ["a", "b"], cpu="4", annotations={}))
-    assert answer.entry.estimated_start is None
-    assert answer.entry.estimate == "waits for default/r, whose end is unknown: unstated"
+    entry = answer.entry
+    assert (entry.earliest_start, entry.estimated_start, entry.latest_start) == (220, 700, 3100)
+    assert entry.estimate == "durations by time run so far"
 
 
 def test_a_job_too_large_for_every_node_has_no_start_and_no_present_price() -> None:
@@ -118,12 +138,12 @@ def test_a_job_that_could_start_now_without_the_new_one_is_listed() -> None:
     assert (shift.start_without, shift.start_with) == (100.0, 700.0)
 
 
-def test_a_start_that_becomes_unknown_is_a_shift_too() -> None:
+def test_a_start_behind_the_job_whose_length_is_unknown_is_a_shift_too() -> None:
     waits = queued_job("w", 2, created_at=90.0, cpu="4", annotations=TEN_MINUTES)
     answer = what_if(job(2, cpu="4", notes={labels.MAX_WAIT: "30m"}), FULL, waits)
     (shift,) = answer.shifts
-    assert (shift.start_without, shift.start_with, shift.later_seconds) == (650.0, None, None)
-    assert shift.estimate_with == "waits for default/mine, whose end is unknown: unstated"
+    assert (shift.start_without, shift.start_with, shift.later_seconds) == (650.0, 1250.0, 600.0)
+    assert shift.estimate_with == "durations by annotation, time run so far"
 
 
 def test_the_price_is_the_present_one_of_the_nodes() -> None:
@@ -221,7 +241,7 @@ def test_a_job_that_could_not_be_submitted_is_an_error(
 
 def test_a_job_with_an_unknown_start_that_moves_back_is_listed() -> None:
     """Its start is unknown, so it may be later (defect B5)."""
-    endless = running("r", ["a", "b"], cpu="4", annotations={})
+    endless = stateful_set("r", ["a", "b"], cpu="4")
     urgent = job(2, cpu="4", notes={labels.MAX_WAIT: "1s"})
     answer = what_if(urgent, endless, queued_job("other", 2, cpu="4", created_at=60.0))
     (shift,) = answer.shifts

@@ -5,8 +5,9 @@ import pytest
 from extender.core.expressions import evaluation
 from extender.core.expressions.errors import UnsupportedError
 from extender.core.nodes import device_columns, device_kinds
+from extender.core.nodes.device_catalog import Share
 from extender.core.nodes.device_columns import layout
-from extender.core.nodes.device_kinds import Kind, Selections, Share
+from extender.core.nodes.device_kinds import Kind, Selections
 from tests.fakes.builders import make_device
 
 DRIVER = "gpu.example.com"
@@ -56,7 +57,7 @@ def test_selectors_are_dropped_when_they_are_many(monkeypatch: pytest.MonkeyPatc
 
 def test_kinds_beyond_the_most_say_so() -> None:
     wanted = {
-        f"r{i:03}": (Share(f"r{i:03}", Kind((f"device.driver == '{i}'",)), 1),)
+        f"r{i:03}": ((Share(f"r{i:03}", Kind((f"device.driver == '{i}'",)), 1),),)
         for i in range(device_columns.MOST_KINDS + 1)
     }
     demands = layout(wanted, frozenset(wanted), ()).demands

@@ -8,6 +8,7 @@ from extender.core.parameters.placement import GangParameters, ScoringWeights, T
 from extender.core.placement import buckets
 from extender.core.placement.buckets import Relations, Task
 from extender.core.placement.placement import Unschedulable
+from extender.core.placement.slices import WantedSlices
 from extender.core.placement.topology import Wanted
 from shared.model import Toleration
 from tests.fakes.builders import make_node, make_room, make_shape, make_taint
@@ -80,10 +81,15 @@ def test_every_policy_has_golden_cases_and_no_orphans(area):
 
 
 def _wanted(case: dict[str, Any]) -> Wanted | None:
+    slices = None
+    if "slices" in case:
+        level, size = TopologyParameters().level(case["slices"]["level"], "slices"), case["slices"]
+        slices = WantedSlices(level, size["size"])
     for required, key in ((True, "required"), (False, "preferred")):
         if key in case:
-            return Wanted(TopologyParameters().level(case[key], key), required)
-    return None
+            level = TopologyParameters().level(case[key], key)
+            return Wanted(level, required, slices=slices)
+    return None if slices is None else Wanted(slices.level, required=False, slices=slices)
 
 
 def _relations(case: dict[str, Any]) -> Relations:

@@ -136,7 +136,7 @@ def test_a_selector_that_we_do_not_read_is_left_to_kube_scheduler() -> None:
 
 
 SPECIAL = {
-    "partitionable": make_slice("a", [make_device(special="partitionable devices")]),
+    "partitionable": make_slice("a", [make_device(counters={"c": {"slices": "1"}})]),
     "of several nodes": make_slice("a", 1, special="devices of several nodes"),
 }
 
@@ -210,9 +210,9 @@ LEFT_ALONE = {
         [make_claim_template("gpus", DeviceRequest(device_class="tpu"))],
         "ResourceClaimTemplate default/gpus: DeviceClass tpu does not exist",
     ),
-    "it has constraints": (
-        [make_claim_template("gpus", special="constraints")],
-        "ResourceClaimTemplate default/gpus: constraints",
+    "it has what we do not read": (
+        [make_claim_template("gpus", special="a constraint of an unknown form")],
+        "ResourceClaimTemplate default/gpus: a constraint of an unknown form",
     ),
     "it requests too much": (
         [make_claim_template("gpus", DeviceRequest(device_class="gpu", count=33))],
@@ -260,7 +260,7 @@ def test_filter_keeps_a_single_pod_off_nodes_without_free_devices() -> None:
     assert set(prioritizing.explain(snapshot, single, PARAMS)) == {"b"}
 
 
-UNREAD = [CLASS, make_slice("a", [make_device(special="partitionable devices")])]
+UNREAD = [CLASS, make_slice("a", [make_device(counters={"c": {"slices": "1"}})])]
 SINGLE = make_pod("single", requests=ASKS)
 MEMBER = make_pod("member", requests=ASKS, plan="p", plan_size=2)
 

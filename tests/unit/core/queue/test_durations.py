@@ -118,6 +118,15 @@ def test_the_stated_duration_is_that_on_the_first_model(order, product, ends_at)
     assert end(snapshot_of(node, job)) == End(ends_at, Source.ANNOTATION)
 
 
+def test_a_waiting_job_may_run_on_its_slowest_model_until_its_nodes_are_known() -> None:
+    notes = {**SAYS, labels.ACCELERATORS: "h100=2>a100=1"}
+    snapshot = snapshot_of(NODE, queued_job("j", 1, annotations=notes))
+    job = job_views.view(snapshot, JobKey("default/job/j"))
+    h100 = make_node("b", labels={"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"})
+    assert running_jobs.length(job, {}) == Length(600.0, Source.ANNOTATION)
+    assert running_jobs.length(job, {}, [h100]) == Length(300.0, Source.ANNOTATION)
+
+
 PREDICTED = {
     "the upper end of the band": (
         970.0,

@@ -2,7 +2,7 @@
 
 from extender.core.cluster.session import Reading, Session
 from extender.core.queue import forecast
-from extender.core.queue.forecast import BY_PLAN, NO_SLOT, Estimate
+from extender.core.queue.forecast import BY_PLAN, NO_SLOT, Estimate, at_once
 from extender.core.queue.state import QueueState
 from tests.fakes.builders import make_node
 from tests.fakes.deciding import queue_pass
@@ -27,11 +27,11 @@ def estimates(world) -> dict[str, Estimate]:
 def test_an_admitted_job_starts_with_its_slot():
     world = yard(priced_job("a", 4, work=8), priced_job("b", 4, work=4))
     assert estimates(world) == {
-        "a": Estimate(START, forecast.ON_ITS_WAY),
-        "b": Estimate(START + 2 * SLOT, BY_PLAN),
+        "a": at_once(START, forecast.ON_ITS_WAY),
+        "b": at_once(START + 2 * SLOT, BY_PLAN),
     }
     world.now += SLOT / 2
-    assert estimates(world)["b"] == Estimate(START + 2 * SLOT, BY_PLAN)
+    assert estimates(world)["b"] == at_once(START + 2 * SLOT, BY_PLAN)
 
 
 def test_other_jobs_are_estimated_without_it():

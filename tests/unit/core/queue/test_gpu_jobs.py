@@ -168,3 +168,14 @@ def test_an_annotation_that_cannot_be_used_names_what_is_expected(key, text, exp
     assert entry.reason is Reason.MISCONFIGURED
     assert key in entry.message
     assert expected in entry.message
+
+
+def test_a_member_that_comes_again_has_a_device_of_its_own():
+    shape = make_shape(cpu="1", requests={GPU: "1"})
+    job = released_job("j", ["a", "b"], bound=1, shape=shape)
+    again = make_pod("j-1", owner=job[0], index=1, gated=True, shape=shape)
+    nodes = sliced("a", 1, 8), sliced("b", 1, 4)
+    assert nodes_of(run_pass(*nodes, job[:2], again)) == {"b": 1}
+    outcome = run_pass(nodes[0], job[:2], again)
+    assert nodes_of(outcome) is None
+    assert reason(outcome).reason == Reason.SHARED_DEVICES_ONLY

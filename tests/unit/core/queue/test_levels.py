@@ -1,75 +1,87 @@
 """Topology levels from the annotation to the release: nodes, reasons, and members that stay."""
 
 import json
+from dataclasses import replace as replace_
 
 import pytest
 from msgspec.structs import replace
 
-from extender.core.cluster import job_views
-from extender.core.cluster.commands import ReleaseGang, RewriteReservation
-from extender.core.cluster.job_spec import TopologyRequest
+from extender.core.cluster.commands import RewriteReservation
 from extender.core.cluster.reasons import Reason
-from extender.core.cluster.session import Reading
+from extender.core.cluster.topology_request import (
+    LevelRequest,
+    PodSet,
+    SliceRequest,
+    TopologyRequest,
+)
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.placement import LEVELS, Level, TopologyParameters
-from extender.core.placement import planner, topology
+from extender.core.placement import planner
 from extender.core.placement.placement import Unschedulable
-from extender.core.queue.state import QueueState
 from shared import foreign_labels, labels
 from shared.model import Requirement
 from tests.fakes.builders import make_node, make_owner, make_pod, make_shape, make_term, pinned_to
-from tests.fakes.deciding import queue_pass
-from tests.unit.core.clusters import queued_job, released_job, snapshot_of
+from tests.unit.core.clusters import queued_job, released_job
 from tests.unit.core.policies.racks import RACK, ZONE, racks
+from tests.unit.core.queue.levels import (
+    APART,
+    IN_A_RACK,
+    KUEUE_MUST,
+    KUEUE_OF_SLICES,
+    KUEUE_SHOULD,
+    KUEUE_SIZE,
+    MUST,
+    OF_SLICES,
+    PARAMS,
+    SHOULD,
+    SIZE,
+    beside,
+    only_job,
+    released,
+    run_pass,
+)
 
-MUST, SHOULD = labels.REQUIRED_TOPOLOGY, labels.PREFERRED_TOPOLOGY
-KUEUE_MUST = foreign_labels.KUEUE_REQUIRED_TOPOLOGY
-KUEUE_SHOULD = foreign_labels.KUEUE_PREFERRED_TOPOLOGY
-IN_A_RACK = {MUST: "rack"}
-PARAMS = CoreParameters()
+
+def requires(key, text):
+    return TopologyRequest(required=LevelRequest(key, text))
 
 
-def run_pass(*entities, params=PARAMS):
-    return queue_pass(snapshot_of(*entities), QueueState(), Reading(10, 10), params)
+def prefers(key, text):
+    return TopologyRequest(preferred=LevelRequest(key, text))
 
 
-def released(outcome):
-    """The pods of the only gang that was released."""
-    (gang,) = [command for command in outcome.commands if isinstance(command, ReleaseGang)]
-    return gang.pods
+def of_pod_set(request, joined_by="role "):
+    return replace_(request, joined_by=joined_by)
 
 
-def only_job(*entities):
-    snapshot = snapshot_of(*entities)
-    return job_views.view(snapshot, next(iter(snapshot.jobs))), snapshot.node_table
+def slices(key, text, size):
+    size_key = SIZE if key == OF_SLICES else KUEUE_SIZE
+    level = LevelRequest(key, text, size=(size_key, str(size)))
+    return TopologyRequest(slices=SliceRequest(level, size))
 
 
 READ = {
     "nothing": ({}, {}, None),
-    "required": ({MUST: "rack"}, {}, TopologyRequest(MUST, "rack", required=True)),
-    "preferred": ({SHOULD: "zone"}, {}, TopologyRequest(SHOULD, "zone", required=False)),
-    "of the owner": ({}, {MUST: "rack"}, TopologyRequest(MUST, "rack", required=True)),
-    "the pod's wins": (
-        {MUST: "zone"},
-        {MUST: "rack"},
-        TopologyRequest(MUST, "zone", required=True),
-    ),
-    "Kueue's": ({KUEUE_MUST: RACK}, {}, TopologyRequest(KUEUE_MUST, RACK, required=True)),
-    "Kueue's preferred": (
-        {KUEUE_SHOULD: RACK},
+    "required": ({MUST: "rack"}, {}, requires(MUST, "rack")),
+    "preferred": ({SHOULD: "zone"}, {}, prefers(SHOULD, "zone")),
+    "of the owner": ({}, {MUST: "rack"}, requires(MUST, "rack")),
+    "the pod's wins": ({MUST: "zone"}, {MUST: "rack"}, requires(MUST, "zone")),
+    "slices": ({OF_SLICES: "rack", SIZE: "16"}, {}, slices(OF_SLICES, "rack", 16)),
+    "the size of the owner": ({OF_SLICES: "rack"}, {SIZE: "2"}, slices(OF_SLICES, "rack", 2)),
+    "Kueue's": ({KUEUE_MUST: RACK}, {}, of_pod_set(requires(KUEUE_MUST, RACK))),
+    "Kueue's preferred": ({KUEUE_SHOULD: RACK}, {}, of_pod_set(prefers(KUEUE_SHOULD, RACK))),
+    "Kueue's slices": (
+        {KUEUE_OF_SLICES: RACK, KUEUE_SIZE: "4"},
         {},
-        TopologyRequest(KUEUE_SHOULD, RACK, required=False),
+        of_pod_set(slices(KUEUE_OF_SLICES, RACK, 4)),
     ),
-    "ours wins": (
-        {KUEUE_MUST: RACK, SHOULD: "zone"},
+    "Kueue's of a group": (
+        {KUEUE_MUST: RACK, foreign_labels.KUEUE_PODSET_GROUP: "g"},
         {},
-        TopologyRequest(SHOULD, "zone", required=False),
+        of_pod_set(requires(KUEUE_MUST, RACK), "group g"),
     ),
-    "ours on the owner wins": (
-        {KUEUE_MUST: RACK},
-        IN_A_RACK,
-        TopologyRequest(MUST, "rack", required=True),
-    ),
+    "ours wins": ({KUEUE_MUST: RACK, SHOULD: "zone"}, {}, prefers(SHOULD, "zone")),
+    "ours on the owner wins": ({KUEUE_MUST: RACK}, IN_A_RACK, requires(MUST, "rack")),
 }
 
 
@@ -77,12 +89,22 @@ READ = {
 def test_the_request_is_read_from_pod_and_owner(on_pod, on_owner, want):
     owner = make_owner(annotations=on_owner)
     job, _ = only_job(owner, make_pod(owner=owner, annotations=on_pod))
-    assert (job.spec.topology, job.problem) == (want, None)
+    assert job.problem is None
+    assert job.spec.topology == (() if want is None else (PodSet(want),))
 
 
 WRONG = {
     "a coarser one preferred": ({MUST: "rack", SHOULD: "zone"}, [SHOULD, "'zone'", MUST, "finer"]),
     "Kueue's": ({KUEUE_MUST: RACK, KUEUE_SHOULD: ZONE}, [KUEUE_SHOULD, KUEUE_MUST]),
+    "slices without a size": ({OF_SLICES: "rack"}, [OF_SLICES, "'rack'", SIZE]),
+    "a size without a level": ({SIZE: "4"}, [SIZE, "'4'", OF_SLICES]),
+    "slices of no pods": ({OF_SLICES: "rack", SIZE: "0"}, [SIZE, "'0'", "at least 1"]),
+    "Kueue's size in words": ({KUEUE_OF_SLICES: RACK, KUEUE_SIZE: "two"}, [KUEUE_SIZE, "'two'"]),
+    "slices of no level": ({OF_SLICES: "row", SIZE: "4"}, [OF_SLICES, "'row'", f"rack ({RACK})"]),
+    "coarser slices": (
+        {MUST: "rack", OF_SLICES: "zone", SIZE: "4"},
+        [OF_SLICES, "'zone'", MUST, "or a finer level"],
+    ),
     "no such level": ({MUST: "row"}, [f"annotation {MUST}", "'row'", f"rack ({RACK})"]),
     "no such label": ({KUEUE_SHOULD: "a.b/c"}, [f"annotation {KUEUE_SHOULD}", "'a.b/c'", ZONE]),
 }
@@ -154,9 +176,6 @@ def test_a_lost_reservation_moves_inside_the_rack():
     assert [command.node for command in rewritten] == ["r1-1"]
 
 
-APART = {"unmodelled": ["podAntiAffinity"]}
-
-
 def test_pods_without_a_planned_node_are_pinned_to_the_rack():
     nodes = [*racks({"a/r1": [2], "a/r2": [4, 4]}), *racks({"r3": [4]})]
     plain, ruled = make_shape(**APART), make_shape(**APART, affinity=[make_term(DISK), make_term()])
@@ -193,17 +212,6 @@ def test_a_member_without_a_node_keeps_the_others_in_its_rack():
             for i in (1, 2)
         ]
         assert {pod.node for pod in released(run_pass(nodes, owner, loose, new))} == {want}
-
-
-def beside(*nodes, leaving=(), wish=IN_A_RACK):
-    """Where pods of a job may move whose pods are on these nodes."""
-    room_nodes = racks({"r1": [8, 8], "r2": [8, 8], "": [8]})
-    job, room = only_job(room_nodes, released_job("j", list(nodes), bound=9, annotations=wish))
-    domains = topology.required(job, room, PARAMS.topology)
-    if domains is None:
-        return None
-    mask = topology.home(job, {f"default-j-{i}" for i in leaving}, room, domains)
-    return [node.name for node, may in zip(room.nodes, mask, strict=True) if may]
 
 
 HOMES = {

@@ -69,6 +69,15 @@ def test_a_waiting_job_needs(notes, runs, want, source):
     assert (found.ran_seconds, found.runs) == (0.0, False)
 
 
+def test_a_running_job_needs_longer_on_a_model_that_it_states_as_slower():
+    notes = {**SAYS, labels.ACCELERATORS: "h100=2>a100=1"}
+    product = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB"}
+    snapshot = snapshot_of(make_node("a", cpu="64", labels=product), running(100.0, notes))
+    job = job_views.view(snapshot, KEY)
+    found = time_left.of(job, Session(snapshot, NOW, CoreParameters()), QueueState())
+    assert (found.left.seconds, found.left.source) == (exactly(500.0), Source.ANNOTATION)
+
+
 PREDICTED = (Span(110.0, 60.0, 210.0), Span(90.0, 30.0, 400.0))
 RUNNING = {
     "agents come before the owner, and the later end counts": (

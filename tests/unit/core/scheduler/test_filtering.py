@@ -116,3 +116,33 @@ def test_names_that_were_not_in_the_request_are_never_returned():
         verdict = judge(snapshot_of(NODES, job), job[1], names)
         answered = {*verdict.passed, *verdict.failed, *verdict.unresolvable}
         assert answered <= set(names)
+
+
+GPU = "nvidia.com/gpu"
+SLICED = [
+    make_node(
+        name,
+        cpu="4",
+        allocatable={GPU: "4"},
+        labels={f"{GPU}.count": "1", f"{GPU}.replicas": "4"},
+    )
+    for name in "ab"
+]
+APART = {
+    "off the device of another pod of its job": ({}, ("b",)),
+    "anywhere, if its job shares devices": ({labels.SHARE: "allowed"}, ("a", "b")),
+}
+
+
+@pytest.mark.parametrize(("notes", "want"), APART.values(), ids=APART)
+def test_a_pod_that_may_run_alone_goes(notes, want):
+    shape = make_shape(cpu="1", requests={GPU: "1"})
+    own = {"job": "j", "annotations": notes | {labels.MIN_AVAILABLE: "1"}, "shape": shape}
+    first, pod = make_pod("j-0", node="a", **own), make_pod("j-1", **own)
+    assert set(judge(snapshot_of(SLICED, first, pod), pod, ["a", "b"]).passed) == set(want)
+
+
+def test_a_pod_that_requests_two_replicas_needs_two_devices():
+    two = make_shape(cpu="1", requests={GPU: "2"})
+    pod = make_pod("j-0", job="j", shape=two)
+    assert judge(snapshot_of(SLICED, pod), pod, ["a", "b"]).passed == ()

@@ -1,0 +1,85 @@
+"""Jobs that a person wants on other nodes: their owner has the annotation ``shuntyard.io/move``.
+
+The whole gang saves, leaves and goes on where places are kept for it from the beginning. So it
+moves only if all of it fits beside its present places: nothing is given up before.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from extender.core.cluster import job_views
+from extender.core.cluster.jobs import Job, State
+from extender.core.cluster.owners import above
+from extender.core.cluster.session import Session
+from extender.core.cluster.snapshot import Kept, Slot, Snapshot
+from extender.core.nodes.leaving import without_leaving, without_nodes
+from extender.core.placement import planner
+from extender.core.records import parked_jobs
+from extender.core.records.parking import Cause, ParkingProposal, parking_records
+from extender.core.records.parking_reasons import ParkingReason as R
+from shared import labels
+from shared.model import JobKey, NodeName, Owner, Uid
+
+EVERY_NODE: Final = "*"
+_ALL: Final = "all"
+_ASKED: Final[Slot[Kept[str, tuple[Owner, ...]]]] = Slot(Kept)
+
+
+def proposals(session: Session) -> tuple[ParkingProposal, ...]:
+    """Return one proposal for each job that is to go on elsewhere and has pods on a node."""
+    snapshot = session.snapshot
+    records = parking_records(snapshot).by_owner
+    open_ = {uid for uid, owned in records.items() if owned.parking.open}
+    owners = {owner.uid: owner for owner in _asked(snapshot) if owner.uid not in open_}
+    if not owners:
+        return ()
+    found: list[ParkingProposal] = []
+    for key in sorted(snapshot.jobs):
+        owner = _owner(snapshot, key, owners)
+        if owner is not None:
+            why = "its user wants it on other nodes"
+            found.append(ParkingProposal((key,), Cause.MOVE, why=why, in_turn=False))
+    return tuple(found)
+
+
+def _asked(snapshot: Snapshot) -> tuple[Owner, ...]:
+    source = (snapshot.owners,)
+    kept = snapshot.cache.of(_ASKED)
+    held = kept.get(_ALL, source)
+    if held is None:
+        annotated = snapshot.owners.annotated(labels.MOVE)
+        held = tuple(owner for owner in annotated if not owner.paused)
+        kept.put(_ALL, source, held)
+    return held
+
+
+def _owner(snapshot: Snapshot, key: JobKey, owners: Mapping[Uid, Owner]) -> Owner | None:
+    """Return which of the owners has pods in the job that have not ended; None if none has."""
+    living = next((pod for pod in snapshot.jobs[key] if not pod.finished), None)
+    if living is None or all(o.namespace != living.namespace for o in owners.values()):
+        return None
+    return next((owners[o.uid] for o in above(snapshot, living).owners if o.uid in owners), None)
+
+
+def places(session: Session, job: Job, owner: Owner) -> Mapping[Uid, NodeName] | R:
+    """Return the nodes of the pods of ``parked_jobs.moving``, or why the job stays.
+
+    Args:
+        session: Of the pass.
+        job: As it runs.
+        owner: Its owner with the annotation.
+    """
+    snapshot = session.snapshot
+    here = {member.node for member in job.having(State.BOUND) if member.node is not None}
+    named = {name.strip() for name in owner.annotations.get(labels.MOVE, "").split(",")}
+    left = here if EVERY_NODE in named else {NodeName(name) for name in named}
+    if not here & left:
+        return R.NOT_ON_NODE
+    table = without_leaving(snapshot.node_table, session.parameters.drain)
+    wanted = job_views.view(parked_jobs.moving(snapshot, job, owner.uid), job.key)
+    plan = planner.plan(
+        wanted, without_nodes(table, left), session.parameters, 0.0, was_whole=False
+    )
+    if not isinstance(plan, planner.Plan) or len(plan.placement.nodes) < len(wanted.members):
+        return R.NO_ROOM_ELSEWHERE
+    return dict(plan.placement.nodes)

@@ -1,0 +1,81 @@
+"""What takes room on nodes and has no devices yet, though it will get some."""
+
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
+
+from extender.core.nodes.device_catalog import is_claim
+from extender.core.nodes.device_columns import Demand
+from extender.store.device_claims import ClaimedDevices
+from extender.store.device_names import Named, of_claims
+from shared.devices import EXTENDED
+from shared.model import Node, NodeName, PodClaim, PodShape, Uid
+
+
+@dataclass(frozen=True)
+class Holder:
+    """What takes room on a node: a pod, or a placeholder.
+
+    Attributes:
+        requests: Of extended resources, and of columns.
+        claims: Each with its name in the pod, and what it names.
+    """
+
+    requests: tuple[tuple[str, int], ...] = ()
+    claims: Named = ()
+
+
+class DeviceHolders:
+    """By node.
+
+    Args:
+        claimed: What claims hold.
+        allocated: Names of claims that have devices and that pods may name.
+    """
+
+    def __init__(self, claimed: ClaimedDevices, allocated: Container[str]) -> None:
+        self._claimed, self._allocated = claimed, allocated
+        self._holders: dict[NodeName, dict[Uid, Holder]] = {}
+        self.node_of: dict[Uid, NodeName] = {}
+
+    def hold(
+        self, node: NodeName, uid: Uid, shape: PodShape, claims: Iterable[PodClaim], namespace: str
+    ) -> bool:
+        """Something takes room on a node; return False if devices do not matter to it."""
+        requests = tuple(pair for pair in shape.requests if "/" in pair[0])
+        named = of_claims(namespace, tuple(claims))
+        if not requests and not named:
+            return False
+        self._holders.setdefault(node, {})[uid] = Holder(requests, named)
+        self.node_of[uid] = node
+        return True
+
+    def release(self, node: NodeName, uid: Uid) -> bool:
+        """Something leaves its node; return False if it was not there."""
+        if self.node_of.get(uid) != node:
+            return False
+        del self.node_of[uid], self._holders[node][uid]
+        if not self._holders[node]:
+            del self._holders[node]
+        return True
+
+    def waiting(self, node: Node, demands: Mapping[str, Demand]) -> Counter[str]:
+        """Return by column what takes room on a node and has no allocation.
+
+        A claim that several of a node's pods name counts once.
+        """
+        amounts: Counter[str] = Counter()
+        shared = set[str]()
+        for uid, holder in self._holders.get(node.name, {}).items():
+            if holder.requests and not self._claimed.has(uid, EXTENDED):
+                of_node = node.allocatable
+                amounts.update({n: a for n, a in holder.requests if not of_node.get(n)})
+            for name, named in holder.claims:
+                if is_claim(named):
+                    shared.add(named)
+                elif not self._claimed.has(uid, name) and named in demands:
+                    amounts.update(dict(demands[named].columns))
+        for named in shared:
+            if named not in self._allocated and named in demands:
+                amounts.update(dict(demands[named].columns))
+        return amounts

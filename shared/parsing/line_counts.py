@@ -1,0 +1,177 @@
+"""What the numbers of one printed line are: its counters, and the values of its metrics. Pure.
+
+::
+
+    Epoch: [0][  10/5005]  Time 0.5 (1.2)  Loss 6.9e+00 (7.0e+00)     epoch 0, its part; Loss
+    epoch/iter: 52/13673  total_loss: 7.286  loss_cls: 0.7            epoch 52, step 13673
+    steps:  38%|###8      | 36/96 [13:09<21:55, avr_loss=0.08]        step 36 of 96
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from shared.parsing.counters import Counts
+from shared.parsing.items import Item
+from shared.parsing.metric_names import Names
+
+_BAR: Final = re.compile(r"\|[^|A-Za-z]*\|")
+_LOSS: Final = "loss"
+_BOTH: Final = ("epoch/iter", "epoch/iteration", "epoch/step", "epoch/batch")
+_BATCHES: Final = ("batch", "batches", "batch_idx")
+_STEPS: Final = ("steps", "step")
+_VALUE_UNITS: Final = frozenset({"", "%"})
+
+
+class LineCounts:
+    """The counters of one line, as they are found, and its values.
+
+    Attributes:
+        first: The words before the first number.
+        used: Indices of the numbers that count.
+        is_partial: A counter, other than the epoch's, has not reached its total.
+        bar_counts_steps: The bar begins with ``steps: 38%``.
+    """
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self.first = items[0].name
+        self.used: set[int] = set()
+        self.epoch: Item | None = None
+        self.step: Item | None = None
+        self.bar: tuple[float, int] | None = None
+        self.bar_counts_steps = False
+        self._global: Item | None = None
+        self._done: float | None = None
+        percents = (i.value for i in items if i.suffix == "%" and i.name.text.lower() == "progress")
+        self._percent = next(percents, None)
+        self._epoch_index = -2
+        self._step_index = -2
+        for index, item in enumerate(items):
+            self._take(index, item, items[index + 1] if index + 1 < len(items) else None)
+        totals = [item for item in items if item.total is not None and item is not self.epoch]
+        self.is_partial = any(item.value < (item.total or 0) - 1 for item in totals)
+
+    def _take(self, index: int, item: Item, following: Item | None) -> None:
+        """Judge the next number of the line."""
+        if item.name.text.lower() in _BOTH and item.total is not None:
+            self.epoch, self._epoch_index = replace(item, total=None), index
+            self.step, self._step_index = replace(item, value=float(item.total), total=None), index
+        elif self._is_epoch(item) or self._is_phase(item, following):
+            self.epoch, self._epoch_index = item, index
+        elif self._is_bar(item) or (following is None and self._is_count_behind(item)):
+            self.bar = (item.value, item.total or 0)
+        elif self._epoch_index == index - 1 and self._is_within(item):
+            self._done = item.value / item.total if item.total else None
+        elif not self._is_step(index, item):
+            return
+        self.used.add(index)
+
+    def _is_step(self, index: int, item: Item) -> bool:
+        """Take a count of steps; return False if the number is none."""
+        name = item.name
+        if item.suffix == "%" and name.text.lower() in _STEPS:
+            self.bar_counts_steps = True
+        if item.suffix or not item.value.is_integer():
+            return False
+        if name.is_global_step:
+            self._global = self._global or item
+            return True
+        if not name.is_step and not (name.is_phase and item.total is not None):
+            return False
+        if self.step is None:
+            self.step, self._step_index = item, index
+        return True
+
+    def values(self, items: Sequence[Item], wholes: Names[str]) -> dict[str, float]:
+        """Return the first value of each metric.
+
+        ``Diff Loss`` beside ``Total Loss`` is a part of it, and not the loss of a line that begins
+        with the word ``Diff``: of several losses each keeps its whole name. So does one of another
+        line whose words are others than those of the first with that name.
+
+        Args:
+            items: The numbers of the line.
+            wholes: The whole name of each name so far; adds to it.
+        """
+        found = [i for n, i in enumerate(items) if n not in self.used and _is_value(i)]
+        has_parts = sum(_LOSS in item.name.text.lower() for item in found) > 1
+        values: dict[str, float] = {}
+        for item in found:
+            text, whole = item.name.text, item.name.whole
+            is_part = has_parts and _LOSS in text.lower()
+            is_other = text in wholes and wholes.get(text) != whole
+            wholes.put(text, wholes.get(text) or whole)
+            values.setdefault(whole if is_part or is_other else text, item.value)
+        return values
+
+    def counts(self) -> Counts | None:
+        """Return the counters of the line; None without any."""
+        epoch = None if self.epoch is None else self.epoch.value
+        epochs = None if self.epoch is None else self.epoch.total
+        if self._global is not None:
+            step = self._global
+            same = self.step is not None and self.step.value == step.value
+            total = step.total or (self.step.total if same and self.step is not None else None)
+            return Counts(step=step.value, total_steps=total)
+        if self._percent is not None:
+            return Counts(step=self._percent, total_steps=100)
+        if not self.used:
+            return None
+        done = None if epoch is None else self._part_of_epoch()
+        if done is not None or self.step is None:
+            return Counts(epoch=epoch, total_epochs=epochs, done=done)
+        total = self.step.total
+        if self.bar is not None and self.bar[0] == self.step.value:  # the same counter as a bar
+            total = total or self.bar[1]
+        return Counts(
+            step=self.step.value,
+            total_steps=total,
+            epoch=epoch,
+            total_epochs=epochs,
+            is_of_epoch=self.step.name.text.lower().endswith(_BATCHES),
+        )
+
+    def _part_of_epoch(self) -> float | None:
+        """Return how much of the epoch is done; None if the line does not say."""
+        if self._done is not None:
+            return self._done
+        if self.bar is not None and self.bar[1]:
+            return self.bar[0] / self.bar[1]
+        follows = self._epoch_index < self._step_index
+        if follows and self.step is not None and self.step.total:
+            return self.step.value / self.step.total
+        return None
+
+    def _is_epoch(self, item: Item) -> bool:
+        if self.epoch is not None or item.value < 0:
+            return False
+        if item.suffix.lower() == "epoch":
+            return True
+        return item.name.is_epoch and not item.suffix
+
+    def _is_phase(self, item: Item, following: Item | None) -> bool:
+        """Return True for the epoch of ``Train: 0 [  50/1251`` and ``Train: [0/90][10/3416]``."""
+        if self.epoch is not None or item.suffix or following is None:
+            return False
+        brackets = following.gap.replace(" ", "") in {"[", "]["}
+        return brackets and following.total is not None and item.name.is_phase
+
+    def _is_bar(self, item: Item) -> bool:
+        return item.total is not None and _BAR.fullmatch(item.gap) is not None
+
+    def _is_count_behind(self, item: Item) -> bool:
+        """Return True for the last number of ``loss: 2.30  [ 6400/60000]``."""
+        return item.total is not None and not item.name.text and item.gap == "["
+
+    def _is_within(self, item: Item) -> bool:
+        """Return True if the number right behind an epoch counts within it."""
+        return item.total is not None and (not item.name.text or item.name.is_step)
+
+
+def _is_value(item: Item) -> bool:
+    """Return True for a value of a metric; ``loss: 40%`` is how much of something is done."""
+    if item.total is not None or item.suffix not in _VALUE_UNITS or not item.name.is_metric:
+        return False
+    return item.suffix != "%" or _LOSS not in item.name.text.lower()
