@@ -183,6 +183,24 @@ async def test_no_pod_comes_back_of_a_gang_that_is_deleted_while_pods_cannot_be_
                 await eventually(lambda: not fake.objects(paths.PODS), PATIENCE_SECONDS)
 
 
+async def test_a_copy_stays_if_it_is_unknown_whose_deletion_it_was(fake: FakeKube) -> None:
+    """Our answer is lost, and the user's deletion comes before our next look: docs/adr/0013."""
+    held = kube_faults.Slow()
+    fake.faults.order(*WRITES["deletion"], *[kube_faults.Disconnect()] * len(OTHERS))
+    fake.faults.order("get", "*/pods/j-?", *[held] * len(OTHERS))
+    async with witnessed(fake) as history:
+        put_refused_gang(fake)
+        async with scheduled(fake):
+            await eventually(lambda: fake.faults.left == 0, PATIENCE_SECONDS)
+            delete_gang(fake)
+            held.gate.set()
+            async with ClusterLife(fake).running():
+                await eventually(lambda: not _names(fake) & MEMBERS, PATIENCE_SECONDS)
+                await eventually(lambda: len(history.of(JOB)) == len(OTHERS), PATIENCE_SECONDS)
+                assert _copies(fake) == OTHERS
+                assert not any(annotation(p, labels.PROVISIONAL) for p in history.of(JOB))
+
+
 @pytest.mark.parametrize("write", ["copy", "confirmation"])
 async def test_no_pod_comes_back_of_a_gang_that_is_deleted_while_the_extender_is_down(
     fake: FakeKube, write: str
