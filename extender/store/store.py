@@ -91,7 +91,16 @@ class ClusterStore:
         self._groups: Collection[str, PodGroup] = Collection(attrgetter("key"))
         self._migrations: Collection[str, Migration] = Collection(attrgetter("key"))
         self._reports: Collection[NodeName, NodeReport] = Collection(attrgetter("node"))
-        self._collections: Mapping[str, _Observed[Any]] = {
+        self._collections = self._by_kind()
+        self._placeholders = PlaceholderBook(self._nodes)
+        self._returning = ReturningJobs()
+        self._removed = Removed()
+        self._cache = Cache()
+        self._snapshot: Snapshot | None = None
+        self._let_go_of: ReferenceType[Snapshot] | None = None
+
+    def _by_kind(self) -> Mapping[str, _Observed[Any]]:
+        return {
             Pod.__name__: self._pods,
             Node.__name__: self._nodes,
             Owner.__name__: self._owners,
@@ -110,12 +119,6 @@ class ClusterStore:
             HorizontalPodAutoscaler.__name__: self._autoscalers,
             Migration.__name__: self._migrations,
         }
-        self._placeholders = PlaceholderBook(self._nodes)
-        self._returning = ReturningJobs()
-        self._removed = Removed()
-        self._cache = Cache()
-        self._snapshot: Snapshot | None = None
-        self._let_go_of: ReferenceType[Snapshot] | None = None
 
     def apply(self, delta: Delta) -> None:
         """Take over what was observed: the only writer of observed state.
