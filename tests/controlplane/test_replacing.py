@@ -101,14 +101,18 @@ async def test_a_pod_that_changed_is_not_deleted_by_its_old_version(yard: Yard) 
     write = extender_process.write_kubeconfig
     ours = await asyncio.to_thread(write, cluster.layout, cluster.server)
     credentials = await asyncio.to_thread(auth.load, ours)  # others may not write our keys
-    async with KubeClient.connect(credentials) as client:
-        attempt = Replacement(LeaderWriter(client, lambda: True), key, uid)
-        assert await attempt.carry_out() is Ending.DELETED
-        (copy,) = await yard.items(paths.namespaced(paths.PODS, yard.team))
-        assert annotation(copy, labels.REPLACES) == f"{uid}/alone"
-        assert is_gated(copy)
-        with pytest.raises(NotFoundError):
-            await Replacement(LeaderWriter(client, lambda: True), key, uid).carry_out()
+    sending(cluster, "extender", signal.SIGSTOP)()  # it would replace the marked pod too
+    try:
+        async with KubeClient.connect(credentials) as client:
+            attempt = Replacement(LeaderWriter(client, lambda: True), key, uid)
+            assert await attempt.carry_out() is Ending.DELETED
+            (copy,) = await yard.items(paths.namespaced(paths.PODS, yard.team))
+            assert annotation(copy, labels.REPLACES) == f"{uid}/alone"
+            assert is_gated(copy)
+            with pytest.raises(NotFoundError):
+                await Replacement(LeaderWriter(client, lambda: True), key, uid).carry_out()
+    finally:
+        sending(cluster, "extender", signal.SIGCONT)()
     assert len(await yard.items(paths.namespaced(paths.PODS, yard.team))) == 1
 
 
