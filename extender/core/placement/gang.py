@@ -193,6 +193,9 @@ class _Job:
         if not self.pods:
             return None
         params = levels or TopologyParameters()
+        if self.only_one_node and wanted.slices is not None:  # one node is in one domain of each
+            level = wanted.slices.level
+            wanted = replace(wanted, level=level, required=True, inside=None, slices=None)
         own = [one for one in placed if wanted.has(one.role)]
         return Search(
             wanted=wanted,
@@ -225,10 +228,13 @@ class _Job:
             return self._place_in(EVERYWHERE, rules(), buckets, spare_count)
         search, failures = replace(search, allocation=self.allocation), _Failures()
         for area in search.areas():
-            spread = [] if area.over is None or self.only_one_node else self._over(area.over)
-            tries = chain(spread, rules())
+            tries: Iterable[tuple[str, _Rule]]
             if search.slice_domains is not None:
-                tries = chain(self._in_slices(search, search.slice_domains, area.over))
+                tries = self._in_slices(search, search.slice_domains, area.over)
+            elif area.over is None or self.only_one_node:
+                tries = rules()
+            else:
+                tries = chain(self._over(area.over), rules())
             result = self._place_in(area, tries, buckets, spare_count, search)
             if isinstance(result, Placement):
                 return result

@@ -9,8 +9,10 @@ from extender.core.cluster.commands import ReleaseGang, ReleasePod
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading
 from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.placement import LEVELS
 from extender.core.queue import decision
 from extender.core.queue.state import QueueState
+from shared import labels
 from shared.devices import CapacityPolicy, Constraint, DeviceRequest
 from shared.model import Entity, PodClaim, Taint, Toleration, Uid
 from tests.fakes.builders import (
@@ -295,6 +297,28 @@ def test_a_pod_follows_another_one_that_names_the_same_claim() -> None:
     claim = make_named_claim("x")
     first = make_pod("first", device_claims=[SHARED], reservation="b", job="first")
     assert nodes_of(SLICES, claim, first, job(2, SHARED)) == ["b", "b"]
+
+
+RACK = LEVELS[2].label
+WHOLE = make_named_claim("x", DeviceRequest(device_class="gpu", count=1))
+IN_SLICES = {labels.SLICE_REQUIRED_TOPOLOGY: "rack", labels.SLICE_SIZE: "2"}
+RACKS = [make_node("a", cpu="2", labels={RACK: "r1"}), make_node("b", cpu="4", labels={RACK: "r2"})]
+
+
+@pytest.mark.parametrize(
+    ("unlabelled", "expected"),
+    [(make_node("c", cpu="2"), ["b"] * 4), (make_node("a", cpu="8"), ["b"] * 4)],
+    ids=["two racks with room for a slice each", "a node without a rack has room for all"],
+)
+def test_slices_that_share_a_claim_are_on_one_node_with_their_level(unlabelled, expected) -> None:
+    gang = queued_job("j", 4, device_claims=[SHARED], annotations=IN_SLICES)
+    assert nodes_of(RACKS, unlabelled, SLICES, WHOLE, gang) == expected
+
+
+def test_slices_that_share_a_claim_wait_for_one_node_with_room_for_all() -> None:
+    gang = queued_job("j", 6, device_claims=[SHARED], annotations=IN_SLICES)
+    (entry,) = run_pass(RACKS, SLICES, WHOLE, gang).entries
+    assert entry.reason is Reason.TOPOLOGY_PLACEMENT_FAILED
 
 
 SHARING = make_pod("other", device_claims=[SHARED])
