@@ -97,7 +97,7 @@ class Hosts:
         own = list(unit.shapes.values())
         shapes, table = shared_devices.limited_shapes(unit.job, own, self.node_table)
         mask = fits_all(table, shapes)
-        for member in unit.members:
+        for member in job_topology.confined_apart(unit.job, unit.members):
             beside = job_topology.nodes_beside(
                 unit.job, member, unit.shapes.keys(), self.node_table, self.topology
             )

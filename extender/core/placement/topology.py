@@ -175,12 +175,21 @@ def nodes_beside(
         if in_slices:
             staying = _of_one_slice(member, staying, pod_set, job)
         allowed: BoolVector = level_domains.of_node >= 0
-        for one in staying:
-            if one.node is not None:
-                home = level_domains.of_node[table.index[one.node]]
-                allowed = allowed & (level_domains.of_node == home)
+        nodes = {one.node for one in staying if one.node is not None}
+        for home in {int(level_domains.of_node[table.index[node]]) for node in nodes}:
+            allowed = allowed & (level_domains.of_node == home)
         mask = allowed if mask is None else mask & allowed
     return mask
+
+
+def confined_apart(job: Job, members: Iterable[Member]) -> list[Member]:
+    """Return the members for which ``nodes_beside`` may differ: of a role without slices, one."""
+    sliced = [one for one in job.spec.topology if one.request.slices is not None]
+    found: dict[str, Member] = {}
+    for member in members:
+        has_slice = any(one.has(member.role) for one in sliced)
+        found[member.pod.uid if has_slice else f"role {member.role}"] = member
+    return list(found.values())
 
 
 def keeps(
