@@ -9,56 +9,24 @@ from typing import Final
 
 from extender.core.cluster import job_views
 from extender.core.cluster.jobs import Job, State
-from extender.core.cluster.owners import above
 from extender.core.cluster.session import Session
-from extender.core.cluster.snapshot import Kept, Slot, Snapshot
 from extender.core.nodes.leaving import without_leaving, without_nodes
 from extender.core.placement import planner
+from extender.core.preemption import manual
 from extender.core.records import parked_jobs
-from extender.core.records.parking import Cause, ParkingProposal, parking_records
+from extender.core.records.parking import Cause, ParkingProposal
 from extender.core.records.parking_reasons import ParkingReason as R
 from shared import labels
-from shared.model import JobKey, NodeName, Owner, Uid
+from shared.model import NodeName, Owner, Uid
 
 EVERY_NODE: Final = "*"
-_ALL: Final = "all"
-_ASKED: Final[Slot[Kept[str, tuple[Owner, ...]]]] = Slot(Kept)
 
 
 def proposals(session: Session) -> tuple[ParkingProposal, ...]:
     """Return one proposal for each job that is to go on elsewhere and has pods on a node."""
-    snapshot = session.snapshot
-    records = parking_records(snapshot).by_owner
-    open_ = {uid for uid, owned in records.items() if owned.parking.open}
-    owners = {owner.uid: owner for owner in _asked(snapshot) if owner.uid not in open_}
-    if not owners:
-        return ()
-    found: list[ParkingProposal] = []
-    for key in sorted(snapshot.jobs):
-        owner = _owner(snapshot, key, owners)
-        if owner is not None:
-            why = "its user wants it on other nodes"
-            found.append(ParkingProposal((key,), Cause.MOVE, why=why, in_turn=False))
-    return tuple(found)
-
-
-def _asked(snapshot: Snapshot) -> tuple[Owner, ...]:
-    source = (snapshot.owners,)
-    kept = snapshot.cache.of(_ASKED)
-    held = kept.get(_ALL, source)
-    if held is None:
-        annotated = snapshot.owners.annotated(labels.MOVE)
-        held = tuple(owner for owner in annotated if not owner.paused)
-        kept.put(_ALL, source, held)
-    return held
-
-
-def _owner(snapshot: Snapshot, key: JobKey, owners: Mapping[Uid, Owner]) -> Owner | None:
-    """Return which of the owners has pods in the job that have not ended; None if none has."""
-    living = next((pod for pod in snapshot.jobs[key] if not pod.finished), None)
-    if living is None or all(o.namespace != living.namespace for o in owners.values()):
-        return None
-    return next((owners[o.uid] for o in above(snapshot, living).owners if o.uid in owners), None)
+    why = "its user wants it on other nodes"
+    keys = manual.annotated_jobs(session, labels.MOVE)
+    return tuple(ParkingProposal((key,), Cause.MOVE, why=why, in_turn=False) for key in keys)
 
 
 def places(session: Session, job: Job, owner: Owner) -> Mapping[Uid, NodeName] | R:
