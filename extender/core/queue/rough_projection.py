@@ -2,7 +2,8 @@
 
 What is left out, so that thousands of jobs on thousands of nodes take seconds:
 
-* the order is that of the beginning, also between namespaces; only maximum waits end;
+* the order is that of the beginning: namespaces keep their limits, but take no turns; only maximum
+  waits end;
 * a gang fits if its members fit by their requests and their nodes: no topology, no host ports, no
   relations; its members take the nodes that hold most of them;
 * moments that are closer together than a fiftieth of the time ahead are one;
@@ -204,13 +205,17 @@ class RoughProjection:
 
     def _in_turn(self) -> Iterator[tuple[Waiter, bool]]:
         """Yield the jobs that wait, and whether their maximum wait is over: these come first."""
-        late = [key for *_, key in self._overdue if key in self._pending]
+        late = self._late()
         for key in late:
             yield self._pending[key], True
         gone = set(late)
         for key, waiter in self._pending.items():
             if key not in gone:
                 yield waiter, False
+
+    def _late(self) -> list[JobKey]:
+        """Return the jobs that wait beyond their maximum wait, in the order of its end."""
+        return [key for *_, key in self._overdue if key in self._pending]
 
     def _room_for(self, waiter: Waiter) -> Room:
         """Return the room in which a job may start now: beside the head if it stays longer."""
@@ -225,8 +230,8 @@ class RoughProjection:
         head = self._head
         if head is None:
             return
-        late = {key for *_, key in self._overdue if key in self._pending}
-        if head.job not in self._pending or head.starts_at <= self.now or late - {head.job}:
+        another = any(key != head.job for key in self._late())
+        if head.job not in self._pending or head.starts_at <= self.now or another:
             self._head = None
 
     def _reserve(self, key: JobKey, parts: Sequence[Part], *, overdue: bool) -> None:
