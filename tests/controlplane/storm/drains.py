@@ -64,10 +64,7 @@ class Trainings:
 
     async def fill(self) -> None:
         """Note what is complete, and submit others unless there are many."""
-        for name, one in list(self.here.items()):
-            self._keep_acks(one)
-            if all(self.files(one, member).done() for member in one.members):
-                del self.here[name]
+        self._note_complete()
         while len(self.here) < MOST:
             await self._submit()
 
@@ -75,10 +72,7 @@ class Trainings:
         """Wait until every training is complete; return those that are not."""
 
         def complete() -> bool:
-            for name, one in list(self.here.items()):
-                self._keep_acks(one)
-                if all(self.files(one, member).done() for member in one.members):
-                    del self.here[name]
+            self._note_complete()
             return not self.here
 
         with contextlib.suppress(AssertionError):
@@ -111,6 +105,12 @@ class Trainings:
         self.here[name] = self.all[name] = Struck(training, members)
         directory = self.yard.cluster.layout.volume / self.yard.team / name
         await self.yard.train(training, _manifest(training, size, directory))
+
+    def _note_complete(self) -> None:
+        for name, one in list(self.here.items()):
+            self._keep_acks(one)
+            if all(self.files(one, member).done() for member in one.members):
+                del self.here[name]
 
     def _keep_acks(self, one: Struck) -> None:
         """A trainer removes old answers."""
