@@ -124,13 +124,8 @@ async def test_a_gang_whose_deletion_fails_for_a_while_never_has_more_members_th
             assert {member(p) for p in history.of(JOB)} == MEMBERS
 
 
-@pytest.mark.parametrize("write", WRITES)
-async def test_no_pod_comes_back_of_a_gang_that_is_deleted_while_it_is_dissolved(
-    fake: FakeKube, write: str
-) -> None:
-    """The user's deletions come just before that write of each pod (defect E2)."""
-    held = kube_faults.Slow()
-    fake.faults.order(*WRITES[write], *[held] * len(OTHERS))
+async def no_pod_is_left_of_a_deleted_gang(fake: FakeKube, held: kube_faults.Slow) -> None:
+    """Dissolve the gang until a request is held; its user deletes it then."""
     async with witnessed(fake):
         put_refused_gang(fake)
         async with scheduled(fake):
@@ -139,6 +134,16 @@ async def test_no_pod_comes_back_of_a_gang_that_is_deleted_while_it_is_dissolved
             held.gate.set()
             async with ClusterLife(fake).running():
                 await eventually(lambda: not fake.objects(paths.PODS), PATIENCE_SECONDS)
+
+
+@pytest.mark.parametrize("write", WRITES)
+async def test_no_pod_comes_back_of_a_gang_that_is_deleted_while_it_is_dissolved(
+    fake: FakeKube, write: str
+) -> None:
+    """The user's deletions come just before that write of each pod (defect E2)."""
+    held = kube_faults.Slow()
+    fake.faults.order(*WRITES[write], *[held] * len(OTHERS))
+    await no_pod_is_left_of_a_deleted_gang(fake, held)
 
 
 REFUSALS = {
@@ -155,14 +160,7 @@ async def test_no_pod_comes_back_of_a_gang_that_is_deleted_after_our_deletions_f
     """Each deletion failed once, and the user's come just before the next attempt."""
     held = kube_faults.Slow()
     fake.faults.order(*WRITES["deletion"], *[refusal] * len(OTHERS), *[held] * len(OTHERS))
-    async with witnessed(fake):
-        put_refused_gang(fake)
-        async with scheduled(fake):
-            await eventually(lambda: fake.faults.left == 0, PATIENCE_SECONDS)
-            delete_gang(fake)
-            held.gate.set()
-            async with ClusterLife(fake).running():
-                await eventually(lambda: not fake.objects(paths.PODS), PATIENCE_SECONDS)
+    await no_pod_is_left_of_a_deleted_gang(fake, held)
 
 
 @pytest.mark.parametrize("failure", [kube_faults.CONFLICT, UNAVAILABLE])
