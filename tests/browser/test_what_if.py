@@ -93,6 +93,8 @@ async def opened_by_ui(
 
 async def ask(page: Page, text: str = "") -> None:
     if text:
+        team = page.get_by_label("Team").last
+        await expect(team).not_to_have_value("default")  # until then the lists write it anew
         await page.get_by_label("Manifest").fill(text)
     await page.get_by_role("button", name="What if?").click()
 
