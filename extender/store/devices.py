@@ -8,7 +8,7 @@ as long as the claims have it, as in kube-scheduler.
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import attrgetter
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from typing_extensions import override
 
@@ -34,6 +34,7 @@ from extender.store.table import Collection, Keyed
 from shared.devices import ClaimSpec, served_resources
 from shared.model import (
     DeviceClass,
+    DeviceTaintRule,
     JobKey,
     Node,
     NodeName,
@@ -83,6 +84,7 @@ class DeviceIndex:
         self.classes: Watched[DeviceClass] = Watched(self._named_change)
         self.templates: Watched[ResourceClaimTemplate] = Watched(self._named_change)
         self.slices: Watched[ResourceSlice] = Watched(self._slice_change)
+        self.taint_rules: Watched[DeviceTaintRule] = Watched(self._rule_change)
         self.claims: Watched[ResourceClaim] = Watched(self._claim_change)
         self._pools = Pools()
         self._claimed = ClaimedDevices()
@@ -105,6 +107,16 @@ class DeviceIndex:
         self._dirty: set[NodeName] = set()
         self._arrays = DeviceArrays()
         self._rows = DeviceRows()
+
+    def by_kind(self) -> Mapping[str, Watched[Any]]:
+        """Return the collections by the name of what they hold."""
+        return {
+            DeviceClass.__name__: self.classes,
+            ResourceSlice.__name__: self.slices,
+            DeviceTaintRule.__name__: self.taint_rules,
+            ResourceClaimTemplate.__name__: self.templates,
+            ResourceClaim.__name__: self.claims,
+        }
 
     def count(self, old: Pod | None, new: Pod | None, job: JobKey | None) -> None:
         """Take over what a pod names: only what unfinished pods name has a column."""
@@ -257,6 +269,10 @@ class DeviceIndex:
         self._resliced |= self._pools.change(old, new)
         self._renamed |= bool((old and old.special) or (new and new.special))
         self._renamed |= divided != bool(self._pools.divided)
+
+    def _rule_change(self, old: DeviceTaintRule | None, new: DeviceTaintRule | None) -> None:
+        self._resliced |= self._pools.taint(old, new)
+        self._renamed |= bool(self._pools.shared)
 
     def _claim_change(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
         self._claimed.change(old, new)

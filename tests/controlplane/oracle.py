@@ -26,6 +26,7 @@ from extender.core.cluster import pod_shape
 from extender.store.store import ClusterStore
 from shared.kube import auth, parse, paths, resources
 from shared.kube.client import KubeClient
+from shared.kube.errors import NotFoundError
 from shared.model import Delete, Node, Pod, Replace, ResourceSlice, Upsert
 from tests.fakes.eventually import eventually
 
@@ -183,11 +184,20 @@ class Oracle:
         pods: list[Pod] = [parse.decode_pod(raw) for raw in await self._items(paths.PODS)]
         store.apply(Replace("Node", "Node", tuple(nodes)))
         store.apply(Replace("Pod", "Pod", tuple(pods)))
-        for kind in resources.DEVICES:
+        rules = resources.DEVICE_TAINT_RULES
+        for kind in (*resources.DEVICES, *([rules] if await self.serves(rules.path) else [])):
             found = tuple(kind.decode(raw) for raw in await self._items(kind.path))
             store.apply(Replace(kind.kind, kind.source, found))
         store.check_invariants()
         return store
+
+    async def serves(self, path: str) -> bool:
+        """Return True if the server has the collection."""
+        try:
+            await self.client.get(path)
+        except NotFoundError:
+            return False
+        return True
 
     async def _items(self, path: str) -> list[Raw]:
         return msgspec.json.decode(await self.client.get(path), type=_List).items

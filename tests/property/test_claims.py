@@ -37,7 +37,7 @@ def devices(draw: st.DrawFn, index: int, *, divided: bool) -> Device:
     size = draw(st.sampled_from("sl"))
     attributes: dict[str, int | str] = {"size": size}
     if draw(st.integers(0, 4)):
-        attributes["switch"] = draw(st.integers(0, 1))
+        attributes["switch"] = draw(st.integers(0, 2))
     counters = {"gpu": {"slices": str(draw(st.sampled_from([1, 2, 4])))}} if divided else None
     return make_device(f"d{index}", attributes=attributes, counters=counters)
 
@@ -73,7 +73,9 @@ def claims(draw: st.DrawFn) -> tuple[list[DeviceRequest], list[Constraint]]:
     constraints = list[Constraint]()
     if draw(st.booleans()):
         only = ("a",) if draw(st.booleans()) else ()
-        constraints.append(Constraint(attribute="gpu.example.com/switch", requests=only))
+        distinct = draw(st.booleans())
+        switch = "gpu.example.com/switch"
+        constraints.append(Constraint(attribute=switch, requests=only, distinct=distinct))
     return requests, constraints
 
 
@@ -128,7 +130,8 @@ class Brute:
             if not constraint.requests or way.request in constraint.requests
             for i in way.devices
         ]
-        return None not in values and len(set(values)) <= 1
+        different = len(values) if constraint.distinct else min(1, len(values))
+        return None not in values and len(set(values)) == different
 
 
 def _accepts(option: DeviceRequest, device: Device) -> bool:
