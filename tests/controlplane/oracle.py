@@ -101,7 +101,7 @@ class Oracle:
     async def fill(
         self, nodes: Sequence[Manifest], gang: Sequence[Manifest], published: Sequence[Published]
     ) -> int:
-        """Let kube-scheduler place pods of one kind where we would, one after the other.
+        """Let kube-scheduler place the pods of a gang where we would, one after the other.
 
         Each must get the node that our columns give it, and the first one that they have no room
         for must find none. Returns how many were placed; nothing is compared if we do not model
@@ -255,7 +255,7 @@ def _accepted(store: ClusterStore, pod: Pod) -> frozenset[str] | None:
 
 
 def _planned(store: ClusterStore, gang: Sequence[Manifest]) -> list[str] | None:
-    """Return the nodes that our columns give pods of one kind; None if we do not model them."""
+    """Return the nodes that our columns give pods in turn; None if we do not model them."""
     pods = [parse.decode_pod(msgspec.json.encode(_with_uid(pod))) for pod in gang]
     for pod in pods:
         store.apply(Upsert(pod))
