@@ -1,8 +1,10 @@
 """One node's row of the columns of devices: how many there are, and how many are taken."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import reduce
+from operator import or_
 from typing import Final
 
 from extender.core.expressions.errors import UnsupportedError
@@ -14,15 +16,13 @@ from extender.core.nodes.claim_allocation import (
     serve,
 )
 from extender.core.nodes.device_columns import Layout
-from extender.core.nodes.device_sets import NodeSets
+from extender.core.nodes.device_sets import Mask, NodeSets
 from extender.store.device_claims import ClaimedDevices
 from shared.devices import DeviceId
 from shared.model import Node
 
 MOST_RESULTS: Final = 4096
 """Searches whose results are kept; beyond it all are dropped."""
-
-_NONE: Final = frozenset[DeviceId]()
 
 Row = tuple[dict[str, int], dict[str, int]]
 """By column, how many a node has and how many are taken."""
@@ -38,6 +38,7 @@ class DeviceRows:
         self,
         node: Node,
         found: NodeSets,
+        order: Sequence[DeviceId],
         columns: Layout,
         waiting: Counter[str],
         claimed: ClaimedDevices,
@@ -50,12 +51,14 @@ class DeviceRows:
         Args:
             node: The node.
             found: What its devices mean.
+            order: Which they are.
             columns: All columns.
             waiting: By column, what takes room on the node and has no allocation.
             claimed: What claims have.
         """
-        taken, unserved = self._taken(found, waiting, claimed)
-        gone = {found.order[number] for number in taken.devices} if found.claims else _NONE
+        alone = _places(order, claimed)
+        taken, unserved = self._taken(found, order, alone, waiting, claimed)
+        gone = alone | sum(1 << place for place in taken.devices)
         allocatable, used = dict[str, int](), dict[str, int]()
         for column, members in columns.members.items():
             if column in found.claims:
@@ -63,24 +66,26 @@ class DeviceRows:
                 free = self._serve(found.claims[column].found, taken, MOST_CLAIMS)[0]
                 used[column] = most - free + unserved[column]
                 continue
-            devices = found.sets.get(column, _NONE)
-            if len(members) > 1:
-                devices = devices.union(*(found.sets.get(member, _NONE) for member in members))
+            devices = reduce(or_, (found.sets.get(member, 0) for member in members))
             offered = sum(node.allocatable.get(member, 0) for member in members)
-            allocatable[column] = len(devices) + offered
-            held = len(devices & claimed.alone) if claimed.alone else 0
-            held += len((devices & gone) - claimed.alone) if gone else 0
+            allocatable[column] = devices.bit_count() + offered
+            held = (devices & gone).bit_count()
             used[column] = held + sum(waiting[member] for member in members)
         return allocatable, used
 
     def _taken(
-        self, found: NodeSets, waiting: Counter[str], claimed: ClaimedDevices
+        self,
+        found: NodeSets,
+        order: Sequence[DeviceId],
+        alone: Mask,
+        waiting: Counter[str],
+        claimed: ClaimedDevices,
     ) -> tuple[Taken, Counter[str]]:
         """Return what claims have, and those that wait will have; and how many find nothing."""
         unserved: Counter[str] = Counter()
         if not found.claims:
             return Taken(), unserved
-        taken = _of_claims(found, claimed)
+        taken = _of_claims(order, alone, claimed)
         for column, of_kind in sorted(found.claims.items()):
             if count := waiting[column]:
                 served, taken = self._serve(of_kind.found, taken, count)
@@ -105,11 +110,17 @@ def _served(claim: ClaimOnNode, taken: Taken, most: int) -> tuple[int, Taken]:
         return 0, taken
 
 
-def _of_claims(found: NodeSets, claimed: ClaimedDevices) -> Taken:
-    alone = frozenset(n for n, device in enumerate(found.order) if device in claimed.alone)
-    shares = ((n, claimed.parts(device)) for n, device in enumerate(found.order))
+def _places(order: Sequence[DeviceId], claimed: ClaimedDevices) -> Mask:
+    """Return the devices that a claim has alone."""
+    if not claimed.alone:
+        return 0
+    return sum(1 << place for place, device in enumerate(order) if device in claimed.alone)
+
+
+def _of_claims(order: Sequence[DeviceId], alone: Mask, claimed: ClaimedDevices) -> Taken:
+    shares = ((n, claimed.parts(device)) for n, device in enumerate(order))
     parts = tuple((n, _numbers(of)) for n, of in shares if of is not None)
-    return Taken(alone, parts)
+    return Taken(frozenset(n for n in range(len(order)) if alone >> n & 1), parts)
 
 
 def _numbers(amounts: Mapping[str, Fraction]) -> Numbers:

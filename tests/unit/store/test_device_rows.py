@@ -23,15 +23,19 @@ def found(devices: int) -> NodeSets:
     offer = Offer("", tuple(range(devices)), ((),) * devices, 2)
     stock = Stock(takes=((),) * devices, counters=(), capacity=(None,) * devices)
     claims = Claims(ClaimOnNode((("r", (offer,)),), (), stock), devices // 2)
-    order = tuple(DeviceId("gpu.example.com", "n", f"gpu-{i}") for i in range(devices))
-    return NodeSets(claims={COLUMN: claims}, order=order)
+    return NodeSets(claims={COLUMN: claims})
+
+
+def order(devices: int) -> tuple[DeviceId, ...]:
+    return tuple(DeviceId("gpu.example.com", "n", f"gpu-{i}") for i in range(devices))
 
 
 def row(waiting: int, *held: str, devices: int = 8) -> tuple[int, int]:
     claimed = ClaimedDevices()
     claimed.change(None, make_device_claim("held", *(("n", name) for name in held)))
     columns = Counter({COLUMN: waiting})
-    allocatable, used = DeviceRows().row(NODE, found(devices), LAYOUT, columns, claimed)
+    of_node = found(devices), order(devices)
+    allocatable, used = DeviceRows().row(NODE, *of_node, LAYOUT, columns, claimed)
     return allocatable[COLUMN], used[COLUMN]
 
 
@@ -53,5 +57,5 @@ def test_results_of_searches_are_dropped_when_they_are_many(
     monkeypatch.setattr(device_rows, "MOST_RESULTS", 3)
     rows, claimed = DeviceRows(), ClaimedDevices()
     for devices in range(2, 12):
-        rows.row(NODE, found(devices), LAYOUT, Counter(), claimed)
+        rows.row(NODE, found(devices), order(devices), LAYOUT, Counter(), claimed)
         assert len(rows._results) <= 3
