@@ -29,7 +29,7 @@ from extender.store.device_groups import DeviceGroups
 from extender.store.device_holders import DeviceHolders
 from extender.store.device_names import DeviceNames
 from extender.store.device_pools import Pools
-from extender.store.device_rows import DeviceRows, Row
+from extender.store.device_rows import DeviceRows, Load, Row, load
 from extender.store.table import Collection, Keyed
 from shared.devices import ClaimSpec, served_resources
 from shared.model import (
@@ -102,6 +102,7 @@ class DeviceIndex:
         self._dirty: set[NodeName] = set()
         self._arrays = DeviceArrays()
         self._rows = DeviceRows()
+        self._loads: dict[NodeName, Load] = {}
 
     def by_kind(self) -> Mapping[str, Watched[Any]]:
         """Return the collections by the name of what they hold."""
@@ -153,16 +154,19 @@ class DeviceIndex:
     def on_nodes(self, table: NodeTable) -> NodeTable:
         """Return the table with the columns of devices; the very table if there are none."""
         self._settle()
-        if not self._layout.members:
-            self._dirty.clear()
-            return table
         dirty, self._dirty = self._dirty, set()
+        for name in dirty:
+            self._loads.pop(name, None)
+        if not self._layout.members:
+            return table
         return self._arrays.joined(table, self._layout, dirty, self._row)
 
     def _row(self, node: Node) -> Row:
-        found, order = self._groups.sets(node.name), self._groups.order(node.name)
-        waiting = self._holders.waiting(node, self._layout.demands)
-        return self._rows.row(node, found, order, self._layout, waiting, self._claimed)
+        on_node = self._loads.get(node.name)
+        if on_node is None:
+            order, waiting = self._groups.order(node.name), self._holders.waiting(node)
+            on_node = self._loads[node.name] = load(order, self._claimed, waiting)
+        return self._rows.row(node, self._groups.sets(node.name), on_node, self._layout)
 
     def _settle(self) -> None:
         """Bring sets, columns and the view up to date with what has changed."""
@@ -187,6 +191,8 @@ class DeviceIndex:
         self._wanted = dict(self._resolved())
         known, _ = columns(self._wanted)
         if known != self._columns:
+            if any(self._columns.get(name, counts) != counts for name, counts in known.items()):
+                self._arrays = DeviceArrays()
             self._columns = known
             self._groups.use(known)
 
