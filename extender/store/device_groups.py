@@ -9,7 +9,7 @@ searched by itself, on the event loop.
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Final
@@ -29,8 +29,7 @@ from shared.devices import DeviceId
 from shared.model import NodeName
 
 MOST_APART: Final = 512
-"""Nodes that differ in what a column reads: some 10 ms of evaluation for each microsecond that the
-expression takes on a node of eight devices."""
+"""Nodes that differ in what a column reads: on nodes of eight devices some 10 ms."""
 
 MOST_FIXED: Final = 4096
 """Numbers of devices of one kind that are kept; nodes that come later are alike by new ones."""
@@ -56,11 +55,11 @@ class Profile:
     fixed: int
     attributes: Mapping[str, Hashable]
 
-    def part(self, read: Read) -> Hashable:
+    def part(self, names: tuple[str, ...] | None) -> Hashable:
         """Return what is read of the attributes."""
-        if read is EVERYTHING:
+        if names is EVERYTHING:
             return tuple(self.attributes.items())
-        return tuple(map(self.attributes.get, sorted(read)))
+        return tuple(map(self.attributes.get, names))
 
 
 @dataclass(eq=False)
@@ -82,18 +81,22 @@ class Group:
     nodes: int = 0
 
 
-@dataclass
 class _Apart:
     """How many nodes have each value of what is read."""
 
-    read: Read
-    counts: Counter[Hashable] = field(default_factory=Counter)
+    def __init__(self, read: Read, profiles: Iterable[Profile]) -> None:
+        self._names = _names(read)
+        self._counts = Counter([profile.part(self._names) for profile in profiles])
+
+    @property
+    def too_many(self) -> bool:
+        return len(self._counts) > MOST_APART
 
     def count(self, profile: Profile, sign: int) -> None:
-        part = profile.part(self.read)
-        self.counts[part] += sign
-        if not self.counts[part]:
-            del self.counts[part]
+        part = profile.part(self._names)
+        self._counts[part] += sign
+        if not self._counts[part]:
+            del self._counts[part]
 
 
 class DeviceGroups:
@@ -111,6 +114,8 @@ class DeviceGroups:
         self._groups: dict[Hashable, Group] = {}
         self._apart: dict[Read, _Apart] = {}
         self._read: Read = frozenset()
+        self._beyond = frozenset[Read]()
+        self._names = _names(self._read)
 
     def facts(self) -> Iterator[Facts]:
         """Yield the facts of all nodes, of nodes that are alike once."""
@@ -138,21 +143,38 @@ class DeviceGroups:
             devices: Its devices.
             offered: Extended resources that it offers itself.
         """
-        self.remove(node)
-        if devices == NodeDevices():
-            return
-        self._devices[node] = devices, offered
-        self._orders[node] = tuple(identity for identity, _ in devices.devices)
-        self._profiles[node] = profile = self._profile(devices, offered)
-        for apart in self._apart.values():
-            apart.count(profile, 1)
-        if self._reads() != self._read:
-            self._regroup()
-        else:
+        self._drop(node)
+        if devices != NodeDevices():
+            self._devices[node] = devices, offered
+            self._orders[node] = tuple(identity for identity, _ in devices.devices)
+            self._profiles[node] = profile = self._profile(devices, offered)
+            for apart in self._apart.values():
+                apart.count(profile, 1)
             self._join(node)
+        if self._beyond_most() != self._beyond:
+            self._regroup()
 
     def remove(self, node: NodeName) -> None:
-        """A node is gone, or its devices."""
+        """A node is gone."""
+        self._drop(node)
+        if self._beyond_most() != self._beyond:
+            self._regroup()
+
+    def use(self, columns: Mapping[str, Counted]) -> None:
+        """Find what the devices mean for these columns."""
+        self._columns = columns
+        wanted = {_read_by(counts) for counts in columns.values()}
+        kept = {read: apart for read, apart in self._apart.items() if read in wanted}
+        for read in wanted - kept.keys():
+            kept[read] = _Apart(read, self._profiles.values())
+        self._apart = kept
+        if self._beyond_most() != self._beyond or not self._fine_enough():
+            self._regroup()
+        else:
+            for group in self._groups.values():
+                self._find(group)
+
+    def _drop(self, node: NodeName) -> None:
         profile = self._profiles.pop(node, None)
         if profile is None:
             return
@@ -163,38 +185,26 @@ class DeviceGroups:
         group.nodes -= 1
         if not group.nodes:
             del self._groups[self._key(profile)]
-        if self._reads() != self._read:
-            self._regroup()
 
-    def use(self, columns: Mapping[str, Counted]) -> None:
-        """Find what the devices mean for these columns."""
-        self._columns = columns
-        wanted = {_read_by(counts) for counts in columns.values()}
-        kept = {read: apart for read, apart in self._apart.items() if read in wanted}
-        for read in wanted - kept.keys():
-            kept[read] = _Apart(read)
-            for profile in self._profiles.values():
-                kept[read].count(profile, 1)
-        self._apart = kept
-        if self._reads() != self._read:
-            self._regroup()
-        else:
-            for group in self._groups.values():
-                self._find(group)
+    def _beyond_most(self) -> frozenset[Read]:
+        """Return what tells too many nodes apart."""
+        return frozenset(read for read, apart in self._apart.items() if apart.too_many)
 
     def _reads(self) -> Read:
         """Return what groups are told apart by."""
-        found = frozenset[str]()
-        for read, apart in self._apart.items():
-            if len(apart.counts) > MOST_APART:
-                continue
-            if read is EVERYTHING:
-                return EVERYTHING
-            found |= read
-        return found
+        within = [read for read, apart in self._apart.items() if not apart.too_many]
+        known = [read for read in within if read is not EVERYTHING]
+        return EVERYTHING if len(known) < len(within) else frozenset().union(*known)
+
+    def _fine_enough(self) -> bool:
+        """Return True if groups can stay; finer ones than needed do, if they are few."""
+        read = self._reads()
+        finer = self._read is EVERYTHING or (read is not EVERYTHING and read <= self._read)
+        return read == self._read or (finer and len(self._groups) <= MOST_APART)
 
     def _regroup(self) -> None:
-        self._read = self._reads()
+        self._beyond, self._read = self._beyond_most(), self._reads()
+        self._names = _names(self._read)
         self._groups.clear()
         self._group_of.clear()
         for node in self._profiles:
@@ -210,7 +220,7 @@ class DeviceGroups:
         self._group_of[node] = group
 
     def _key(self, profile: Profile) -> Hashable:
-        return profile.fixed, profile.part(self._read)
+        return profile.fixed, profile.part(self._names)
 
     def _find(self, group: Group) -> None:
         """Find what the columns of the day mean for a group; those of before are kept."""
@@ -222,7 +232,7 @@ class DeviceGroups:
         group.sets = node_sets(group.devices, {c: found for c, (_, found) in group.found.items()})
 
     def _found(self, group: Group, column: str, counts: Counted) -> Found:
-        if len(self._apart[_read_by(counts)].counts) > MOST_APART:
+        if self._apart[_read_by(counts)].too_many:
             return f"selector not read: it tells more than {MOST_APART} nodes apart"
         before, found = group.found.get(column, (None, ""))
         return found if before == counts else on_node(counts, group.devices, self._seen)
@@ -252,6 +262,10 @@ class DeviceGroups:
             self._fixed.get(fixed) or self._fixed.setdefault(fixed, next(self._numbers)),
             {name: tuple(map(_typed, (of.get(name) for of in found))) for name in names},
         )
+
+
+def _names(read: Read) -> tuple[str, ...] | None:
+    return EVERYTHING if read is EVERYTHING else tuple(sorted(read))
 
 
 def _typed(value: object) -> Hashable:
