@@ -72,6 +72,7 @@ class _Selector:
         if result is None:
             if self._left <= 0:
                 raise UnsupportedError(f"more than {MOST_WORK} steps for all devices")
+            self._left -= 1
             result = self._results[seen] = self._result(device)
         if isinstance(result, bool):
             return result

@@ -112,3 +112,15 @@ def test_a_column_that_tells_too_many_nodes_apart_is_not_modelled(
     groups.remove(NodeName("n0"))
     assert not reasons()
     assert groups.sets(NodeName("n1")).sets == {"all": 1, "by uuid": 1}
+
+
+def test_kinds_of_nodes_are_dropped_when_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_groups, "MOST_FIXED", 3)
+    groups = DeviceGroups()
+    groups.use({"all": KINDS["all"]})
+    for i in range(10):
+        groups.put(NodeName(f"n{i}"), of_node(f"n{i}", alike(i + 1)), frozenset())
+        assert len(groups._fixed) <= 3
+    assert [groups.sets(NodeName(f"n{i}")).sets["all"].bit_count() for i in range(10)] == [
+        *range(1, 11)
+    ]
