@@ -88,6 +88,14 @@ class Given:
     devices: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class Refusal:
+    """Why a way is none: a device of an alternative is taken, or a constraint forbids it."""
+
+    option: DeviceRequest
+    forbidden: bool
+
+
 @dataclass
 class Brute:
     """The devices of a node, and those that claims have alone."""
@@ -98,9 +106,12 @@ class Brute:
     def serve(self, requests: Sequence[DeviceRequest], constraints: Sequence[Constraint]) -> bool:
         """Give one claim its devices; return False if it finds none."""
         for ways in product(*(list(self._ways(request)) for request in requests)):
-            if self._valid(ways, constraints):
+            refusal = self._refusal(ways, constraints)
+            if refusal is None:
                 self.taken |= {d for way in ways if not way.option.admin for d in way.devices}
                 return True
+            if refusal.option.every and refusal.forbidden:
+                return False  # an error to kube-scheduler, which does not try the next way
         return False
 
     def _ways(self, request: DeviceRequest) -> Iterator[Given]:
@@ -113,22 +124,28 @@ class Brute:
             for chosen in combinations(accepted, option.count):
                 yield Given(request.name, option, chosen)
 
-    def _valid(self, ways: Sequence[Given], constraints: Sequence[Constraint]) -> bool:
-        everything = [device for way in ways for device in way.devices]
-        own = [device for way in ways if not way.option.admin for device in way.devices]
-        if len(set(everything)) < len(everything) or not self.taken.isdisjoint(own):
-            return False
-        slices = sum(_slices(self.devices[i]) for i in (*everything, *self.taken))
-        if any(_slices(self.devices[i]) for i in everything) and slices > SLICES:
-            return False
-        return all(self._holds(constraint, ways) for constraint in constraints)
+    def _refusal(self, ways: Sequence[Given], constraints: Sequence[Constraint]) -> Refusal | None:
+        """Return the first device that cannot be had, in their order."""
+        before = list[tuple[Given, int]]()
+        for way, device in [(one, device) for one in ways for device in one.devices]:
+            if not self._is_free(way, device, [other for _, other in before]):
+                return Refusal(way.option, forbidden=False)
+            before.append((way, device))
+            if not all(self._holds(constraint, before) for constraint in constraints):
+                return Refusal(way.option, forbidden=True)
+        return None
 
-    def _holds(self, constraint: Constraint, ways: Sequence[Given]) -> bool:
+    def _is_free(self, way: Given, device: int, others: Sequence[int]) -> bool:
+        if device in others or (device in self.taken and not way.option.admin):
+            return False
+        slices = sum(_slices(self.devices[i]) for i in (device, *others, *self.taken))
+        return not _slices(self.devices[device]) or slices <= SLICES
+
+    def _holds(self, constraint: Constraint, picked: Sequence[tuple[Given, int]]) -> bool:
         values = [
-            dict(self.devices[i].attributes).get("switch")
-            for way in ways
+            dict(self.devices[device].attributes).get("switch")
+            for way, device in picked
             if not constraint.requests or way.request in constraint.requests
-            for i in way.devices
         ]
         different = len(values) if constraint.distinct else min(1, len(values))
         return None not in values and len(set(values)) == different

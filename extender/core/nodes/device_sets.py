@@ -236,7 +236,7 @@ def _on_node(claim: WholeClaim, of_node: NodeDevices, seen: Selections) -> Claim
 def _offer(option: Option, of_node: NodeDevices, seen: Selections) -> Offer:
     if option.every and of_node.partial:
         raise EvaluationError("a pool is not whole")
-    devices, taken = list[int](), list[Numbers]()
+    devices, taken, tainted = list[int](), list[Numbers](), set[int]()
     for number, (identity, device) in enumerate(of_node.devices):
         read, tolerated = _reads(option.kind, identity, device, seen), option.kind.tolerates(device)
         if not read or not (tolerated or option.every):
@@ -244,11 +244,10 @@ def _offer(option: Option, of_node: NodeDevices, seen: Selections) -> Offer:
         if device.special:
             raise UnsupportedError(device.special)
         use = uses(option.capacity, device)
-        if use is not None and not tolerated:
-            return Offer(option.name, (), (), 0, every=True)  # all of them cannot be had
         if use is not None:
             devices.append(number)
             taken.append(use)
+            tainted |= set() if tolerated else {number}
     return Offer(
         name=option.name,
         devices=tuple(devices),
@@ -256,6 +255,7 @@ def _offer(option: Option, of_node: NodeDevices, seen: Selections) -> Offer:
         count=option.count,
         every=option.every,
         admin=option.admin,
+        tainted=frozenset(tainted),
     )
 
 
