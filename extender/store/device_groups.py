@@ -92,6 +92,11 @@ class _Apart:
     def too_many(self) -> bool:
         return len(self._counts) > MOST_APART
 
+    @property
+    def some(self) -> bool:
+        """Nodes differ in it, and not too many."""
+        return 1 < len(self._counts) <= MOST_APART
+
     def count(self, profile: Profile, sign: int) -> None:
         part = profile.part(self._names)
         self._counts[part] += sign
@@ -151,13 +156,13 @@ class DeviceGroups:
             for apart in self._apart.values():
                 apart.count(profile, 1)
             self._join(node)
-        if self._beyond_most() != self._beyond:
+        if not self._right():
             self._regroup()
 
     def remove(self, node: NodeName) -> None:
         """A node is gone."""
         self._drop(node)
-        if self._beyond_most() != self._beyond:
+        if not self._right():
             self._regroup()
 
     def use(self, columns: Mapping[str, Counted]) -> None:
@@ -168,7 +173,7 @@ class DeviceGroups:
         for read in wanted - kept.keys():
             kept[read] = _Apart(read, self._profiles.values())
         self._apart = kept
-        if self._beyond_most() != self._beyond or not self._fine_enough():
+        if not self._right():
             self._regroup()
         else:
             for group in self._groups.values():
@@ -191,16 +196,20 @@ class DeviceGroups:
         return frozenset(read for read, apart in self._apart.items() if apart.too_many)
 
     def _reads(self) -> Read:
-        """Return what groups are told apart by."""
-        within = [read for read, apart in self._apart.items() if not apart.too_many]
+        """Return what groups have to be told apart by."""
+        within = [read for read, apart in self._apart.items() if apart.some]
         known = [read for read in within if read is not EVERYTHING]
         return EVERYTHING if len(known) < len(within) else frozenset().union(*known)
 
-    def _fine_enough(self) -> bool:
+    def _right(self) -> bool:
         """Return True if groups can stay; finer ones than needed do, if they are few."""
+        if self._beyond_most() != self._beyond:
+            return False
         read = self._reads()
+        if read == self._read:
+            return True
         finer = self._read is EVERYTHING or (read is not EVERYTHING and read <= self._read)
-        return read == self._read or (finer and len(self._groups) <= MOST_APART)
+        return finer and len(self._groups) <= MOST_APART
 
     def _regroup(self) -> None:
         self._beyond, self._read = self._beyond_most(), self._reads()
