@@ -70,8 +70,8 @@ class Oracle:
     """
 
     client: KubeClient
-    offered: dict[str, frozenset[str]] = field(default_factory=dict)
-    allowed: dict[str, str] = field(default_factory=dict)
+    offered: dict[str, frozenset[str]] = field(default_factory=dict, repr=False)
+    allowed: dict[str, str] = field(default_factory=dict, repr=False)
     left_alone: int = 0
 
     async def filter(self, request: web.Request) -> web.Response:

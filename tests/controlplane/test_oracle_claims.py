@@ -150,7 +150,7 @@ def request(draw, name, class_name, *, every):
 
 @st.composite
 def requests(draw, class_name, *, newest, in_parts):
-    """What one claim requests."""
+    """What one claim requests; ``All`` without constraints, with which it is not modelled."""
     names = ("a", "b")[: draw(st.integers(1, 2))]
     every = newest or not in_parts
     found = {"requests": [request(draw, name, class_name, every=every) for name in names]}
@@ -158,9 +158,8 @@ def requests(draw, class_name, *, newest, in_parts):
         kind = draw(st.sampled_from(["matchAttribute", "matchAttribute", "distinctAttribute"]))
         only = {"requests": ["a"]} if draw(st.booleans()) else {}
         found["constraints"] = [{kind: f"{DRIVER}/switch"} | only]
-        if kind == "distinctAttribute" and not newest:
-            for option in options(found):
-                option.pop("allocationMode", None)
+        for option in options(found):
+            if option.pop("allocationMode", None) or (kind == "distinctAttribute" and not newest):
                 option["count"] = 1
     return {"devices": found}
 

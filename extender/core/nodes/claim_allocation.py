@@ -55,7 +55,6 @@ class Offer:
         count: How many devices it takes; without meaning for ``every``.
         every: It takes all of them.
         admin: It takes them from no other claim.
-        tainted: Those among all that it cannot have because of a taint.
     """
 
     name: str
@@ -64,7 +63,6 @@ class Offer:
     count: int
     every: bool = False
     admin: bool = False
-    tainted: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -134,10 +132,6 @@ def serve(claim: ClaimOnNode, taken: Taken, most: int) -> tuple[int, Taken]:
     return most, taken
 
 
-class _RefusedError(Exception):
-    """kube-scheduler gives the claim up: a constraint forbids one of all devices."""
-
-
 @dataclass(frozen=True)
 class _Pick:
     request: str
@@ -164,11 +158,7 @@ class _Search:
 
     def run(self) -> Taken | None:
         """Return what is taken when the claim is served; None if it is not."""
-        try:
-            served = self._requests(0)
-        except _RefusedError:
-            served = False
-        if not served:
+        if not self._requests(0):
             return None
         for pick in self._picks:
             if pick.offer.admin:
@@ -214,30 +204,19 @@ class _Search:
         self.steps += 1
         if self.steps > MOST_STEPS:
             raise UnsupportedError(f"the search for devices takes more than {MOST_STEPS} steps")
-        if counted and any(self._left[at] < amount for at, amount in self._stock.takes[device]):
-            return False
-        if device in offer.tainted or not self._allowed(request, offer, device):
-            return False
         if not self._has_capacity(device, use):
             return False
-        for rule, values in self._applying(request, offer):
+        if counted and any(self._left[at] < amount for at, amount in self._stock.takes[device]):
+            return False
+        applying = self._applying(request, offer)
+        if not all(rule.allows(device, values) for rule, values in applying):
+            return False
+        for rule, values in applying:
             values.append(rule.values[device])
         pick = _Pick(request, offer, position, counted)
         self._picks.append(pick)
         self._count(pick, 1)
         return True
-
-    def _allowed(self, request: str, offer: Offer, device: int) -> bool:
-        """Return True if all constraints allow a device.
-
-        Raises:
-            _RefusedError: One does not, and all devices are requested.
-        """
-        applying = self._applying(request, offer)
-        allowed = all(rule.allows(device, values) for rule, values in applying)
-        if offer.every and not allowed:
-            raise _RefusedError
-        return allowed
 
     def _applying(self, request: str, offer: Offer) -> list[tuple[Rule, list[object]]]:
         pairs = zip(self._claim.rules, self._values, strict=True)

@@ -230,13 +230,29 @@ def _on_node(claim: WholeClaim, of_node: NodeDevices, seen: Selections) -> Claim
         for request in claim.requests
     )
     rules = tuple(_rule(constraint, of_node.devices) for constraint in claim.constraints)
+    if any(_forbids_all(rule, requests) for rule in rules):
+        raise UnsupportedError("a constraint that not all devices keep, and All")
     return ClaimOnNode(requests, rules, _stock(of_node))
+
+
+def _forbids_all(rule: Rule, requests: Iterable[tuple[str, tuple[Offer, ...]]]) -> bool:
+    """Return True if a constraint could forbid one of the devices of which all are requested.
+
+    kube-scheduler then gives the claim up, also where an alternative is left; unless one of them is
+    taken already, for then it tries the alternative. So a claim more may make room for another.
+    """
+    applying = [o for name, offers in requests for o in offers if rule.applies(name, o.name)]
+    values = [rule.values[device] for device in {d for offer in applying for d in offer.devices}]
+    different = len(values) if rule.distinct else min(1, len(values))
+    kept = None not in values and len(set(values)) == different
+    tainted = any(offer.every and not offer.count for offer in applying)
+    return tainted or (not kept and any(offer.every for offer in applying))
 
 
 def _offer(option: Option, of_node: NodeDevices, seen: Selections) -> Offer:
     if option.every and of_node.partial:
         raise EvaluationError("a pool is not whole")
-    devices, taken, tainted = list[int](), list[Numbers](), set[int]()
+    devices, taken = list[int](), list[Numbers]()
     for number, (identity, device) in enumerate(of_node.devices):
         read, tolerated = _reads(option.kind, identity, device, seen), option.kind.tolerates(device)
         if not read or not (tolerated or option.every):
@@ -244,10 +260,11 @@ def _offer(option: Option, of_node: NodeDevices, seen: Selections) -> Offer:
         if device.special:
             raise UnsupportedError(device.special)
         use = uses(option.capacity, device)
+        if use is not None and not tolerated:
+            return Offer(option.name, (), (), 0, every=True)  # all of them cannot be had
         if use is not None:
             devices.append(number)
             taken.append(use)
-            tainted |= set() if tolerated else {number}
     return Offer(
         name=option.name,
         devices=tuple(devices),
@@ -255,7 +272,6 @@ def _offer(option: Option, of_node: NodeDevices, seen: Selections) -> Offer:
         count=option.count,
         every=option.every,
         admin=option.admin,
-        tainted=frozenset(tainted),
     )
 
 
