@@ -196,7 +196,7 @@ class DeviceGroups:
         return frozenset(read for read, apart in self._apart.items() if apart.too_many)
 
     def _reads(self) -> Read:
-        """Return what groups have to be told apart by."""
+        """Return the attributes that make groups."""
         within = [read for read, apart in self._apart.items() if apart.some]
         known = [read for read in within if read is not EVERYTHING]
         return EVERYTHING if len(known) < len(within) else frozenset().union(*known)
