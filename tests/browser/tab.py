@@ -60,7 +60,9 @@ async def opened_at(
     tab = Tab(page, url, list(expects))
     page.on("console", lambda one: tab.problems.append(one.text) if one.type == "error" else None)
     page.on("pageerror", lambda error: tab.problems.append(str(error)))
-    yield tab
-    await page.close()
+    try:
+        yield tab
+    finally:
+        await page.close()
     found = [one for one in tab.problems if not any(text in one for text in tab.expects)]
     assert not found, found

@@ -23,6 +23,8 @@ from tests.fakes.kube import FakeKube
 from tests.fakes.kube_tokens import ISSUER
 from tests.root import ROOT
 
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
 PAGE = ROOT / "page"
 AXE = PAGE / "node_modules" / "axe-core" / "axe.min.js"
 PICTURES = ROOT / "docs" / "figures"

@@ -26,6 +26,8 @@ from tests.browser.test_page import PICTURES
 from tests.component.agents import Trust, Yard
 from tests.fakes.kube_tokens import ISSUER
 
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
 FINDINGS: Final = (
     findings.ok("versions", "Kubernetes 1.36.3, Shuntyard 0.1.0"),
     findings.ok("rights", "the extender has all rights of deploy/base"),

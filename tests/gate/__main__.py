@@ -5,6 +5,7 @@ only the modules run that the change since REV can reach.
 """
 
 import argparse
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -35,6 +36,8 @@ def main(argv: Sequence[str]) -> int:
     named = any((ROOT / argument.split("::")[0]).exists() for argument in arguments)
     if named and options.since:
         parser.error("--since and names of tests: give one of them")
+    # Tests start hundreds of processes; each would compile all that it imports.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     signal.signal(signal.SIGINT, lambda _number, _frame: None)  # pytest gets it too, and cleans up
     chosen = selection.since(options.since, ROOT) if options.since else selection.every(ROOT)
     if options.since:
