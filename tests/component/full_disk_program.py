@@ -5,6 +5,7 @@ import resource
 import sys
 
 from extender.metrics.extender import ExtenderMetrics
+from extender.writers.decision_log.log_writer import MOST_REST_SECONDS
 from extender.writers.decision_log.recorder import Recorder
 from shared.kube import paths
 from tests.component.shell import Extender, MiniScheduler, bound, extender, lease, node, pod
@@ -35,7 +36,7 @@ async def main(directory: str) -> None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
             openings = metrics(running).decision_log_openings
             tried = openings._value.get()
-            await eventually(lambda: openings._value.get() > tried)
+            await eventually(lambda: openings._value.get() > tried, 2 * MOST_REST_SECONDS)
             print("the log goes on", flush=True)  # noqa: T201 - the program's answer
 
 

@@ -55,7 +55,7 @@ COMPUTING: Final = Lane(
     name="computing",
     title="tests that compute",
     tests="not e2e and not controlplane and not alone",
-    options=("-n", "3", "--dist", "worksteal"),  # two compute while one waits, as many here do
+    options=("-p", "tests.gate.processes", "--processes", "4"),  # two compute, two wait
 )
 PRODUCT: Final = Lane(
     name="controlplane",
