@@ -143,6 +143,33 @@ class DeviceId(Struct, frozen=True, order=True):
     device: str
 
 
+class DeviceTaintRule(Struct, frozen=True, kw_only=True, tag=True):
+    """A DeviceTaintRule: one more taint of the devices that it selects.
+
+    Attributes:
+        driver: Whose devices; empty: of all drivers. Likewise ``pool`` and ``device``.
+        selects: It has a selector that we read; without one it selects nothing.
+    """
+
+    name: str
+    uid: Uid = Uid("")
+    created_at: float = 0.0
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    taint: Taint = Taint("", "", "")
+    selects: bool = True
+
+    @property
+    def key(self) -> str:
+        """The rule's name."""
+        return self.name
+
+    def of_pool(self, driver: str, pool: str) -> bool:
+        """Return True if it may select devices of a pool."""
+        return self.selects and self.driver in {"", driver} and self.pool in {"", pool}
+
+
 class DeviceRequest(Struct, frozen=True, kw_only=True):
     """Devices of one class, or of the first of several requests that can be served.
 

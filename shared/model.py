@@ -28,6 +28,7 @@ PodShape = pod_shape.PodShape
 ContainerCpu = pod_cpu.ContainerCpu
 DeviceClass = devices.DeviceClass
 ResourceSlice = devices.ResourceSlice
+DeviceTaintRule = devices.DeviceTaintRule
 ResourceClaim = devices.ResourceClaim
 ResourceClaimTemplate = devices.ResourceClaimTemplate
 PodClaim = devices.PodClaim
@@ -343,6 +344,7 @@ Entity = (
     | Topology
     | DeviceClass
     | ResourceSlice
+    | DeviceTaintRule
     | ResourceClaimTemplate
     | ResourceClaim
     | PersistentVolumeClaim

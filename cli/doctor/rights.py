@@ -51,6 +51,7 @@ _OPTIONAL: Final = {
     "resourceslices.resource.k8s.io": "list watch",
     "resourceclaims.resource.k8s.io": "list watch",
     "resourceclaimtemplates.resource.k8s.io": "list watch",
+    "devicetaintrules.resource.k8s.io": "list watch",
 }
 _UNCHANGED: Final = frozenset(kind.resource for kind in OPTIONAL if kind.kind == "PodGroup")
 """Optional kinds whose objects the extender never writes."""

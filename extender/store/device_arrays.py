@@ -7,10 +7,11 @@ import numpy as np
 
 from extender.core.nodes.device_columns import Layout
 from extender.core.nodes.node_table import ALWAYS, BoolVector, IntMatrix, NodeTable
+from extender.store.device_rows import Row
 from shared.model import Node, NodeName
 
-Row = Callable[[Node], tuple[Mapping[str, int], Mapping[str, int]]]
-"""How many devices a node has by column, and how many are taken."""
+RowOf = Callable[[Node], Row]
+"""Computes the row of a node."""
 
 
 class DeviceArrays:
@@ -18,14 +19,14 @@ class DeviceArrays:
 
     def __init__(self) -> None:
         self._nodes: tuple[Node, ...] | None = None
-        self._rows: dict[NodeName, tuple[list[int], list[int]]] = {}
+        self._rows: dict[NodeName, Row] = {}
         self._allocatable: IntMatrix = np.zeros((0, 0), dtype=np.int64)
         self._used: IntMatrix = np.zeros((0, 0), dtype=np.int64)
         self._offering: Mapping[str, BoolVector] = {}
         self._joined: tuple[IntMatrix, tuple[str, ...], IntMatrix] | None = None
 
     def joined(
-        self, table: NodeTable, layout: Layout, dirty: Collection[NodeName], row: Row
+        self, table: NodeTable, layout: Layout, dirty: Collection[NodeName], row: RowOf
     ) -> NodeTable:
         """Return the table with the columns of the layout.
 
@@ -39,7 +40,7 @@ class DeviceArrays:
         return self._with_columns(table, layout)
 
     def _update(
-        self, table: NodeTable, layout: Layout, dirty: Collection[NodeName], row: Row
+        self, table: NodeTable, layout: Layout, dirty: Collection[NodeName], row: RowOf
     ) -> None:
         if self._nodes is not table.nodes:
             for name in dirty:
@@ -49,16 +50,16 @@ class DeviceArrays:
         for name in dirty:
             if (index := table.index.get(name)) is not None:
                 before = self._rows[name]
-                self._rows[name] = after = _of(row(table.nodes[index]), layout)
+                self._rows[name] = after = row(table.nodes[index])
                 self._used[index] = after[1]
                 if after[0] != before[0]:
                     self._allocatable[index], self._joined = after[0], None
 
-    def _lay_out(self, table: NodeTable, layout: Layout, row: Row) -> None:
+    def _lay_out(self, table: NodeTable, layout: Layout, row: RowOf) -> None:
         """Put the rows in the order of a new list of nodes."""
         for node in table.nodes:
             if node.name not in self._rows:
-                self._rows[node.name] = _of(row(node), layout)
+                self._rows[node.name] = row(node)
         rows = [self._rows[node.name] for node in table.nodes]
         size = (len(rows), len(layout.members))
         self._allocatable = np.array([held for held, _ in rows], dtype=np.int64).reshape(size)
@@ -109,10 +110,3 @@ class DeviceArrays:
         matrix.setflags(write=False)
         self._joined = (table.allocatable, resources, matrix)
         return matrix
-
-
-def _of(
-    row: tuple[Mapping[str, int], Mapping[str, int]], layout: Layout
-) -> tuple[list[int], list[int]]:
-    held, taken = row
-    return [held[c] for c in layout.members], [taken[c] for c in layout.members]

@@ -29,6 +29,11 @@ class ClaimedDevices:
         """The devices that a claim has alone."""
         return self._holders.keys()
 
+    @property
+    def divided(self) -> bool:
+        """Some claims have parts of devices."""
+        return bool(self._parts)
+
     def change(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
         """Take over a change of one claim."""
         if old is not None and old.allocated:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from extender.core.nodes.device_catalog import is_claim
 from extender.core.nodes.device_columns import Demand
@@ -23,6 +24,26 @@ class Holder:
 
     requests: tuple[tuple[str, int], ...] = ()
     claims: Named = ()
+
+
+class Waiting(NamedTuple):
+    """What has no devices yet on a node.
+
+    Attributes:
+        amounts: Of extended resources.
+        claims: How many of each template, and the claims that exist by themselves.
+    """
+
+    amounts: tuple[tuple[str, int], ...] = ()
+    claims: tuple[tuple[str, int], ...] = ()
+
+    def columns(self, demands: Mapping[str, Demand]) -> Counter[str]:
+        """Return how much of each column it will take."""
+        found = Counter(dict(self.amounts))
+        for name, number in self.claims:
+            if name in demands:
+                found.update({column: number * n for column, n in demands[name].columns})
+        return found
 
 
 class DeviceHolders:
@@ -59,23 +80,19 @@ class DeviceHolders:
             del self._holders[node]
         return True
 
-    def waiting(self, node: Node, demands: Mapping[str, Demand]) -> Counter[str]:
-        """Return by column what takes room on a node and has no allocation.
+    def waiting(self, node: Node) -> Waiting:
+        """Return what those that take room on a node will get devices for, and have none yet.
 
         A claim that several of a node's pods name counts once.
         """
-        amounts: Counter[str] = Counter()
-        shared = set[str]()
+        amounts, claims = Counter[str](), Counter[str]()
         for uid, holder in self._holders.get(node.name, {}).items():
             if holder.requests and not self._claimed.has(uid, EXTENDED):
                 of_node = node.allocatable
                 amounts.update({n: a for n, a in holder.requests if not of_node.get(n)})
             for name, named in holder.claims:
                 if is_claim(named):
-                    shared.add(named)
-                elif not self._claimed.has(uid, name) and named in demands:
-                    amounts.update(dict(demands[named].columns))
-        for named in shared:
-            if named not in self._allocated and named in demands:
-                amounts.update(dict(demands[named].columns))
-        return amounts
+                    claims[named] = int(named not in self._allocated)
+                elif not self._claimed.has(uid, name):
+                    claims[named] += 1
+        return Waiting(tuple(sorted(amounts.items())), tuple(sorted((+claims).items())))

@@ -1,9 +1,10 @@
 """One node's row of the columns of devices: how many there are, and how many are taken."""
 
 from collections import Counter
-from collections.abc import Mapping
-from fractions import Fraction
-from typing import Final
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import or_
+from typing import Final, NamedTuple
 
 from extender.core.expressions.errors import UnsupportedError
 from extender.core.nodes.claim_allocation import (
@@ -14,34 +15,56 @@ from extender.core.nodes.claim_allocation import (
     serve,
 )
 from extender.core.nodes.device_columns import Layout
-from extender.core.nodes.device_sets import NodeSets
+from extender.core.nodes.device_sets import Mask, NodeSets
 from extender.store.device_claims import ClaimedDevices
+from extender.store.device_holders import Waiting
 from shared.devices import DeviceId
 from shared.model import Node
 
 MOST_RESULTS: Final = 4096
 """Searches whose results are kept; beyond it all are dropped."""
 
-_NONE: Final = frozenset[DeviceId]()
+MOST_ROWS: Final = 8192
+"""Different rows of one layout that are kept, likewise."""
 
-Row = tuple[dict[str, int], dict[str, int]]
+Row = tuple[list[int], list[int]]
 """By column, how many a node has and how many are taken."""
 
 
+class Load(NamedTuple):
+    """What is taken of a node's devices.
+
+    Attributes:
+        alone: Those that a claim has alone.
+        parts: Of shared devices how much of each capacity.
+        waiting: What has no devices yet.
+    """
+
+    alone: Mask = 0
+    parts: tuple[tuple[int, Numbers], ...] = ()
+    waiting: Waiting = Waiting()
+
+
+def load(order: Sequence[DeviceId], claimed: ClaimedDevices, waiting: Waiting) -> Load:
+    """Return what is taken of the devices of a node, which are ``order``."""
+    alone, parts = claimed.alone, list[tuple[int, Numbers]]()
+    for place, device in enumerate(order if claimed.divided else ()):
+        if (of_device := claimed.parts(device)) is not None:
+            parts.append((place, tuple(sorted(of_device.items()))))
+    mask = sum(1 << place for place, device in enumerate(order) if device in alone)
+    return Load(mask, tuple(parts), waiting)
+
+
 class DeviceRows:
-    """Computes rows; nodes that are alike share the searches for claims."""
+    """Computes rows; nodes that are alike share them, and the searches for claims."""
 
     def __init__(self) -> None:
         self._results: dict[tuple[ClaimOnNode, Taken, int], tuple[int, Taken]] = {}
+        self._layout = Layout()
+        self._members: tuple[str, ...] = ()
+        self._kept: dict[tuple[int, Load, tuple[int, ...]], tuple[NodeSets, Row]] = {}
 
-    def row(
-        self,
-        node: Node,
-        found: NodeSets,
-        columns: Layout,
-        waiting: Counter[str],
-        claimed: ClaimedDevices,
-    ) -> Row:
+    def row(self, node: Node, found: NodeSets, on_node: Load, columns: Layout) -> Row:
         """Return a node's row.
 
         Of a resource that the node itself offers its own amount counts, and no pods are counted:
@@ -50,37 +73,49 @@ class DeviceRows:
         Args:
             node: The node.
             found: What its devices mean.
+            on_node: What is taken of them.
             columns: All columns.
-            waiting: By column, what takes room on the node and has no allocation.
-            claimed: What claims have.
         """
-        taken, unserved = self._taken(found, waiting, claimed)
-        gone = {found.order[number] for number in taken.devices} if found.claims else _NONE
-        allocatable, used = dict[str, int](), dict[str, int]()
-        for column, members in columns.members.items():
+        if columns is not self._layout:
+            self._layout, self._kept = columns, {}
+            self._members = tuple(
+                {m: None for members in columns.members.values() for m in members}
+            )
+        offered = tuple(node.allocatable.get(member, 0) for member in self._members)
+        key = (id(found), on_node, offered)
+        kept = self._kept.get(key)
+        if kept is None:
+            if len(self._kept) >= MOST_ROWS:
+                self._kept.clear()
+            of_members = dict(zip(self._members, offered, strict=True))
+            kept = self._kept[key] = (found, self._row(found, on_node, of_members))
+        return kept[1]
+
+    def _row(self, found: NodeSets, on_node: Load, offered: Mapping[str, int]) -> Row:
+        waiting = on_node.waiting.columns(self._layout.demands)
+        taken, unserved = self._taken(found, on_node, waiting)
+        gone = on_node.alone | sum(1 << place for place in taken.devices - _of(on_node.alone))
+        allocatable, used = list[int](), list[int]()
+        for column, members in self._layout.members.items():
             if column in found.claims:
-                allocatable[column] = most = found.claims[column].most
+                most = found.claims[column].most
                 free = self._serve(found.claims[column].found, taken, MOST_CLAIMS)[0]
-                used[column] = most - free + unserved[column]
+                allocatable.append(most)
+                used.append(most - free + unserved[column])
                 continue
-            devices = found.sets.get(column, _NONE)
-            if len(members) > 1:
-                devices = devices.union(*(found.sets.get(member, _NONE) for member in members))
-            offered = sum(node.allocatable.get(member, 0) for member in members)
-            allocatable[column] = len(devices) + offered
-            held = len(devices & claimed.alone) if claimed.alone else 0
-            held += len((devices & gone) - claimed.alone) if gone else 0
-            used[column] = held + sum(waiting[member] for member in members)
+            devices = reduce(or_, (found.sets.get(member, 0) for member in members))
+            allocatable.append(devices.bit_count() + sum(offered[member] for member in members))
+            used.append((devices & gone).bit_count() + sum(waiting[member] for member in members))
         return allocatable, used
 
     def _taken(
-        self, found: NodeSets, waiting: Counter[str], claimed: ClaimedDevices
+        self, found: NodeSets, on_node: Load, waiting: Counter[str]
     ) -> tuple[Taken, Counter[str]]:
         """Return what claims have, and those that wait will have; and how many find nothing."""
         unserved: Counter[str] = Counter()
         if not found.claims:
             return Taken(), unserved
-        taken = _of_claims(found, claimed)
+        taken = Taken(_of(on_node.alone), on_node.parts)
         for column, of_kind in sorted(found.claims.items()):
             if count := waiting[column]:
                 served, taken = self._serve(of_kind.found, taken, count)
@@ -105,12 +140,5 @@ def _served(claim: ClaimOnNode, taken: Taken, most: int) -> tuple[int, Taken]:
         return 0, taken
 
 
-def _of_claims(found: NodeSets, claimed: ClaimedDevices) -> Taken:
-    alone = frozenset(n for n, device in enumerate(found.order) if device in claimed.alone)
-    shares = ((n, claimed.parts(device)) for n, device in enumerate(found.order))
-    parts = tuple((n, _numbers(of)) for n, of in shares if of is not None)
-    return Taken(alone, parts)
-
-
-def _numbers(amounts: Mapping[str, Fraction]) -> Numbers:
-    return tuple(sorted(amounts.items()))
+def _of(mask: Mask) -> frozenset[int]:
+    return frozenset(place for place in range(mask.bit_length()) if mask >> place & 1)

@@ -5,10 +5,9 @@ claims have an allocation, exactly those devices are taken, by whatever they can
 as long as the claims have it, as in kube-scheduler.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import attrgetter
-from typing import Final, TypeVar
+from typing import Any, TypeVar
 
 from typing_extensions import override
 
@@ -22,18 +21,20 @@ from extender.core.nodes.device_catalog import (
     key_of,
 )
 from extender.core.nodes.device_columns import Devices, Layout, NamedClaim, columns, layout
-from extender.core.nodes.device_sets import Facts, NodeDevices, NodeSets, Seen, node_sets
+from extender.core.nodes.device_sets import NodeDevices
 from extender.core.nodes.node_table import NodeTable
 from extender.store.device_arrays import DeviceArrays
 from extender.store.device_claims import ClaimedDevices, named
+from extender.store.device_groups import DeviceGroups
 from extender.store.device_holders import DeviceHolders
 from extender.store.device_names import DeviceNames
 from extender.store.device_pools import Pools
-from extender.store.device_rows import DeviceRows, Row
+from extender.store.device_rows import DeviceRows, Load, Row, load
 from extender.store.table import Collection, Keyed
 from shared.devices import ClaimSpec, served_resources
 from shared.model import (
     DeviceClass,
+    DeviceTaintRule,
     JobKey,
     Node,
     NodeName,
@@ -73,9 +74,6 @@ class Watched(Collection[str, E]):
         self._noted(held, None)
 
 
-_NOTHING: Final = NodeSets()
-
-
 class DeviceIndex:
     """Everything about devices; ``on_nodes`` adds their columns to a node table."""
 
@@ -83,6 +81,7 @@ class DeviceIndex:
         self.classes: Watched[DeviceClass] = Watched(self._named_change)
         self.templates: Watched[ResourceClaimTemplate] = Watched(self._named_change)
         self.slices: Watched[ResourceSlice] = Watched(self._slice_change)
+        self.taint_rules: Watched[DeviceTaintRule] = Watched(self._rule_change)
         self.claims: Watched[ResourceClaim] = Watched(self._claim_change)
         self._pools = Pools()
         self._claimed = ClaimedDevices()
@@ -90,9 +89,7 @@ class DeviceIndex:
         self._names = DeviceNames(self._claimed, self._allocated)
         self._holders = DeviceHolders(self._claimed, self._allocated)
         self._nodes: dict[NodeName, Node] = {}
-        self._seen = Seen()
-        self._sets: dict[NodeName, NodeSets] = {}
-        self._facts: Counter[Facts] = Counter()
+        self._groups = DeviceGroups()
         self._columns: Mapping[str, Counted] = {}
         self._wanted: Mapping[str, Ways | str] = {}
         self._served: Mapping[str, str] = {}
@@ -105,6 +102,17 @@ class DeviceIndex:
         self._dirty: set[NodeName] = set()
         self._arrays = DeviceArrays()
         self._rows = DeviceRows()
+        self._loads: dict[NodeName, Load] = {}
+
+    def by_kind(self) -> Mapping[str, Watched[Any]]:
+        """Return the collections by the name of what they hold."""
+        return {
+            DeviceClass.__name__: self.classes,
+            ResourceSlice.__name__: self.slices,
+            DeviceTaintRule.__name__: self.taint_rules,
+            ResourceClaimTemplate.__name__: self.templates,
+            ResourceClaim.__name__: self.claims,
+        }
 
     def count(self, old: Pod | None, new: Pod | None, job: JobKey | None) -> None:
         """Take over what a pod names: only what unfinished pods name has a column."""
@@ -146,16 +154,19 @@ class DeviceIndex:
     def on_nodes(self, table: NodeTable) -> NodeTable:
         """Return the table with the columns of devices; the very table if there are none."""
         self._settle()
-        if not self._layout.members:
-            self._dirty.clear()
-            return table
         dirty, self._dirty = self._dirty, set()
+        for name in dirty:
+            self._loads.pop(name, None)
+        if not self._layout.members:
+            return table
         return self._arrays.joined(table, self._layout, dirty, self._row)
 
     def _row(self, node: Node) -> Row:
-        found = self._sets.get(node.name, _NOTHING)
-        waiting = self._holders.waiting(node, self._layout.demands)
-        return self._rows.row(node, found, self._layout, waiting, self._claimed)
+        on_node = self._loads.get(node.name)
+        if on_node is None:
+            order, waiting = self._groups.order(node.name), self._holders.waiting(node)
+            on_node = self._loads[node.name] = load(order, self._claimed, waiting)
+        return self._rows.row(node, self._groups.sets(node.name), on_node, self._layout)
 
     def _settle(self) -> None:
         """Bring sets, columns and the view up to date with what has changed."""
@@ -180,14 +191,18 @@ class DeviceIndex:
         self._wanted = dict(self._resolved())
         known, _ = columns(self._wanted)
         if known != self._columns:
+            if any(self._columns.get(name, counts) != counts for name, counts in known.items()):
+                self._arrays = DeviceArrays()
             self._columns = known
-            self._resliced.update(self._nodes, self._sets)
+            self._groups.use(known)
 
     def _lay_out(self) -> None:
         for name in self._resliced:
             self._renew(name)
         self._resliced.clear()
-        facts = [*self._facts, *self._shared()]
+        shared = sorted(self._pools.shared.items())
+        of_pools = (self._groups.reasons(NodeDevices(devices)) for _, devices in shared)
+        facts = [*self._groups.facts(), *of_pools]
         found = layout(self._wanted, self._names.waiting, facts)
         if found != self._layout:
             self._layout = found
@@ -229,25 +244,13 @@ class DeviceIndex:
             self._shared_claims.pop(name, None)
 
     def _renew(self, name: NodeName) -> None:
-        node, devices = self._nodes.get(name), self._pools.of(name)
-        found = _NOTHING
-        if node is not None and devices != NodeDevices() and self._columns:
-            offered = node.allocatable
-            by_drivers = {c: counts for c, counts in self._columns.items() if not offered.get(c)}
-            found = node_sets(devices, by_drivers, self._seen)
-        before = self._sets.pop(name, _NOTHING)
-        self._facts[before.facts] -= 1
-        if self._facts[before.facts] <= 0:
-            del self._facts[before.facts]
-        if found != _NOTHING:
-            self._sets[name] = found
-            self._facts[found.facts] += 1
+        node = self._nodes.get(name)
+        if node is None:
+            self._groups.remove(name)
+        else:
+            offered = frozenset(n for n, amount in node.allocatable.items() if "/" in n and amount)
+            self._groups.put(name, self._pools.of(name), offered)
         self._dirty.add(name)
-
-    def _shared(self) -> Iterator[Facts]:
-        for _, devices in sorted(self._pools.shared.items()):
-            found = node_sets(NodeDevices(devices), self._columns, self._seen)
-            yield Facts(reasons=found.facts.reasons)
 
     def _named_change(self, _old: object, _new: object) -> None:
         self._renamed = True
@@ -257,6 +260,10 @@ class DeviceIndex:
         self._resliced |= self._pools.change(old, new)
         self._renamed |= bool((old and old.special) or (new and new.special))
         self._renamed |= divided != bool(self._pools.divided)
+
+    def _rule_change(self, old: DeviceTaintRule | None, new: DeviceTaintRule | None) -> None:
+        self._resliced |= self._pools.taint(old, new)
+        self._renamed |= bool(self._pools.shared)
 
     def _claim_change(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
         self._claimed.change(old, new)

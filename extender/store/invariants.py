@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, groupby
 from operator import attrgetter
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -32,7 +32,6 @@ from shared.claims import PersistentVolume, PersistentVolumeClaim
 from shared.disruptions import HorizontalPodAutoscaler, PodDisruptionBudget
 from shared.errors import ShuntyardError
 from shared.model import (
-    DeviceClass,
     HostPort,
     JobKey,
     Migration,
@@ -44,10 +43,7 @@ from shared.model import (
     PodGroup,
     PodShape,
     PriorityClass,
-    ResourceClaim,
-    ResourceClaimTemplate,
     ResourceQuota,
-    ResourceSlice,
     Topology,
     Uid,
 )
@@ -205,16 +201,11 @@ def _company(content: Content, states: list[PodState]) -> dict[str, object]:
 def _devices(content: Content, states: list[PodState]) -> DeviceIndex:
     """Return an index made at once; each of its rows is computed for the first time."""
     index = DeviceIndex()
-    kinds: dict[type, Any] = {
-        DeviceClass: index.classes,
-        ResourceSlice: index.slices,
-        ResourceClaimTemplate: index.templates,
-        ResourceClaim: index.claims,
-    }
+    kinds = index.by_kind()
     for entity in content.entities:
         if isinstance(entity, Node):
             index.put_node(entity)
-        elif (held := kinds.get(type(entity))) is not None:
+        elif (held := kinds.get(type(entity).__name__)) is not None:
             held.put(entity)
     for state in states:
         index.count(None, state.pod, state.job)

@@ -1,7 +1,7 @@
 """Devices and their classes (dynamic resource allocation): raw JSON to ``shared.devices``.
 
 Source:
-    k8s.io/api v0.36.3 resource/v1 (served from 1.34).
+    k8s.io/api v0.36.3 resource/v1 (served from 1.34); v0.37.2 of DeviceTaintRule.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +11,15 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from shared.devices import Amounts, CapacityPolicy, Device, DeviceClass, ResourceSlice, Version
+from shared.devices import (
+    Amounts,
+    CapacityPolicy,
+    Device,
+    DeviceClass,
+    DeviceTaintRule,
+    ResourceSlice,
+    Version,
+)
 from shared.kube import interned, stamps
 from shared.kube.parse import Data, names_the_object
 from shared.kube.wire import Meta, Present
@@ -145,8 +153,33 @@ class _Slice(Struct):
     spec: _SliceSpec | None = None
 
 
+class _TaintSelector(Struct, rename="camel"):
+    """``deviceSelector`` of a DeviceTaintRule; class and selectors ended with Kubernetes 1.34."""
+
+    driver: str | None = None
+    pool: str | None = None
+    device: str | None = None
+    device_class_name: str | None = None
+    selectors: list[Selector] | None = None
+
+
+class _TaintRuleSpec(Struct, rename="camel"):
+    """``spec`` of a DeviceTaintRule."""
+
+    device_selector: _TaintSelector | None = None
+    taint: _Taint | None = None
+
+
+class _TaintRule(Struct):
+    """A DeviceTaintRule."""
+
+    metadata: Meta
+    spec: _TaintRuleSpec | None = None
+
+
 _CLASS: Final = msgspec.json.Decoder(_Class)
 _SLICE: Final = msgspec.json.Decoder(_Slice)
+_TAINT_RULE: Final = msgspec.json.Decoder(_TaintRule)
 
 
 @names_the_object
@@ -194,6 +227,33 @@ def decode_slice(data: Data) -> ResourceSlice:
     )
 
 
+@names_the_object
+def decode_taint_rule(data: Data) -> DeviceTaintRule:
+    """Return a DeviceTaintRule.
+
+    Raises:
+        OddObjectError: It cannot be read.
+    """
+    raw = _TAINT_RULE.decode(data)
+    meta, spec = raw.metadata, raw.spec or _TaintRuleSpec()
+    selector, taint = spec.device_selector, spec.taint or _Taint()
+    found = selector or _TaintSelector()
+    return DeviceTaintRule(
+        name=meta.name,
+        uid=Uid(meta.uid or ""),
+        created_at=stamps.parse(meta.creation_timestamp),
+        driver=interned.text(found.driver or ""),
+        pool=interned.text(found.pool or ""),
+        device=interned.text(found.device or ""),
+        taint=_taint(taint),
+        selects=selector is not None and not (found.device_class_name or found.selectors),
+    )
+
+
+def _taint(raw: _Taint) -> Taint:
+    return Taint(raw.key, raw.value or "", raw.effect)
+
+
 def _counts(counters: Mapping[str, _Counter] | None) -> Amounts:
     return amounts({name: counter.value for name, counter in (counters or {}).items()})
 
@@ -208,7 +268,7 @@ def _device(raw: _Device) -> Device:
             for name, a in sorted((raw.attributes or {}).items())
         ),
         capacity=amounts({name: c.value for name, c in capacity.items()}),
-        taints=tuple(Taint(t.key, t.value or "", t.effect) for t in raw.taints or ()),
+        taints=tuple(map(_taint, raw.taints or ())),
         counters=tuple((interned.text(c.counter_set), _counts(c.counters)) for c in consumed),
         shared=bool(raw.allow_multiple_allocations),
         policies=tuple(

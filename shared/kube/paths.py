@@ -19,6 +19,9 @@ DEVICE_CLASSES: Final = "/apis/resource.k8s.io/v1/deviceclasses"
 RESOURCE_SLICES: Final = "/apis/resource.k8s.io/v1/resourceslices"
 RESOURCE_CLAIMS: Final = "/apis/resource.k8s.io/v1/resourceclaims"
 RESOURCE_CLAIM_TEMPLATES: Final = "/apis/resource.k8s.io/v1/resourceclaimtemplates"
+DEVICE_TAINT_RULES: Final = tuple(
+    f"/apis/resource.k8s.io/{version}/devicetaintrules" for version in ("v1", "v1beta2", "v1alpha3")
+)
 TOPOLOGIES: Final = tuple(
     f"/apis/kueue.x-k8s.io/{version}/topologies" for version in ("v1beta2", "v1beta1", "v1alpha1")
 )

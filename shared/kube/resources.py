@@ -144,6 +144,15 @@ RESOURCE_CLAIMS: Final = ResourceKind(
 )
 DEVICES: Final = (DEVICE_CLASSES, RESOURCE_SLICES, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS)
 """What dynamic resource allocation needs."""
+DEVICE_TAINT_RULES: Final = ResourceKind(
+    "DeviceTaintRule",
+    "DeviceTaintRule",
+    paths.DEVICE_TAINT_RULES[0],
+    devices.decode_taint_rule,
+    _name,
+    later_paths=paths.DEVICE_TAINT_RULES[1:],
+)
+"""On by default in Kubernetes 1.37."""
 TOPOLOGIES: Final = ResourceKind(
     "Topology",
     "Topology",

@@ -26,6 +26,7 @@ from extender.core.cluster import pod_shape
 from extender.store.store import ClusterStore
 from shared.kube import auth, parse, paths, resources
 from shared.kube.client import KubeClient
+from shared.kube.errors import NotFoundError
 from shared.model import Delete, Node, Pod, Replace, ResourceSlice, Upsert
 from tests.fakes.eventually import eventually
 
@@ -69,8 +70,8 @@ class Oracle:
     """
 
     client: KubeClient
-    offered: dict[str, frozenset[str]] = field(default_factory=dict)
-    allowed: dict[str, str] = field(default_factory=dict)
+    offered: dict[str, frozenset[str]] = field(default_factory=dict, repr=False)
+    allowed: dict[str, str] = field(default_factory=dict, repr=False)
     left_alone: int = 0
 
     async def filter(self, request: web.Request) -> web.Response:
@@ -100,7 +101,7 @@ class Oracle:
     async def fill(
         self, nodes: Sequence[Manifest], gang: Sequence[Manifest], published: Sequence[Published]
     ) -> int:
-        """Let kube-scheduler place pods of one kind where we would, one after the other.
+        """Let kube-scheduler place the pods of a gang where we would, one after the other.
 
         Each must get the node that our columns give it, and the first one that they have no room
         for must find none. Returns how many were placed; nothing is compared if we do not model
@@ -183,11 +184,20 @@ class Oracle:
         pods: list[Pod] = [parse.decode_pod(raw) for raw in await self._items(paths.PODS)]
         store.apply(Replace("Node", "Node", tuple(nodes)))
         store.apply(Replace("Pod", "Pod", tuple(pods)))
-        for kind in resources.DEVICES:
+        rules = resources.DEVICE_TAINT_RULES
+        for kind in (*resources.DEVICES, *([rules] if await self.serves(rules.path) else [])):
             found = tuple(kind.decode(raw) for raw in await self._items(kind.path))
             store.apply(Replace(kind.kind, kind.source, found))
         store.check_invariants()
         return store
+
+    async def serves(self, path: str) -> bool:
+        """Return True if the server has the collection."""
+        try:
+            await self.client.get(path)
+        except NotFoundError:
+            return False
+        return True
 
     async def _items(self, path: str) -> list[Raw]:
         return msgspec.json.decode(await self.client.get(path), type=_List).items
@@ -245,7 +255,7 @@ def _accepted(store: ClusterStore, pod: Pod) -> frozenset[str] | None:
 
 
 def _planned(store: ClusterStore, gang: Sequence[Manifest]) -> list[str] | None:
-    """Return the nodes that our columns give pods of one kind; None if we do not model them."""
+    """Return the nodes that our columns give pods in turn; None if we do not model them."""
     pods = [parse.decode_pod(msgspec.json.encode(_with_uid(pod))) for pod in gang]
     for pod in pods:
         store.apply(Upsert(pod))

@@ -2,7 +2,9 @@
 
 Random clusters: nodes with devices that one claim has alone, with partitions, and with devices of
 which claims take parts; some are held. Each pod names a claim of its own, since no controller makes
-claims from templates here; both are counted alike.
+claims from templates here; both are counted alike. ``newest`` adds what kube-scheduler does since
+1.37: rules of taints, ``distinctAttribute`` of several devices of a request, ``All`` of devices of
+which claims take parts.
 """
 
 import itertools
@@ -29,6 +31,7 @@ ALIKE = {
 TAINT = {"key": "ill", "effect": "NoSchedule"}
 TOLERATION = {"key": "ill", "operator": "Exists"}
 CLAIMS = paths.namespaced(paths.RESOURCE_CLAIMS, NAMESPACE)
+TAINT_RULES = paths.DEVICE_TAINT_RULES[0]
 SEEDS = 12
 PODS = 5
 
@@ -121,12 +124,12 @@ def one_in(draw, count):
     return draw(st.integers(0, count - 1)) == 0
 
 
-def exactly(draw, class_name):
+def exactly(draw, class_name, *, every):
     found = {"deviceClassName": class_name, "count": draw(st.integers(1, 2))}
     alike = draw(st.none() | st.sampled_from(sorted(ALIKE)))
     if alike:
         found["selectors"] = [{"cel": {"expression": ALIKE[alike]}}]
-    if one_in(draw, 5):
+    if every and one_in(draw, 5):
         found["allocationMode"] = "All"
         del found["count"]
     if one_in(draw, 5):
@@ -137,24 +140,43 @@ def exactly(draw, class_name):
     return found
 
 
-def request(draw, name, class_name):
+def request(draw, name, class_name, *, every):
     if draw(st.booleans()):
         admin = {"adminAccess": True} if one_in(draw, 6) else {}
-        return {"name": name, "exactly": exactly(draw, class_name) | admin}
-    choices = [exactly(draw, class_name) | {"name": choice} for choice in ("x", "y")]
+        return {"name": name, "exactly": exactly(draw, class_name, every=every) | admin}
+    choices = [exactly(draw, class_name, every=every) | {"name": choice} for choice in ("x", "y")]
     return {"name": name, "firstAvailable": choices}
 
 
 @st.composite
-def requests(draw, class_name):
-    """What one claim requests."""
+def requests(draw, class_name, *, newest, in_parts):
+    """What one claim requests; ``All`` without constraints, with which it is not modelled."""
     names = ("a", "b")[: draw(st.integers(1, 2))]
-    found = {"requests": [request(draw, name, class_name) for name in names]}
+    every = newest or not in_parts
+    found = {"requests": [request(draw, name, class_name, every=every) for name in names]}
     if draw(st.booleans()):
         kind = draw(st.sampled_from(["matchAttribute", "matchAttribute", "distinctAttribute"]))
         only = {"requests": ["a"]} if draw(st.booleans()) else {}
         found["constraints"] = [{kind: f"{DRIVER}/switch"} | only]
+        for option in options(found):
+            if option.pop("allocationMode", None) or (kind == "distinctAttribute" and not newest):
+                option["count"] = 1
     return {"devices": found}
+
+
+def options(devices):
+    for one in devices["requests"]:
+        yield from one.get("firstAvailable") or [one["exactly"]]
+
+
+def rule(draw, name, pool):
+    """A rule for all devices, those of a pool, or those of a name."""
+    named = {"driver": DRIVER, "pool": pool, "device": f"gpu-{draw(st.integers(0, 3))}"}
+    selector = {key: named[key] for key in sorted(draw(st.sets(st.sampled_from(sorted(named)))))}
+    effect = draw(st.sampled_from(["NoSchedule", "NoExecute", "None"]))
+    taint = {"key": draw(st.sampled_from(["ill", "odd"])), "effect": effect}
+    spec = {"deviceSelector": selector, "taint": taint}
+    return Published(TAINT_RULES, {"metadata": {"name": name}, "spec": spec})
 
 
 def pod(name):
@@ -171,7 +193,7 @@ def pod(name):
 
 
 @st.composite
-def clusters(draw, *, alike):
+def clusters(draw, *, alike, newest=False):
     """Names of their own for each example; ``alike``: all pods request the same."""
     example = next(_examples)
     class_name = f"c{example}"
@@ -203,10 +225,14 @@ def clusters(draw, *, alike):
         for one in devices:
             if one_in(draw, 5):
                 published.append(held(draw, name, class_name, one))
-    same = draw(requests(class_name))
+    for number in range(draw(st.integers(0, 2)) if newest else 0):
+        pool = draw(st.sampled_from(nodes))["metadata"]["name"]
+        published.append(rule(draw, f"r{example}-{number}", pool))
+    wants = requests(class_name, newest=newest, in_parts=kind == "parts")
+    same = draw(wants)
     pods = [pod(f"w{example}-{i}") for i in range(PODS)]
     for one in pods:
-        wanted = same if alike else draw(requests(class_name))
+        wanted = same if alike else draw(wants)
         manifest = {"metadata": {"name": one["metadata"]["name"]}, "spec": wanted}
         published.append(Published(CLAIMS, manifest))
     return Example(nodes, pods, published)
@@ -220,6 +246,15 @@ def asked(control_plane, tmp_path_factory):
         runner.run(answers.client.patch(f"{paths.NAMESPACES}/{NAMESPACE}", label))
         yield runner, answers
     control_plane.empty()
+
+
+@pytest.fixture(scope="module")
+def newest(asked):
+    """The same, of Kubernetes 1.37 or later."""
+    runner, answers = asked
+    if not runner.run(answers.serves(TAINT_RULES)):
+        pytest.skip("the server has no DeviceTaintRules: it is older than Kubernetes 1.37")
+    return asked
 
 
 GENERATED = [Phase.explicit, Phase.reuse, Phase.generate]  # shrinking would take minutes
@@ -245,6 +280,20 @@ def test_a_claim_finds_devices_where_kube_scheduler_finds_them(asked, example) -
 @given(example=clusters(alike=True))
 def test_a_gang_of_claims_is_placed_pod_by_pod_as_planned(asked, example) -> None:
     fill(asked, example)
+
+
+@settings(max_examples=SEEDS, phases=GENERATED)
+@given(example=clusters(alike=False, newest=True))
+def test_a_claim_finds_devices_where_the_newest_kube_scheduler_finds_them(newest, example) -> None:
+    compare(newest, example)
+
+
+@settings(max_examples=SEEDS, phases=GENERATED)
+@given(example=clusters(alike=True, newest=True))
+def test_a_gang_of_claims_is_placed_as_planned_by_the_newest_kube_scheduler(
+    newest, example
+) -> None:
+    fill(newest, example)
 
 
 def test_selectors_mean_what_they_mean_to_kube_scheduler(asked) -> None:

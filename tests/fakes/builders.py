@@ -24,6 +24,7 @@ from shared.devices import (
 from shared.label_selectors import LabelSelector
 from shared.model import (
     DeviceClass,
+    DeviceTaintRule,
     HostPort,
     Namespace,
     Node,
@@ -400,6 +401,19 @@ def make_slice(
         devices=tuple(devices),
         counters=_counter_sets(counters or {}),
         special=special,
+    )
+
+
+def make_taint_rule(
+    name: str = "rule", *, effect: str = "NoSchedule", selects: bool = True, **names: str
+) -> DeviceTaintRule:
+    """A DeviceTaintRule; ``names`` are those of a driver, a pool and a device."""
+    return DeviceTaintRule(
+        name=name,
+        uid=Uid(f"rule-{name}"),
+        taint=Taint("ill", "", effect),
+        selects=selects,
+        **names,
     )
 
 

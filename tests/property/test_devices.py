@@ -22,6 +22,7 @@ from tests.fakes.builders import (
     make_node,
     make_pod,
     make_slice,
+    make_taint_rule,
 )
 from tests.unit.core.clusters import snapshot_of, store_of
 
@@ -149,7 +150,8 @@ def test_the_store_keeps_what_a_recomputation_gives(
         make_claim_template("alike", constraints=alike),
         *(make_pod(f"s{i}", device_claims=[shared, "alike"], node=n) for i, n in enumerate(PLACES)),
     ]
-    entities = [*cluster(of_devices, requests), served, *members, *claims, *more]
+    rules = [make_taint_rule("all"), make_taint_rule("one", pool=NODE, device="gpu-0")]
+    entities = [*cluster(of_devices, requests), served, *members, *claims, *more, *rules]
     store = store_of()
     for entity in data.draw(st.permutations(entities)):
         store.apply(Upsert(entity))

@@ -80,11 +80,13 @@ class Observer:
         moving = self._optional(resources.MIGRATIONS, "nothing is moved", None)
         by_nodes = "what pods request is what nodes offer"
         devices = (self._optional(kind, by_nodes, PATIENCE_SECONDS) for kind in resources.DEVICES)
+        by_slices = "the taints of devices are those that their drivers write"
+        rules = self._optional(resources.DEVICE_TAINT_RULES, by_slices, PATIENCE_SECONDS)
         without = "gang sizes of its pods must be stated"
         jobs = (self._optional(kind, without, PATIENCE_SECONDS) for kind in self.kinds)
         by_settings = "levels of the topology are those of the settings"
         levels = self._optional(resources.TOPOLOGIES, by_settings, PATIENCE_SECONDS)
-        self._migrations, self.optional = moving, (moving, levels, *devices, *jobs)
+        self._migrations, self.optional = moving, (moving, levels, *devices, rules, *jobs)
 
     @property
     def synced(self) -> bool:

@@ -31,6 +31,11 @@ class Scope:
         self.variables = dict(variables)
         self._left = MOST_STEPS
 
+    @property
+    def taken(self) -> int:
+        """How many steps were taken."""
+        return MOST_STEPS - self._left
+
     def step(self, count: int = 1) -> None:
         """Take steps.
 
@@ -42,14 +47,14 @@ class Scope:
             raise UnsupportedError(f"more than {MOST_STEPS} steps")
 
 
-def holds(tree: Node, variables: Mapping[str, object]) -> bool:
+def holds(tree: Node, scope: Scope) -> bool:
     """Return whether an expression is true.
 
     Raises:
         EvaluationError: It has no value, or one that is not true or false.
         UnsupportedError: It uses what we do not read, or takes too many steps.
     """
-    value = _value(tree, Scope(variables))
+    value = _value(tree, scope)
     if not isinstance(value, bool):
         raise EvaluationError("the value is not true or false")
     return value

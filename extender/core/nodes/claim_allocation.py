@@ -3,15 +3,16 @@
 Its search, step by step: requests in their order, of each the alternatives in theirs, of each the
 first devices that are free, keep within counters and capacity, and hold all constraints. What it
 picks for one claim decides what is left for the next, so a number of claims is exact only by doing
-the same.
+the same. Where the versions of kube-scheduler differ this is the one of 1.37, which accepts less:
+what it finds the earlier ones find, too.
 
 Source:
-    k8s.io/dynamic-resource-allocation v0.36.3, structured/internal/incubating
+    k8s.io/dynamic-resource-allocation v0.37.2, structured/internal/incubating
     (``allocateOne``, ``allocateDevice``, ``constraint.go``).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
@@ -72,6 +73,15 @@ class Rule:
     distinct: bool
     values: tuple[object, ...]
 
+    def allows(self, device: int, others: Sequence[object]) -> bool:
+        """Return True if a device may be beside others of which these are the values."""
+        value = self.values[device]
+        if value is None:
+            return False
+        if self.distinct:
+            return value not in others
+        return not others or value == others[0]
+
     def applies(self, request: str, option: str) -> bool:
         """Return True if the devices of a request's alternative count."""
         names = {request, f"{request}/{option}"} if option else {request}
@@ -122,31 +132,6 @@ def serve(claim: ClaimOnNode, taken: Taken, most: int) -> tuple[int, Taken]:
     return most, taken
 
 
-@dataclass
-class _Values:
-    """The values that a rule has seen; of a request the last one, as in kube-scheduler."""
-
-    by_request: dict[str, object] = field(default_factory=dict)
-    first: object = None
-    count: int = 0
-
-    def add(self, request: str, value: object) -> None:
-        self.first = self.first if self.count else value
-        self.by_request[request] = value
-        self.count += 1
-
-    def remove(self, request: str) -> None:
-        self.by_request.pop(request, None)
-        self.count -= 1
-
-    def allow(self, rule: Rule, value: object) -> bool:
-        if value is None:
-            return False
-        if not self.count:
-            return True
-        return value not in self.by_request.values() if rule.distinct else value == self.first
-
-
 @dataclass(frozen=True)
 class _Pick:
     request: str
@@ -168,7 +153,7 @@ class _Search:
         self._left = _counters_left(claim.stock, taken)
         self._picks: list[_Pick] = []
         self._mine: set[int] = set()
-        self._values = [_Values() for _ in claim.rules]
+        self._values = [list[object]() for _ in claim.rules]
         self.steps = steps
 
     def run(self) -> Taken | None:
@@ -191,16 +176,11 @@ class _Search:
 
     def _option(self, number: int, offer: Offer) -> bool:
         """Serve a request by this alternative, and then the requests after it."""
-        places = self._open(offer) if offer.every else range(len(offer.devices))
+        places = range(len(offer.devices))
         count = len(places) if offer.every else offer.count
         if (offer.every and not count) or len(self._picks) + count > MOST_DEVICES:
             return False
         return self._devices(number, offer, places, count)
-
-    def _open(self, offer: Offer) -> Sequence[int]:
-        """Return the places of the devices that ``All`` means; no shared ones that are full."""
-        places = range(len(offer.devices))
-        return [p for p in places if self._has_capacity(offer.devices[p], offer.uses[p])]
 
     def _devices(self, number: int, offer: Offer, places: Sequence[int], count: int) -> bool:
         """Pick so many devices in their order, and serve the requests after this one."""
@@ -229,16 +209,16 @@ class _Search:
         if counted and any(self._left[at] < amount for at, amount in self._stock.takes[device]):
             return False
         applying = self._applying(request, offer)
-        if not all(values.allow(rule, rule.values[device]) for rule, values in applying):
+        if not all(rule.allows(device, values) for rule, values in applying):
             return False
         for rule, values in applying:
-            values.add(request, rule.values[device])
+            values.append(rule.values[device])
         pick = _Pick(request, offer, position, counted)
         self._picks.append(pick)
         self._count(pick, 1)
         return True
 
-    def _applying(self, request: str, offer: Offer) -> list[tuple[Rule, "_Values"]]:
+    def _applying(self, request: str, offer: Offer) -> list[tuple[Rule, list[object]]]:
         pairs = zip(self._claim.rules, self._values, strict=True)
         return [pair for pair in pairs if pair[0].applies(request, offer.name)]
 
@@ -273,7 +253,7 @@ class _Search:
         pick = self._picks.pop()
         self._count(pick, -1)
         for _, values in self._applying(pick.request, pick.offer):
-            values.remove(pick.request)
+            values.pop()
 
 
 def _counters_left(stock: Stock, taken: Taken) -> list[Fraction]:

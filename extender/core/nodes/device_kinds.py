@@ -1,11 +1,12 @@
 """Which devices a request accepts: class, selectors and tolerations as one value, a kind."""
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from extender.core.expressions import evaluation, paths, syntax
 from extender.core.expressions.errors import EvaluationError, UnsupportedError
-from extender.core.expressions.evaluation import Subject
+from extender.core.expressions.evaluation import Scope, Subject
 from extender.core.expressions.paths import Path
 from extender.core.expressions.values import Quantity, Semver
 from extender.core.nodes.feasibility import Tolerated
@@ -13,8 +14,9 @@ from extender.core.nodes.node_columns import HARD_EFFECTS
 from shared.devices import Device, Version
 from shared.model import Toleration
 
-MOST_DIFFERENT: Final = 4096
-"""Devices that differ in what one selector reads: a second of work. More are not modelled."""
+MOST_WORK: Final = 16_384
+"""Steps of one selector for all devices that differ in what it reads: 30 ms, once. Two thousand
+serial numbers are compared with it. A selector that takes more is not modelled."""
 
 MOST_SELECTORS: Final = 256
 """Selectors that are kept with their results; beyond it all are dropped."""
@@ -50,19 +52,68 @@ class _Selector:
     """
 
     def __init__(self, text: str, driver: str) -> None:
-        self.results: dict[tuple[object, ...], bool | EvaluationError | UnsupportedError] = {}
-        self.tree = syntax.parse(text)
-        read = paths.read_by(self.tree) - {("driver",)}
+        self._results: dict[tuple[object, ...], bool | EvaluationError | UnsupportedError] = {}
+        self._tree, self._driver, self._left = syntax.parse(text), driver, MOST_WORK
+        read = paths.read_by(self._tree) - {("driver",)}
         self._whole = any(len(path) < len(("attributes", "domain", "name")) for path in read)
         self._parts: tuple[_Part, ...] = tuple(_part(path, driver) for path in sorted(read))
         if self._whole:
             self._parts = ()
 
-    def seen(self, device: Device) -> tuple[object, ...]:
+    def holds(self, device: Device) -> bool:
+        """Return True if the expression holds for a device.
+
+        Raises:
+            EvaluationError: It has no value.
+            UnsupportedError: It uses what we do not read, or takes too much work.
+        """
+        seen = self._seen(device)
+        result = self._results.get(seen)
+        if result is None:
+            if self._left <= 0:
+                raise UnsupportedError(f"more than {MOST_WORK} steps for all devices")
+            self._left -= 1
+            result = self._results[seen] = self._result(device)
+        if isinstance(result, bool):
+            return result
+        raise result
+
+    def _seen(self, device: Device) -> tuple[object, ...]:
         """Return what the expression reads of a device."""
         if self._whole:
             return device.attributes, device.capacity
         return tuple(_value(device, part) for part in self._parts)
+
+    def _result(self, device: Device) -> "bool | EvaluationError | UnsupportedError":
+        try:
+            scope = Scope(self._subject(device).variables())
+            try:
+                return evaluation.holds(self._tree, scope)
+            finally:
+                self._left -= scope.taken
+        except (EvaluationError, UnsupportedError) as error:
+            return error.with_traceback(None)
+
+    def _subject(self, device: Device) -> Subject:
+        """Return what the expression reads of a device as expressions see it.
+
+        Raises:
+            EvaluationError: It has a value that cannot be read.
+        """
+        names = {name for part in self._parts for name in part[1:]}
+        return Subject(
+            self._driver,
+            tuple(
+                (name, Semver.of(value.text) if isinstance(value, Version) else value)
+                for name, value in device.attributes
+                if self._whole or name in names
+            ),
+            tuple(
+                (name, Quantity.of(text))
+                for name, text in device.capacity
+                if self._whole or name in names
+            ),
+        )
 
 
 def _part(path: Path, driver: str) -> _Part:
@@ -91,11 +142,11 @@ class Selections:
 
         Raises:
             EvaluationError: kube-scheduler refuses the node, since a selector has no value.
-            UnsupportedError: A selector uses what we do not read.
+            UnsupportedError: A selector uses what we do not read, or takes too much work.
         """
-        return all(self._holds(text, driver, device) for text in kind.selectors)
+        return all(self._selector(text, driver).holds(device) for text in kind.selectors)
 
-    def _holds(self, text: str, driver: str, device: Device) -> bool:
+    def _selector(self, text: str, driver: str) -> _Selector:
         selector = self._read.get((text, driver))
         if selector is None:
             if len(self._read) >= MOST_SELECTORS:
@@ -103,15 +154,7 @@ class Selections:
             selector = self._read[text, driver] = _read(text, driver)
         if isinstance(selector, UnsupportedError):
             raise selector
-        seen = selector.seen(device)
-        result = selector.results.get(seen)
-        if result is None:
-            if len(selector.results) >= MOST_DIFFERENT:
-                raise UnsupportedError(f"it tells more than {MOST_DIFFERENT} devices apart")
-            result = selector.results[seen] = _result(selector.tree, driver, device)
-        if isinstance(result, bool):
-            return result
-        raise result
+        return selector
 
 
 def _read(text: str, driver: str) -> "_Selector | UnsupportedError":
@@ -121,26 +164,17 @@ def _read(text: str, driver: str) -> "_Selector | UnsupportedError":
         return error
 
 
-def _result(
-    tree: syntax.Node, driver: str, device: Device
-) -> "bool | EvaluationError | UnsupportedError":
+@lru_cache(MOST_SELECTORS)
+def attributes_read(text: str) -> frozenset[str] | None:
+    """Return the attributes that an expression may read, as drivers write them; None for all."""
     try:
-        return evaluation.holds(tree, _subject(driver, device).variables())
-    except (EvaluationError, UnsupportedError) as error:
-        return error.with_traceback(None)
-
-
-def _subject(driver: str, device: Device) -> Subject:
-    """Return the device as expressions see it.
-
-    Raises:
-        EvaluationError: It has a value that cannot be read.
-    """
-    return Subject(
-        driver,
-        tuple(
-            (name, Semver.of(value.text) if isinstance(value, Version) else value)
-            for name, value in device.attributes
-        ),
-        tuple((name, Quantity.of(text)) for name, text in device.capacity),
-    )
+        read = paths.read_by(syntax.parse(text))
+    except UnsupportedError:
+        return frozenset()
+    found = set[str]()
+    for kind, *names in (path for path in read if path[:1] not in {("driver",), ("capacity",)}):
+        if kind != "attributes" or len(names) < len(("domain", "name")):
+            return None
+        domain, name = names[:2]
+        found |= {f"{domain}/{name}", name}
+    return frozenset(found)

@@ -8,7 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import reduce
 from itertools import combinations, product
+from operator import or_
 from typing import Final
 
 from extender.core.expressions.errors import EvaluationError, UnsupportedError
@@ -34,7 +36,10 @@ MOST_KEPT: Final = 1024
 DevicesOfNode = tuple[tuple[DeviceId, Device], ...]
 """What complete pools have on a node, in order of driver, pool, slice and place in the slice."""
 
-Sets = Mapping[str, frozenset[DeviceId]]
+Mask = int
+"""Devices of one node: bit ``i`` is the one at place ``i``."""
+
+Sets = Mapping[str, Mask]
 """The devices of one node that each column's kind accepts; columns without devices are left out."""
 
 
@@ -96,13 +101,11 @@ class NodeSets:
         sets: Of columns of devices.
         claims: Of columns of claims.
         facts: What that means.
-        order: The node's devices by the numbers that ``claims`` have for them.
     """
 
     sets: Sets = field(default_factory=dict)
     claims: Mapping[str, Claims] = field(default_factory=dict)
     facts: Facts = Facts()
-    order: tuple[DeviceId, ...] = ()
 
 
 @dataclass
@@ -125,30 +128,34 @@ class Seen(Selections):
         return found
 
 
-def node_sets(of_node: NodeDevices, columns: Mapping[str, Counted], seen: Seen) -> NodeSets:
-    """Return which devices of a node each column's kind accepts.
+Found = Mask | Claims | str
+"""What a column finds on a node, or why it is not modelled."""
 
-    A node offers nothing of a kind whose selectors have no value for one of its devices.
+
+def on_node(counts: Counted, of_node: NodeDevices, seen: Seen) -> Found:
+    """Return what a column finds on a node.
+
+    Nothing where a selector has no value for one of the devices: kube-scheduler refuses the node.
     """
-    sets, claims = dict[str, frozenset[DeviceId]](), dict[str, Claims]()
-    reasons = dict[str, str]()
-    for column, counts in columns.items():
-        try:
-            if isinstance(counts, WholeClaim):
-                claims[column] = _claims(counts, of_node, seen)
-            else:
-                sets[column] = _accepted(counts, of_node.devices, seen)
-        except EvaluationError:
-            continue
-        except UnsupportedError as error:
-            reasons[column] = str(error)
-    sets = {column: accepted for column, accepted in sets.items() if accepted}
-    claims = {column: of_kind for column, of_kind in claims.items() if of_kind.most}
-    facts = _facts(sets, claims, reasons, of_node.devices)
+    try:
+        if isinstance(counts, WholeClaim):
+            return _claims(counts, of_node, seen)
+        return _accepted(counts, of_node.devices, seen)
+    except EvaluationError:
+        return 0
+    except UnsupportedError as error:
+        return str(error)
+
+
+def node_sets(of_node: NodeDevices, found: Mapping[str, Found]) -> NodeSets:
+    """Return what the devices of a node mean, by what each column finds."""
+    sets = {column: one for column, one in found.items() if isinstance(one, int) and one}
+    claims = {column: one for column, one in found.items() if isinstance(one, Claims) and one.most}
+    reasons = {column: one for column, one in found.items() if isinstance(one, str)}
+    facts = _facts(sets, claims, reasons)
     if of_node.partial or any(device.taints for _, device in of_node.devices):
-        facts = replace(facts, sizes=tuple((column, 0) for column in sorted(columns)))
-    order = tuple(device for device, _ in of_node.devices) if claims else ()
-    return NodeSets(sets, claims, facts, order)
+        facts = replace(facts, sizes=tuple((column, 0) for column in sorted(found)))
+    return NodeSets(sets, claims, facts)
 
 
 def _claims(claim: WholeClaim, of_node: NodeDevices, seen: Seen) -> Claims:
@@ -162,9 +169,7 @@ def _claims(claim: WholeClaim, of_node: NodeDevices, seen: Seen) -> Claims:
     return Claims(found, seen.most(found))
 
 
-def _accepted(
-    counts: Kind | Choice, devices: DevicesOfNode, seen: Selections
-) -> frozenset[DeviceId]:
+def _accepted(counts: Kind | Choice, devices: DevicesOfNode, seen: Selections) -> Mask:
     """Return the devices of which each counts alike for the column.
 
     Raises:
@@ -177,15 +182,19 @@ def _accepted(
     different = {accepted for accepted in found if accepted}
     if counts.count > 1 and len(different) > 1:
         raise UnsupportedError("a node has devices of several alternatives")
-    return frozenset().union(*different)
+    return reduce(or_, different, 0)
 
 
-def _of_kind(kind: Kind, devices: DevicesOfNode, seen: Selections) -> frozenset[DeviceId]:
-    accepted = [(i, d) for i, d in devices if _reads(kind, i, d, seen) and kind.tolerates(d)]
+def _of_kind(kind: Kind, devices: DevicesOfNode, seen: Selections) -> Mask:
+    accepted = [
+        (place, device)
+        for place, (identity, device) in enumerate(devices)
+        if _reads(kind, identity, device, seen) and kind.tolerates(device)
+    ]
     special = min((text for _, d in accepted if (text := _more_than_a_device(d))), default="")
     if special:
         raise UnsupportedError(special)
-    return frozenset(i for i, _ in accepted)
+    return sum(1 << place for place, _ in accepted)
 
 
 def _reads(kind: Kind, identity: DeviceId, device: Device, seen: Selections) -> bool:
@@ -221,7 +230,23 @@ def _on_node(claim: WholeClaim, of_node: NodeDevices, seen: Selections) -> Claim
         for request in claim.requests
     )
     rules = tuple(_rule(constraint, of_node.devices) for constraint in claim.constraints)
+    if any(_forbids_all(rule, requests) for rule in rules):
+        raise UnsupportedError("a constraint that not all devices keep, and All")
     return ClaimOnNode(requests, rules, _stock(of_node))
+
+
+def _forbids_all(rule: Rule, requests: Iterable[tuple[str, tuple[Offer, ...]]]) -> bool:
+    """Return True if a constraint could forbid one of the devices of which all are requested.
+
+    kube-scheduler then gives the claim up, also where an alternative is left; unless one of them is
+    taken already, for then it tries the alternative. So a claim more may make room for another.
+    """
+    applying = [o for name, offers in requests for o in offers if rule.applies(name, o.name)]
+    values = [rule.values[device] for device in {d for offer in applying for d in offer.devices}]
+    different = len(values) if rule.distinct else min(1, len(values))
+    kept = None not in values and len(set(values)) == different
+    tainted = any(offer.every and not offer.count for offer in applying)
+    return tainted or (not kept and any(offer.every for offer in applying))
 
 
 def _offer(option: Option, of_node: NodeDevices, seen: Selections) -> Offer:
@@ -297,51 +322,52 @@ def _takes(
             yield at, Quantity.of(taken.get((counter_set, name), "0")).amount
 
 
-def _facts(
-    sets: Sets, claims: Mapping[str, Claims], reasons: Mapping[str, str], devices: DevicesOfNode
-) -> Facts:
+def _facts(sets: Sets, claims: Mapping[str, Claims], reasons: Mapping[str, str]) -> Facts:
     alike = _alike(sets)
     several = sorted(tuple(columns) for columns in alike.values() if len(columns) > 1)
     return Facts(
         offered=tuple(sorted([*sets, *claims])),
-        sizes=tuple((column, len(accepted)) for column, accepted in sorted(sets.items())),
+        sizes=tuple((column, accepted.bit_count()) for column, accepted in sorted(sets.items())),
         alike=tuple(several),
         overlaps=tuple(sorted(_overlaps(alike))),
-        touching=tuple(sorted(_touching(sets, claims, devices))),
+        touching=tuple(sorted(_touching(sets, claims))),
         reasons=tuple(sorted(reasons.items())),
     )
 
 
-def _alike(sets: Sets) -> Mapping[frozenset[DeviceId], list[str]]:
+def _alike(sets: Sets) -> Mapping[Mask, list[str]]:
     """Return the columns of each set of devices."""
-    by_set = defaultdict[frozenset[DeviceId], list[str]](list)
+    by_set = defaultdict[Mask, list[str]](list)
     for column in sorted(sets):
         by_set[sets[column]].append(column)
     return by_set
 
 
-def _overlaps(alike: Mapping[frozenset[DeviceId], list[str]]) -> Iterable[tuple[str, str]]:
+def _overlaps(alike: Mapping[Mask, list[str]]) -> Iterable[tuple[str, str]]:
     """Yield the pairs of columns that have some devices in common, and some not."""
     for one, other in combinations(alike, 2):
-        if not one.isdisjoint(other):
+        if one & other:
             yield from product(alike[one], alike[other])
 
 
-def _touching(
-    sets: Sets, claims: Mapping[str, Claims], devices: DevicesOfNode
-) -> Iterable[tuple[str, str]]:
+_Wanted = tuple[Mask, frozenset[int]]
+"""Devices, and counters by their number."""
+
+
+def _touching(sets: Sets, claims: Mapping[str, Claims]) -> Iterable[tuple[str, str]]:
     """Yield each column of claims with each column that may want the same devices or counters."""
-    touched = {column: _touched(of_kind.found, devices) for column, of_kind in claims.items()}
-    others: dict[str, frozenset[object]] = {**sets, **touched}
-    for column, taken in touched.items():
-        for other, wanted in others.items():
-            if other != column and not taken.isdisjoint(wanted):
+    touched = {column: _touched(of_kind.found) for column, of_kind in claims.items()}
+    of_sets: dict[str, _Wanted] = {column: (mask, frozenset()) for column, mask in sets.items()}
+    others = of_sets | touched
+    for column, (mask, counters) in touched.items():
+        for other, (devices, its_counters) in others.items():
+            if other != column and (mask & devices or counters & its_counters):
                 yield column, other
 
 
-def _touched(claim: ClaimOnNode, devices: DevicesOfNode) -> frozenset[object]:
+def _touched(claim: ClaimOnNode) -> _Wanted:
     """Return the devices that a claim may take, and the counters behind them."""
     offers = (offer for _, of_request in claim.requests for offer in of_request)
     numbers = {number for offer in offers if not offer.admin for number in offer.devices}
     counters = {at for number in numbers for at, taken in claim.stock.takes[number] if taken}
-    return frozenset[object]({devices[number][0] for number in numbers} | counters)
+    return sum(1 << number for number in numbers), frozenset(counters)

@@ -12,6 +12,7 @@ from shared.devices import (
     Constraint,
     DeviceId,
     DeviceRequest,
+    DeviceTaintRule,
     Version,
 )
 from shared.kube import device_claims, devices
@@ -33,6 +34,7 @@ from tests.fakes.builders import (
     make_device_claim,
     make_device_class,
     make_slice,
+    make_taint_rule,
 )
 
 META = {"name": "x", "namespace": "default", "uid": "u"}
@@ -77,6 +79,28 @@ def test_a_slice_is_read() -> None:
     assert found.devices == (device,)
     assert (found.node, found.pool, found.generation, found.pool_slices) == ("n", "p", 3, 2)
     assert found.special == ""
+
+
+TAINT_RULES: dict[str, tuple[dict[str, Any], DeviceTaintRule]] = {
+    "all names": (
+        {"deviceSelector": {"driver": "d", "pool": "p", "device": "gpu-0"}},
+        make_taint_rule(driver="d", pool="p", device="gpu-0"),
+    ),
+    "an empty selector selects all": ({"deviceSelector": {}}, make_taint_rule()),
+    "no selector": ({}, make_taint_rule(selects=False)),
+    "a selector of an alpha version": (
+        {"deviceSelector": {"deviceClassName": "gpu"}},
+        make_taint_rule(selects=False),
+    ),
+}
+
+
+@pytest.mark.parametrize(("spec", "expected"), TAINT_RULES.values(), ids=TAINT_RULES)
+def test_a_rule_of_taints_is_read(spec: dict[str, Any], expected: DeviceTaintRule) -> None:
+    meta = {"name": "rule", "uid": "rule-rule"}
+    taint = {"key": "ill", "effect": "NoSchedule"}
+    raw = json.dumps({"metadata": meta, "spec": {**spec, "taint": taint}}).encode()
+    assert devices.decode_taint_rule(raw) == expected
 
 
 SPECIAL = {

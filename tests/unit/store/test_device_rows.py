@@ -1,20 +1,20 @@
 """Rows of the columns of devices: results of searches are kept, and not for ever."""
 
-from collections import Counter
-
 import pytest
 
 from extender.core.nodes.claim_allocation import ClaimOnNode, Offer, Stock
-from extender.core.nodes.device_columns import Layout
+from extender.core.nodes.device_columns import Demand, Layout
 from extender.core.nodes.device_sets import Claims, NodeSets
 from extender.store import device_rows
 from extender.store.device_claims import ClaimedDevices
-from extender.store.device_rows import DeviceRows
+from extender.store.device_holders import Waiting
+from extender.store.device_rows import DeviceRows, Load, load
 from shared.devices import DeviceId
 from tests.fakes.builders import make_device_claim, make_node
 
 COLUMN = "claims"
-LAYOUT = Layout({COLUMN: (COLUMN,)})
+TEMPLATE = "of claims"
+LAYOUT = Layout({COLUMN: (COLUMN,)}, demands={TEMPLATE: Demand(((COLUMN, 1),))})
 NODE = make_node("n")
 
 
@@ -23,16 +23,19 @@ def found(devices: int) -> NodeSets:
     offer = Offer("", tuple(range(devices)), ((),) * devices, 2)
     stock = Stock(takes=((),) * devices, counters=(), capacity=(None,) * devices)
     claims = Claims(ClaimOnNode((("r", (offer,)),), (), stock), devices // 2)
-    order = tuple(DeviceId("gpu.example.com", "n", f"gpu-{i}") for i in range(devices))
-    return NodeSets(claims={COLUMN: claims}, order=order)
+    return NodeSets(claims={COLUMN: claims})
+
+
+def order(devices: int) -> tuple[DeviceId, ...]:
+    return tuple(DeviceId("gpu.example.com", "n", f"gpu-{i}") for i in range(devices))
 
 
 def row(waiting: int, *held: str, devices: int = 8) -> tuple[int, int]:
     claimed = ClaimedDevices()
     claimed.change(None, make_device_claim("held", *(("n", name) for name in held)))
-    columns = Counter({COLUMN: waiting})
-    allocatable, used = DeviceRows().row(NODE, found(devices), LAYOUT, columns, claimed)
-    return allocatable[COLUMN], used[COLUMN]
+    on_node = load(order(devices), claimed, Waiting(claims=((TEMPLATE, waiting),)))
+    (allocatable,), (used,) = DeviceRows().row(NODE, found(devices), on_node, LAYOUT)
+    return allocatable, used
 
 
 def test_claims_and_pods_that_wait_for_devices_are_counted() -> None:
@@ -47,11 +50,21 @@ def test_pods_that_find_no_devices_count_nevertheless() -> None:
     assert row(2, *(f"gpu-{i}" for i in range(7))) == (4, 6)
 
 
-def test_results_of_searches_are_dropped_when_they_are_many(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("limit", ["MOST_RESULTS", "MOST_ROWS"])
+def test_results_of_searches_and_rows_are_dropped_when_they_are_many(
+    monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
-    monkeypatch.setattr(device_rows, "MOST_RESULTS", 3)
-    rows, claimed = DeviceRows(), ClaimedDevices()
+    monkeypatch.setattr(device_rows, limit, 3)
+    rows = DeviceRows()
     for devices in range(2, 12):
-        rows.row(NODE, found(devices), LAYOUT, Counter(), claimed)
-        assert len(rows._results) <= 3
+        (allocatable,), _ = rows.row(NODE, found(devices), Load(), LAYOUT)
+        assert allocatable == devices // 2
+        assert min(len(rows._results), len(rows._kept)) <= 3
+
+
+def test_nodes_that_are_alike_have_one_row() -> None:
+    rows, of_node = DeviceRows(), found(8)
+    one = rows.row(NODE, of_node, Load(), LAYOUT)
+    assert rows.row(make_node("other"), of_node, Load(), LAYOUT) is one
+    assert rows.row(NODE, of_node, Load(alone=1), LAYOUT) is not one
+    assert rows.row(NODE, of_node, Load(), Layout({})) == ([], [])

@@ -6,7 +6,7 @@ import pytest
 
 from extender.core.expressions import evaluation, paths, patterns, syntax
 from extender.core.expressions.errors import EvaluationError, UnsupportedError
-from extender.core.expressions.evaluation import Subject
+from extender.core.expressions.evaluation import Scope, Subject
 from extender.core.expressions.values import Quantity, Semver
 from extender.core.nodes.device_kinds import Kind, Selections
 from shared.devices import Device
@@ -51,7 +51,7 @@ UNREAD = {
 @pytest.mark.parametrize("expression", UNREAD.values(), ids=UNREAD)
 def test_what_is_not_read_says_so(expression: str) -> None:
     with pytest.raises(UnsupportedError):
-        evaluation.holds(syntax.parse(expression), Subject(DRIVER, (), ()).variables())
+        evaluation.holds(syntax.parse(expression), Scope(Subject(DRIVER, (), ()).variables()))
 
 
 WRONG = {
@@ -68,7 +68,7 @@ WRONG = {
 @pytest.mark.parametrize("expression", WRONG.values(), ids=WRONG)
 def test_what_has_no_value_says_so(expression: str) -> None:
     with pytest.raises(EvaluationError):
-        evaluation.holds(syntax.parse(expression), Subject(DRIVER, (), ()).variables())
+        evaluation.holds(syntax.parse(expression), Scope(Subject(DRIVER, (), ()).variables()))
 
 
 PATHS = {

@@ -39,12 +39,14 @@ def test_devices_that_are_alike_in_what_is_read_share_a_result(
 def test_a_selector_that_tells_too_many_devices_apart_is_not_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(device_kinds, "MOST_DIFFERENT", 3)
+    """The limit is one of work: devices that are known already cost nothing."""
+    monkeypatch.setattr(device_kinds, "MOST_WORK", 23)
     seen, devices = Selections(), [make_device(attributes={"index": i}) for i in range(4)]
     found = [seen.accepts(BY_INDEX, DRIVER, one) for one in devices[:3]]
     assert found == [False, False, True]
-    with pytest.raises(UnsupportedError, match="more than 3 devices"):
+    with pytest.raises(UnsupportedError, match="more than 23 steps for all devices"):
         seen.accepts(BY_INDEX, DRIVER, devices[3])
+    assert not seen.accepts(BY_INDEX, DRIVER, devices[0])
 
 
 def test_selectors_are_dropped_when_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,7 @@ from tests.fakes.builders import (
     make_owner,
     make_pod,
     make_slice,
+    make_taint_rule,
 )
 from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import queued_job, snapshot_of, store_of
@@ -156,6 +157,56 @@ def test_a_claim_may_tolerate_the_taint_of_a_device() -> None:
     tolerating = DeviceRequest(device_class="gpu", tolerations=(Toleration("ill", "Exists"),))
     template = make_claim_template("gpus", tolerating)
     assert nodes_of(make_slice("a", [ill]), template, claiming(1)) == ["a"]
+
+
+RULES = {
+    "its driver, pool and device are named": (
+        make_taint_rule(driver="gpu.example.com", pool="a", device="gpu-0"),
+        ["b"],
+    ),
+    "all devices of its pool": (make_taint_rule(pool="a"), ["b"]),
+    "NoExecute keeps pods away, too": (make_taint_rule(pool="a", effect="NoExecute"), ["b"]),
+    "the effect None does nothing": (make_taint_rule(pool="a", effect="None"), ["a"]),
+    "another device of the pool": (make_taint_rule(pool="a", device="gpu-1"), ["a"]),
+    "devices of another driver": (make_taint_rule(driver="nic.example.com"), ["a"]),
+    "a rule without a selector selects nothing": (make_taint_rule(selects=False), ["a"]),
+}
+
+
+@pytest.mark.parametrize(("rule", "nodes"), RULES.values(), ids=RULES)
+def test_a_rule_gives_its_taint_to_the_devices_that_it_selects(
+    rule: Entity, nodes: list[str]
+) -> None:
+    slices = [make_slice(name, 1) for name in "ab"]
+    assert nodes_of(slices, rule, queued_job("j", 1, requests=ASKS)) == nodes
+
+
+def test_a_rule_that_selects_all_devices_leaves_those_that_a_claim_tolerates() -> None:
+    tolerating = DeviceRequest(device_class="gpu", tolerations=(Toleration("ill", "Exists"),))
+    template = make_claim_template("gpus", tolerating)
+    rule = make_taint_rule(effect="NoExecute")
+    assert reason_of(SLICES, rule, queued_job("j", 1, requests=ASKS)) is Reason.NO_SUCH_NODE
+    assert nodes_of(SLICES, rule, template, claiming(1)) == ["a"]
+
+
+def test_devices_are_free_again_once_the_last_rule_that_selects_them_is_gone() -> None:
+    store = store_of(NODES, CLASS, SLICES, queued_job("j", 1, requests=ASKS))
+    table = store.snapshot().node_table
+    column = table.resources.index(GPU)
+    free = table.allocatable[:, column].tolist()
+
+    def offered() -> list[int]:
+        return [int(n) for n in store.snapshot().node_table.allocatable[:, column]]
+
+    rules = [make_taint_rule("x", pool="a"), make_taint_rule("y", device="gpu-0")]
+    for rule in rules:
+        store.apply(Upsert(rule))
+    assert offered()[:2] == [0, 3]
+    store.apply(Upsert(make_taint_rule("x", pool="b")))
+    assert offered()[:2] == [3, 0]
+    for rule in rules:
+        store.apply(Delete("DeviceTaintRule", rule.key, rule.uid))
+    assert offered() == free
 
 
 INCOMPLETE = {
