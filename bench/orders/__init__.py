@@ -47,8 +47,7 @@ def run(options: argparse.Namespace) -> int:
     """Measure or read, simulate, report, and return the exit code."""
     if options.read:
         kept = msgspec.json.decode(options.read.read_bytes())
-        live = msgspec.convert(kept["rows"], list[Outcome])
-        live = [one for one in live if one.how == outcome.LIVE]
+        live = [one for one in outcome.read(kept["rows"]) if one.how == outcome.LIVE]
         options.jobs, options.arrive_seconds = kept["jobs"], kept["arrive_seconds"]
     else:
         live = list(_measured(options))

@@ -1,6 +1,6 @@
 """Results of runs, live and simulated, and how the orders compare in both."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from statistics import fmean, median
 from typing import Any, Final
@@ -13,7 +13,7 @@ SIMULATED: Final = "simulated"
 MEASURES: Final = ("mean", "makespan", "value")
 
 
-class JobOutcome(Struct, frozen=True, kw_only=True):
+class JobOutcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Result of one job; times in seconds from the beginning of the run.
 
     Attributes:
@@ -169,6 +169,11 @@ def row(outcome: Outcome) -> dict[str, Any]:
         "parkings": outcome.parkings,
         "wrong_steps": outcome.wrong_steps,
     }
+
+
+def read(rows: Sequence[Mapping[str, Any]]) -> list[Outcome]:
+    """Return the runs of rows that ``row`` made."""
+    return msgspec.convert(rows, list[Outcome])
 
 
 def table(outcomes: Sequence[Outcome]) -> list[str]:

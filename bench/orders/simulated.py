@@ -45,8 +45,8 @@ def run(order: Order, seed: int, jobs: Sequence[MixedJob], delays: Delays) -> Ou
         jobs=tuple(
             JobOutcome(
                 name=record.name,
-                submitted=record.submitted_at,
-                completed=_completed(record.name, record.completed_at),
+                submitted=round(record.submitted_at, 2),
+                completed=round(_completed(record.name, record.completed_at), 2),
                 worth=worth(job, record.completion_seconds or 0.0),
                 parkings=record.preemptions,
             )
@@ -58,7 +58,9 @@ def run(order: Order, seed: int, jobs: Sequence[MixedJob], delays: Delays) -> Ou
 def worth(job: MixedJob, seconds: float) -> tuple[float, float] | None:
     """Return what a completion after so many seconds is worth, and what one at once would be."""
     curve = job.simulated.worth
-    return None if curve is None else (curve.of(seconds), curve.of(job.seconds))
+    if curve is None:
+        return None
+    return round(curve.of(seconds), 3), round(curve.of(job.seconds), 3)
 
 
 def _completed(name: str, at: float | None) -> float:
