@@ -16,6 +16,7 @@ from bench import (
     heartbeats,
     memory,
     monitored,
+    orders,
     page,
     plan,
     profiles,
@@ -54,6 +55,7 @@ COMMANDS = {
     "simulated": simulated,
     "scaling": scaling_decisions,
     "elastic": elastic,
+    "orders": orders,
     "takeover": takeover,
 }
 
