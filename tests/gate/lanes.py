@@ -55,7 +55,7 @@ COMPUTING: Final = Lane(
     name="computing",
     title="tests that compute",
     tests="not e2e and not controlplane and not alone",
-    options=("-p", "tests.gate.processes", "--processes", "4"),  # two compute, two wait
+    options=("-n", "3", "--dist", "worksteal"),  # two compute while one waits, as many here do
 )
 PRODUCT: Final = Lane(
     name="controlplane",

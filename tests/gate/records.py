@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ import pytest
 
 ROOT: Final = f"{Path(__file__).parents[2]}{os.sep}"
 _RECORDS: Final = pytest.StashKey["Records"]()
+_SENT: Final = "shuntyard_reads"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -30,9 +31,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Records:
-    """Notes of one process; the first one gets those of the others (`tests.gate.processes`)."""
+    """Notes of one process; with xdist the first process gets those of its workers."""
 
     def __init__(self, config: pytest.Config) -> None:
+        self._output: dict[str, Any] | None = getattr(config, "workeroutput", None)
         self._file = Path(config.getoption("--records"))
         self._seconds: dict[str, float] = defaultdict(float)
         self._reads: dict[str, set[str]] = defaultdict(set)
@@ -67,21 +69,19 @@ class Records:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._seconds[report.nodeid] += report.duration
 
-    def reads(self) -> dict[str, list[str]]:
-        """Return what each module has read."""
-        return {module: sorted(paths) for module, paths in sorted(self._reads.items())}
-
-    def add(self, reads: Mapping[str, Iterable[str]]) -> None:
-        """Add what another process has noted."""
-        for module, paths in reads.items():
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        for module, paths in getattr(node, "workeroutput", {}).get(_SENT, {}).items():
             self._reads[module].update(paths)
 
     def pytest_sessionfinish(self) -> None:
+        reads = {module: sorted(paths) for module, paths in sorted(self._reads.items())}
+        if self._output is not None:
+            self._output[_SENT] = reads
+            return
         seconds = {name: round(taken, 3) for name, taken in self._seconds.items()}
         self._file.parent.mkdir(parents=True, exist_ok=True)
-        self._file.write_text(
-            json.dumps({"seconds": seconds, "reads": self.reads()}, indent=1) + "\n"
-        )
+        self._file.write_text(json.dumps({"seconds": seconds, "reads": reads}, indent=1) + "\n")
 
     def _within(self, node: pytest.Item | pytest.Collector) -> Iterator[Any]:
         before = self._module
