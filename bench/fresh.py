@@ -28,6 +28,7 @@ KEPT: Final = re.compile(r"PATH|LANG|LC_.*|TMPDIR|.*_proxy|.*_PROXY|GO(PROXY|SUM
 """Of the environment: how the network is reached, and where programs are."""
 GIVEN: Final = "SHUNTYARD_ASSETS"
 _PAGE: Final = re.compile(r"^The page: (\S+)/ui/,")
+_INSTALLING: Final = "installing "
 _SUBMITTED: Final = "submitted, in this order"
 _POLL_SECONDS: Final = 0.2
 _REQUEST_SECONDS: Final = 5.0
@@ -85,8 +86,6 @@ def run(options: argparse.Namespace) -> int:
         subprocess.run([git, "clone", "--quiet", ROOT, clone], check=True)  # noqa: S603 - our own
         steps.done("the clone")
         make = shutil.which("make") or "make"
-        subprocess.run([make, "--quiet", "venv"], cwd=clone, env=environ, check=True)  # noqa: S603 - our own
-        steps.done("the packages (`make venv`)")
         code = _demo([make, "--quiet", "demo", "ONCE=1"], clone, environ, steps)
         _make_removable(Path(directory))
     if options.json:
@@ -102,13 +101,15 @@ def _demo(command: list[str], clone: Path, environ: Mapping[str, str], steps: St
         assert demo.stdout is not None  # noqa: S101 - for the type checker
         watcher = None
         for line in demo.stdout:
+            if len(steps.rows) == 1 and not line.startswith(_INSTALLING):
+                steps.done("the packages")
             if line.startswith(_SUBMITTED):
-                steps.done("the control plane, with the jobs submitted")
+                steps.done("the programs and the control plane; the jobs are submitted")
             elif (found := _PAGE.match(line)) is not None:
                 steps.done("the address of the page")
                 watcher = threading.Thread(target=_wait_for_jobs, args=(found[1], demo, steps))
                 watcher.start()
-            elif not line.startswith("t="):
+            elif not line.startswith(" "):
                 print(f"    {line.rstrip()[:160]}", file=sys.stderr)
         code = demo.wait()
         if watcher is not None:
@@ -121,7 +122,7 @@ def _wait_for_jobs(url: str, demo: subprocess.Popen[str], steps: Steps) -> None:
     """Wait until the page answers, and until its list has a job that runs."""
     while demo.poll() is None and not _get(f"{url}/ui/"):
         time.sleep(_POLL_SECONDS)
-    steps.done("the page in a browser's hands")
+    steps.done("the page")
     while demo.poll() is None:
         jobs = json.loads(_get(f"{url}/v1/jobs") or b"{}").get("entries", ())
         if any(job["state"] == "running" for job in jobs):
