@@ -19,7 +19,7 @@ from shared.page.serving import PATH
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page
 
-SCROLLED: Final = {"queue": ("#/", "tbody tr"), "nodes": ("#/nodes", ".tile")}
+SCROLLED: Final = {"queue": ("#/", "tbody tr"), "map of nodes": ("#/nodes", ".tile")}
 """Views that scroll, by name: address, and what one entry of the list is."""
 _CATEGORIES: Final = ("devtools.timeline", "disabled-by-default-devtools.timeline")
 _PAINT: Final = "performance.getEntriesByName('first-contentful-paint')[0].startTime"

@@ -36,10 +36,14 @@ export function finest(nodes: readonly NodeEntry[]): string {
   return known[known.length - 1] ?? "";
 }
 
-/** The jobs of each node. */
+/** Jobs of which every pod has ended: they name their nodes, and hold nothing there. */
+const ENDED: ReadonlySet<string> = new Set(["done", "failed"]);
+
+/** The jobs that hold something on each node. */
 export function heldByNode(jobs: readonly JobEntry[], resource: string): ReadonlyMap<string, readonly Held[]> {
   const found = new Map<string, Held[]>();
   for (const job of jobs) {
+    if (ENDED.has(job.state)) continue;
     const planned = job.counts.bound === 0;
     for (const node of job.nodes) {
       const held = { job: keyOf(job), amount: job.devices[node]?.[resource] ?? 0, planned };
@@ -119,10 +123,11 @@ export function NodeMap(props: {
   );
 }
 
-export function Legend(): JSX.Element {
+export function Legend(props: { resource: string }): JSX.Element {
   return (
     <p class="legend">
-      <span class="used">used; each job has a colour</span> <span class="planned">planned</span>{" "}
+      <span class="used">{props.resource === "cpu" ? "used" : "used; each job has a colour"}</span>{" "}
+      {props.resource !== "cpu" && <span class="planned">planned</span>}{" "}
       <span class="free">free</span> <span class="stranded">stranded: free, but no pod can have it</span>
     </p>
   );

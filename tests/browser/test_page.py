@@ -108,6 +108,20 @@ async def test_the_map_has_racks_and_a_square_in_the_colour_of_its_job(
         await expect(nodes.get_by_text(f"rack {RACKS[0]}:")).to_have_count(0)
 
 
+async def test_a_job_that_has_ended_is_on_no_node_of_the_map(
+    browser: Browser, trust: Trust
+) -> None:
+    async with scene(trust) as cluster, opened(browser, cluster.running) as tab:
+        await tab.show("nodes")
+        whisper = tab.page.get_by_role("link", name="whisper", exact=True)
+        await expect(whisper).to_be_visible()
+        for pod in cluster.fake.objects(paths.PODS):
+            if pod["metadata"]["name"].startswith("whisper-"):
+                ended = {**pod["status"], "phase": "Succeeded"}
+                cluster.fake.put(paths.PODS, {**pod, "status": ended})
+        await expect(whisper).to_have_count(0)
+
+
 @pytest.mark.parametrize(("user", "sees", "hidden"), USERS)
 async def test_where_a_token_is_needed_the_page_shows_what_its_bearer_may_see(
     browser: Browser, user: str, sees: str, hidden: str
