@@ -8,13 +8,18 @@ from typing import Final
 
 import psutil
 
+from bench import gate_policy
 from bench.bursts import Counted, counted
 from bench.profiles import profile_of
 from bench.shapes import Kind
 from devcluster.cluster import Cluster
 
-SETTINGS: Final[Mapping[str, object]] = {"queue": {"settle_seconds": 0.05}}
+SETTINGS: Final[Mapping[str, object]] = {
+    "queue": {"settle_seconds": 0.05},
+    **gate_policy.SETTINGS,
+}
 """The extender's settings that differ from its defaults."""
+OURS: Final = frozenset({Kind.GATED, Kind.DIRECT, Kind.POLICY})
 _OURS: Final = ("extender", "kube-scheduler")
 _SERVER: Final = ("kube-apiserver", "etcd")
 
@@ -30,18 +35,20 @@ class Contestant:
     @contextlib.contextmanager
     def running(self, cluster: Cluster, profile: Path | None = None) -> Iterator[None]:
         """Run the scheduler meanwhile; ours under cProfile if ``profile`` names a file."""
-        if self.components[0] in cluster.state().components:
-            for name in self.components:
-                cluster.start(name)
-        else:
-            self.launch(cluster)
-        try:
-            with profile_of(cluster, profile if "extender" in self.components else None):
-                yield
-        finally:
-            for name in reversed(self.components):
-                if cluster.runs(name):
-                    cluster.stop(name)
+        policy = self.kind is Kind.POLICY
+        with gate_policy.installed(cluster) if policy else contextlib.nullcontext():
+            if self.components[0] in cluster.state().components:
+                for name in self.components:
+                    cluster.start(name)
+            else:
+                self.launch(cluster)
+            try:
+                with profile_of(cluster, profile if "extender" in self.components else None):
+                    yield
+            finally:
+                for name in reversed(self.components):
+                    if cluster.runs(name):
+                        cluster.stop(name)
 
     def groups(self, kubernetes: str) -> str:
         """Return the URL path of its PodGroups; empty: it needs none.
@@ -71,7 +78,7 @@ class Contestant:
 
 def contestant(kind: Kind) -> Contestant:
     """Return the scheduler of a kind of pods."""
-    if kind in {Kind.GATED, Kind.DIRECT}:
+    if kind in OURS:
         return Contestant(kind, _OURS, lambda cluster: cluster.start_shuntyard(SETTINGS))
     peer = kind.peer
     if peer is None:

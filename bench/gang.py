@@ -17,10 +17,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from bench import results
+from bench import gate_policy, results
 from bench.binding import Measured, measure
 from bench.bursts import Counted
-from bench.contestants import Contestant, contestant
+from bench.contestants import OURS, Contestant, contestant
 from bench.shapes import GPU, NAMESPACE, Kind, Members, Shape, volume_and_claim
 from devcluster.cluster import Cluster
 from devcluster.options import ClusterOptions, KwokNodes
@@ -97,6 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--shapes", default=SHAPES, help="JOBSxPODS[:data|:servers], comma separated")
     add("--against", default="plain", help="of plain, intree, coscheduling, comma separated")
     add("--direct", action="store_true", help="also ours with pods that have no gate")
+    add("--policy", action="store_true", help="also ours with the gate by admission policy")
     add("--no-gated", action="store_true", help="not ours with the gate")
     add("--rounds", type=int, default=1, help="runs of each; medians are shown")
     add("--patience", type=float, default=120.0, help="seconds for a run; then it counts as it is")
@@ -107,7 +108,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Measure all shapes, print a table, return the exit code."""
-    kinds = kinds_of(options.against, direct=options.direct, gated=not options.no_gated)
+    kinds = kinds_of(options)
     for kind in kinds:
         contestant(kind).groups(options.kubernetes)  # or it has none in this version
     shapes = [Shape.parse(text) for text in options.shapes.split(",")]
@@ -153,17 +154,21 @@ def _keep(rows: Sequence[Row], options: argparse.Namespace) -> None:
         pictures.draw_gang(records, options.plot)
 
 
-def kinds_of(against: str, *, direct: bool, gated: bool = True) -> list[Kind]:
+def kinds_of(options: argparse.Namespace) -> list[Kind]:
     """Return the schedulers to compare, ours last.
 
     Raises:
         ValueError: A name is not that of a scheduler to compare with.
     """
-    others = [Kind(name) for name in against.split(",") if name]
-    if unknown := [kind.value for kind in others if kind in {Kind.GATED, Kind.DIRECT}]:
-        raise ValueError(f"--against {unknown[0]}: it takes part by --direct or without --no-gated")
-    ours = [kind for kind, takes_part in ((Kind.GATED, gated), (Kind.DIRECT, direct)) if takes_part]
-    return [*others, *ours]
+    others = [Kind(name) for name in options.against.split(",") if name]
+    if unknown := [kind.value for kind in others if kind in OURS]:
+        raise ValueError(f"--against {unknown[0]}: it takes part by an option of its own")
+    takes_part = {
+        Kind.GATED: not options.no_gated,
+        Kind.POLICY: options.policy,
+        Kind.DIRECT: options.direct,
+    }
+    return [*others, *(kind for kind, chosen in takes_part.items() if chosen)]
 
 
 def _rows(
@@ -240,13 +245,15 @@ def _run(
     cluster: Cluster, shape: Shape, contestant_: Contestant, options: argparse.Namespace
 ) -> Run:
     file: Path | None = options.profile
-    mark = "-direct" if contestant_.kind is Kind.DIRECT else ""
+    mark = contestant_.kind.value.removeprefix(Kind.GATED.value)
     profile = file.with_stem(f"{file.stem}-{shape}{mark}") if file else None
 
     kind, groups = contestant_.kind, contestant_.groups(cluster.state().kubernetes)
 
     async def connected() -> Run:
         async with KubeClient.connect(auth.load(cluster.kubeconfig)) as client:
+            if kind is Kind.POLICY:
+                await gate_policy.opened(client)
             await measure(client, WARM_UP, kind, _prefix(), WARM_UP_SECONDS, groups=groups)
             before, earlier = contestant_.cpu_seconds(cluster), contestant_.bursts(cluster)
             found = await measure(client, shape, kind, _prefix(), options.patience, groups=groups)

@@ -33,6 +33,8 @@ class Kind(enum.StrEnum):
     """Our labels, our scheduler, our gate."""
     DIRECT = "shuntyard-direct"
     """Our labels and our scheduler, no gate."""
+    POLICY = "shuntyard-policy"
+    """Likewise, where the admission policy adds the gate while jobs lack room."""
 
     @property
     def peer(self) -> Peer | None:

@@ -1,6 +1,7 @@
 """The API server for synchronous code: each call runs an event loop of its own."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -38,6 +39,8 @@ _COLLECTIONS: Final[Mapping[str, str]] = {
     "RoleBinding": f"{_RBAC}/rolebindings",
     "FlowSchema": "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas",
     "ValidatingAdmissionPolicy": f"{_ADMISSION}/validatingadmissionpolicies",
+    "MutatingAdmissionPolicy": f"{_ADMISSION}/mutatingadmissionpolicies",
+    "MutatingAdmissionPolicyBinding": f"{_ADMISSION}/mutatingadmissionpolicybindings",
     "ValidatingAdmissionPolicyBinding": f"{_ADMISSION}/validatingadmissionpolicybindings",
 }
 
@@ -73,17 +76,25 @@ async def for_each(items: Iterable[_T], work: Callable[[_T], Awaitable[object]])
 
 async def apply(client: KubeClient, manifests: Iterable[Mapping[str, Any]]) -> None:
     """Apply the manifests in order (server-side apply)."""
+    params = {"fieldManager": FIELD_MANAGER, "force": "true"}
     for manifest in manifests:
-        metadata = manifest["metadata"]
-        collection = _COLLECTIONS[manifest["kind"]]
-        namespace = metadata.get("namespace")
-        path = (
-            paths.namespaced(collection, namespace, metadata["name"])
-            if namespace
-            else f"{collection}/{metadata['name']}"
-        )
-        params = {"fieldManager": FIELD_MANAGER, "force": "true"}
-        await client.patch(path, manifest, kind=PatchKind.APPLY, params=params)
+        await client.patch(_path(manifest), manifest, kind=PatchKind.APPLY, params=params)
+
+
+async def remove(client: KubeClient, manifests: Iterable[Mapping[str, Any]]) -> None:
+    """Delete the objects of the manifests that exist."""
+    for manifest in manifests:
+        with contextlib.suppress(NotFoundError):
+            await client.delete(_path(manifest))
+
+
+def _path(manifest: Mapping[str, Any]) -> str:
+    metadata = manifest["metadata"]
+    collection = _COLLECTIONS[manifest["kind"]]
+    namespace = metadata.get("namespace")
+    if namespace:
+        return paths.namespaced(collection, namespace, metadata["name"])
+    return f"{collection}/{metadata['name']}"
 
 
 async def wait_for(client: KubeClient, path: str, seconds: float) -> None:

@@ -77,6 +77,16 @@ def base_manifests() -> list[Mapping[str, Any]]:
     return [*given, *roles.scheduler(deploy_manifests("base/rbac-scheduler.yaml"))]
 
 
+def gate_manifests() -> list[Mapping[str, Any]]:
+    """Return the manifests of ``deploy/components/gate``.
+
+    Raises:
+        DevclusterError: This is not a checkout of the repository.
+    """
+    files = ("waiting.yaml", "policy.yaml")  # the policy reads what the first one has
+    return [one for name in files for one in deploy_manifests(f"components/gate/{name}")]
+
+
 def deploy_manifests(name: str) -> list[Mapping[str, Any]]:
     """Return the documents of a file under ``deploy/``.
 

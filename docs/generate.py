@@ -42,6 +42,7 @@ _GENERATED_FROM_DEPLOY: Final = (
 )
 _ROLES: Final = {
     "The base": "base",
+    "The component `gate`, beside the base": "components/gate",
     "The overlay `attached`, beside the base": "overlays/attached",
 }
 _GENERATED_FROM_RUNS: Final = (

@@ -186,8 +186,8 @@ def compare(calls: Counter[Call], given: Granted) -> Verdict:
 
 
 def shipped() -> Granted:
-    """Return the rights of deploy/: the base, and the overlay of an attached extender."""
-    folders = (DEPLOY / "base", DEPLOY / "overlays" / "attached")
+    """Return the rights of deploy/: base, gate, and the overlay of an attached extender."""
+    folders = (DEPLOY / "base", DEPLOY / "components" / "gate", DEPLOY / "overlays" / "attached")
     return granted(one for folder in folders for one in documents(folder))
 
 

@@ -387,7 +387,7 @@ class Composition:
 
     def _optional_loops(self) -> list[Loop]:
         return optional_loops(
-            self._settings, self._context, self.writer, self.recorder, identity=self._identity
+            self._settings, self._context, self.writer, self.queue, identity=self._identity
         )
 
     async def _read_lease(self) -> None:

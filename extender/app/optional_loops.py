@@ -1,11 +1,14 @@
-"""The loops that only some settings need: the EndpointSlice, the authority, the signing keys."""
+"""Loops that only some settings need: EndpointSlice, authority, signing keys, the gate."""
 
 from extender.app.context import Context, signing_keys
 from extender.app.parts import Loop
+from extender.controllers.gating import GatingController
+from extender.controllers.queue import QueueController
 from extender.settings.extender import ExtenderSettings
+from extender.settings.policy import GatingSection
 from extender.writers.authorities import AuthorityLoop, config_maps
-from extender.writers.decision_log.recorder import Recorder
 from extender.writers.endpoint import EndpointAddress, EndpointLoop
+from extender.writers.gate_config import GateConfig
 from extender.writers.leader_writer import LeaderWriter
 from extender.writers.signing.signing_keys import SigningLoop
 from shared.kube import endpoints, paths
@@ -15,7 +18,7 @@ def optional_loops(
     settings: ExtenderSettings,
     context: Context,
     writer: LeaderWriter,
-    recorder: Recorder,
+    queue: QueueController,
     *,
     identity: str,
 ) -> list[Loop]:
@@ -25,7 +28,7 @@ def optional_loops(
         settings: All settings.
         context: Services that every part uses.
         writer: For API writes.
-        recorder: The writer of the store.
+        queue: The controller of the queue.
         identity: Name of this replica's pod.
     """
     loops = list[Loop]()
@@ -56,5 +59,24 @@ def optional_loops(
         )
     if settings.signing.secret is not None:
         keys = signing_keys(settings.signing, settings.signing.secret, context)
-        loops.append(SigningLoop(keys, writer, recorder, context.beat("signing")))
+        loops.append(SigningLoop(keys, writer, queue.context.recorder, context.beat("signing")))
+    if settings.gating.config_map is not None:
+        loops.append(_gating(settings.gating.config_map, settings.gating, context, writer, queue))
     return loops
+
+
+def _gating(
+    config_map: str,
+    section: GatingSection,
+    context: Context,
+    writer: LeaderWriter,
+    queue: QueueController,
+) -> GatingController:
+    path = paths.namespaced(paths.CONFIG_MAPS, section.namespace, config_map)
+    return GatingController(
+        context=queue.context,
+        heartbeat=context.beat("gating"),
+        has_room=queue.has_room_for_all,
+        config=GateConfig(writer, path, context.clock),
+        interval_seconds=section.interval_seconds,
+    )

@@ -191,15 +191,15 @@ class QueueController(Controller[QueueState, QueueTrigger, QueueOutcome]):
         """Return True if filter may plan a direct gang: it overtakes no job."""
         if self._deciding or self.has_direct_gang(job) or self.turned_away:
             return False
-        if not self._has_room_for_all():
+        if not self.has_room_for_all():
             return False
         snapshot = self.context.recorder.store.snapshot()
         if namespace_shares.has_limit(snapshot, job.partition("/")[0], self.context.parameters):
             return False  # what its namespace holds is counted in passes
         return not direct_gangs.has_unviewed(snapshot, self.state.known)
 
-    def _has_room_for_all(self) -> bool:
-        """Return True if no job of the last pass lacks room; computed once a pass."""
+    def has_room_for_all(self) -> bool:
+        """Return True if there was a pass and no job of it lacks room; computed once a pass."""
         if self._checked is not self.last:
             self._checked = self.last
             entries = self.last.entries if self.last else ()

@@ -101,6 +101,7 @@ class QueueMetrics:
 
     Attributes:
         cycle_seconds: Timed by the controller of the queue.
+        gated: Whether new pods get the gate; set by the controller of the gate.
     """
 
     def __init__(self, series: Series) -> None:
@@ -111,6 +112,10 @@ class QueueMetrics:
         )
         self._queue_jobs = series.gauge(
             "shuntyard_queue_jobs", "Waiting jobs, without those on their way to a node."
+        )
+        self.gated = series.gauge(
+            "shuntyard_gating",
+            "1 while new pods get the gate by the admission policy, 0 while they do not.",
         )
         self._waiting_jobs = series.gauge(
             "shuntyard_waiting_jobs", "Jobs in the queue by reason.", reason=Reason

@@ -38,6 +38,7 @@ from extender.core.parameters.pricing import (
 from extender.core.parameters.queue import (
     BackfillParameters,
     FairShareParameters,
+    GatingParameters,
     PriorityParameters,
     ServiceParameters,
     WeightingParameters,
@@ -350,6 +351,21 @@ class LostNodesSection(Section):
     )
 
 
+@takes(Part(GatingParameters))
+class GatingSection(Section):
+    """When the policy of `deploy/components/gate` gates new pods (docs/policies/gang.md)."""
+
+    config_map: str | None = Field(
+        default=None,
+        min_length=1,
+        description="ConfigMap that the policy reads; it must exist. No value: none is written.",
+    )
+    namespace: str = Field(default="shuntyard-system", min_length=1, description="Its namespace.")
+    interval_seconds: float = Field(
+        default=0.25, ge=0.05, le=30, description="Time between two looks at the queue."
+    )
+
+
 class PolicySettings(Section):
     """Everything in the settings file that changes a decision."""
 
@@ -375,6 +391,7 @@ class PolicySettings(Section):
     checkpoint_notes: CheckpointNotesSection = CheckpointNotesSection()
     drain: DrainSection = DrainSection()
     lost_nodes: LostNodesSection = LostNodesSection()
+    gating: GatingSection = GatingSection()
 
 
 def core_parameters(settings: PolicySettings, scheduler_name: str) -> CoreParameters:

@@ -243,8 +243,9 @@ VALUES: Final = (
     ),
     Value(
         "gate.enabled",
-        "Add the scheduling gate to pods that name the scheduler `shuntyard`, so that they wait in "
-        "its queue. `auto`: if the cluster can (Kubernetes 1.36 and later).",
+        "Add the scheduling gate to pods that name the scheduler `shuntyard`, while jobs lack "
+        "room, so that they wait in its queue. `auto`: if the cluster can (Kubernetes 1.36 and "
+        "later).",
         {"enum": ["auto", True, False]},
         "auto",
     ),

@@ -52,6 +52,7 @@ LIMITS = {
     "pricing.SlotTimeParameters",
     "drain.DrainParameters",
     "drain.LostNodeParameters",
+    "queue.GatingParameters",
     "combined.CoreParameters",
 }
 """Parameters of a decision around its policies."""

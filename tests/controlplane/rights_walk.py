@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from devcluster import api, bootstrap
 from devcluster.options import KwokNodes
 from shared import labels
 from shared.kube import paths, resources
@@ -32,6 +33,7 @@ PATIENCE_SECONDS: Final = 240.0
 HISTORY: Final = paths.namespaced(
     paths.CONFIG_MAPS, rights_doors.SYSTEM, "shuntyard-admission-history"
 )
+GATE: Final = paths.namespaced(paths.CONFIG_MAPS, rights_doors.SYSTEM, "shuntyard-gate")
 BUILT_IN: Final = ("apps", "scheduling.k8s.io")
 """Groups of optional kinds that the API server has itself, the second one with a feature gate."""
 
@@ -276,6 +278,20 @@ async def _weighed(yard: Yard) -> bool:
     return len(set(found)) == len(found)
 
 
+# ---- the policy that gates new pods
+
+
+async def gates(yard: Yard) -> None:
+    """The policy is installed while the extender runs: no job waits, so pods get no gate."""
+    await api.apply(yard.client, bootstrap.gate_manifests())
+    await eventually(partial(_written, yard), PATIENCE_SECONDS, "it is written that none waits")
+    await api.remove(yard.client, bootstrap.gate_manifests())
+
+
+async def _written(yard: Yard) -> bool:
+    return bool(json.loads(await yard.client.get(GATE)).get("data"))
+
+
 @dataclass(frozen=True)
 class Step:
     """A step and the settings that it needs."""
@@ -312,4 +328,5 @@ def steps(directory: Path) -> tuple[Step, ...]:
         Step(moves_a_gang, MOVING),
         Step(may_not_suspend, MOVING),
         Step(weighs, WEIGHTS),
+        Step(gates, {"gating": {"config_map": GATE.rpartition("/")[2], "quiet_seconds": 0}}),
     )

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from devcluster import api
 from devcluster.bootstrap import deploy_manifests
 from devcluster.cluster import Cluster
 from devcluster.demo import jobs as examples
@@ -172,6 +173,7 @@ def _short(manifest: examples.Manifest) -> Manifest:
 
 
 async def test_the_api_server_itself_gates_our_pods(yard: Yard, has: Differences) -> None:
+    await api.apply(yard.client, deploy_manifests("components/gate/waiting.yaml"))
     collection = has.mutating_policies.path
     bindings = f"{collection.removesuffix('ies')}ybindings"
     for path, manifest in zip((collection, bindings), gate_policies(has), strict=True):

@@ -10,7 +10,9 @@ import yaml
 
 from cli import service
 from devcluster import agents, extender_process
+from extender.core.gating.decision import KEY
 from extender.settings.listeners import ApiSection
+from extender.settings.policy import GatingSection
 from shared import labels, signing_secret
 from shared.answer import VIEWERS_ACCOUNT
 from shared.kube.resources import OPTIONAL
@@ -165,6 +167,23 @@ def test_rights_to_single_maps_and_secrets_are_to_those_that_are_shipped(setup: 
             for resource in {"configmaps", "secrets"} & set(rule["resources"]):
                 for name in rule["resourceNames"]:
                     assert (resource, role["metadata"]["namespace"], name) in there
+
+
+def test_the_policy_reads_what_the_extender_writes() -> None:
+    trial = SETUPS["a trial"]
+    settings = named(trial, "ConfigMap", "shuntyard-extender")
+    section = yaml.safe_load(settings["data"]["extender.yaml"])["gating"]
+    reference = named(trial, "MutatingAdmissionPolicyBinding", "shuntyard-gate")["spec"]["paramRef"]
+    assert reference["name"] == section["config_map"]
+    assert reference["namespace"] == GatingSection().namespace
+    assert (
+        named(trial, "ConfigMap", reference["name"])["metadata"]["namespace"]
+        == (reference["namespace"])
+    )
+    policy = named(trial, "MutatingAdmissionPolicy", "shuntyard-gate")["spec"]
+    expressions = [one["expression"] for one in policy["matchConditions"]]
+    assert any(f'params.data["{KEY}"] != "false"' in one for one in expressions)
+    assert any(labels.CHECKPOINT in one for one in expressions)
 
 
 @every_setup

@@ -365,6 +365,7 @@ OTHER: dict[tuple[str, ...], object] = {
     ("gang", "show_unplaceable_seconds"): 60.0,
     ("tenancy", "tolerance_ratio"): 0.25,
     ("service", "loss"): 0.1,
+    ("gating", "when"): "always",
     ("waiting", "keeps_room"): "overdue",
     ("price_bounds", "floor"): 0.1,
     ("price_bounds", "low_quantile"): 0.5,

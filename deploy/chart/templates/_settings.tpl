@@ -100,6 +100,8 @@ peers:
   service: shuntyard-extender   # a standby forwards reads to the leader
 certificates:
   managed: true              # issued and renewed by the replicas, stored in shuntyard-certificates
+gating:
+  config_map: shuntyard-gate   # exists where components/gate is installed
 signing:
   secret: shuntyard-signing-keys   # signs reservations and records (docs/our-keys.md)
 {{- end }}

@@ -7,6 +7,7 @@ from extender.core.checkpoint_notes.decision import CHECKPOINT_NOTES
 from extender.core.cluster.session import Decision
 from extender.core.cpu_shares.decision import CPU_SHARES
 from extender.core.elastic.decision import ELASTIC
+from extender.core.gating.decision import GATING
 from extender.core.migration.decision import MIGRATION
 from extender.core.node_loss.decision import NODE_LOSS
 from extender.core.preemption import by_service, drains, manual, moves, priority
@@ -35,6 +36,7 @@ DECISIONS: Final[Mapping[str, Decision[Any, Any, Any]]] = {
         TRAINING_FAULTS,
         CHECKPOINT_NOTES,
         NODE_LOSS,
+        GATING,
         FILTER,
         PRIORITIZE,
         BURST,

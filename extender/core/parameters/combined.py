@@ -26,6 +26,7 @@ from extender.core.parameters.pricing import (
 from extender.core.parameters.queue import (
     BackfillParameters,
     FairShareParameters,
+    GatingParameters,
     JobSize,
     KeepsRoom,
     Order,
@@ -143,6 +144,7 @@ class CoreParameters:
     checkpoint_notes: CheckpointNoteParameters = field(default_factory=CheckpointNoteParameters)
     drain: DrainParameters = field(default_factory=DrainParameters)
     lost_nodes: LostNodeParameters = field(default_factory=LostNodeParameters)
+    gating: GatingParameters = field(default_factory=GatingParameters)
 
     def __post_init__(self) -> None:
         if self.most_backoff_seconds < self.backoff_seconds:

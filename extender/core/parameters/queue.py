@@ -36,6 +36,14 @@ class JobSize(StrEnum):
     """GPUs, in a cluster that has any; elsewhere as published."""
 
 
+class Gating(StrEnum):
+    """When new pods get our gate, where the policy that adds it is installed."""
+
+    WAITING = "waiting"
+    """While jobs lack room."""
+    ALWAYS = "always"
+
+
 class KeepsRoom(StrEnum):
     """For which waiting job room is kept, beside one for which others give up workers."""
 
@@ -244,3 +252,27 @@ class FairShareParameters:
             "namespaces in one step the order of jobs decides. 0: every difference counts."
         ),
     ] = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class GatingParameters:
+    """When new pods get our gate.
+
+    Source:
+        Ours: the PATCH that removes a gate costs as much as the rest of a pod's scheduling.
+    """
+
+    when: Annotated[
+        Gating,
+        Doc(
+            "When new pods get the gate: `waiting`: while jobs lack room, and pods with "
+            "`shuntyard.io/checkpoint`, which may be moved, at any time; `always`: all pods. Pods "
+            "whose manifest has the gate keep it."
+        ),
+    ] = Gating.WAITING
+    quiet_seconds: Annotated[
+        float,
+        Ge(0.0),
+        Le(3600.0),
+        Doc("With `waiting`: how long no job must have lacked room before the gate is left away."),
+    ] = 5.0

@@ -1,5 +1,6 @@
 """The jobs that `bench gang` creates, and its rows for complete and incomplete runs."""
 
+import argparse
 from collections import Counter
 from collections.abc import Mapping
 
@@ -8,7 +9,7 @@ import pytest
 from bench.binding import Measured, partial_gangs
 from bench.bursts import Counted
 from bench.contestants import contestant
-from bench.gang import Run, kinds_of, row
+from bench.gang import Run, add_arguments, kinds_of, row
 from bench.shapes import GPU, Kind, Shape, volume_and_claim
 from shared import labels
 from shared.errors import InputError
@@ -52,6 +53,7 @@ MEMBERSHIP: dict[Kind, tuple[str | None, bool, bool]] = {
     Kind.COSCHEDULING: (None, False, True),
     Kind.GATED: (labels.SCHEDULER_NAME, True, False),
     Kind.DIRECT: (labels.SCHEDULER_NAME, False, False),
+    Kind.POLICY: (labels.SCHEDULER_NAME, False, False),
 }
 
 
@@ -69,19 +71,30 @@ def test_each_scheduler_gets_the_pods_that_it_understands(
     assert all(group["apiVersion"] == "an/api" for group in groups)
 
 
-def test_ours_take_part_by_option_and_come_last() -> None:
-    assert kinds_of("plain,intree", direct=True) == [
-        Kind.PLAIN,
-        Kind.IN_TREE,
-        Kind.GATED,
-        Kind.DIRECT,
-    ]
-    assert kinds_of("", direct=False) == [Kind.GATED]
-    assert kinds_of("plain", direct=True, gated=False) == [Kind.PLAIN, Kind.DIRECT]
-    with pytest.raises(ValueError, match="unknown"):
-        kinds_of("unknown", direct=False)
-    with pytest.raises(ValueError, match="it takes part by --direct"):
-        kinds_of("shuntyard", direct=False)
+OURS_BY_OPTION: dict[str, tuple[list[str], list[Kind]]] = {
+    "with the gate": ([], [Kind.PLAIN, Kind.GATED]),
+    "also without": (["--direct"], [Kind.PLAIN, Kind.GATED, Kind.DIRECT]),
+    "only without": (["--direct", "--no-gated"], [Kind.PLAIN, Kind.DIRECT]),
+    "by policy, others first": (
+        ["--policy", "--against", "plain,intree"],
+        [Kind.PLAIN, Kind.IN_TREE, Kind.GATED, Kind.POLICY],
+    ),
+}
+
+
+@pytest.mark.parametrize(("argv", "wanted"), OURS_BY_OPTION.values(), ids=OURS_BY_OPTION)
+def test_ours_take_part_by_option_and_come_last(argv: list[str], wanted: list[Kind]) -> None:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    assert kinds_of(parser.parse_args(argv)) == wanted
+
+
+@pytest.mark.parametrize("name", ["unknown", "shuntyard"])
+def test_only_others_are_named(name: str) -> None:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    with pytest.raises(ValueError, match=name):
+        kinds_of(parser.parse_args(["--against", name]))
 
 
 def test_a_version_without_pod_groups_is_refused_before_a_cluster_starts() -> None:

@@ -1,0 +1,1 @@
+"""Whether new pods get our scheduling gate."""
