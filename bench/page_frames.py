@@ -137,5 +137,5 @@ def frame_times(events: Sequence[Mapping[str, Any]]) -> Iterator[float]:
 
 def _summary(values: Sequence[float]) -> tuple[float, float, float]:
     """Return median, 95th percentile and maximum."""
-    late = statistics.quantiles(values, n=20)[-1]
-    return tuple(round(one, 1) for one in (statistics.median(values), late, max(values)))  # type: ignore[return-value] - three of them
+    median, late = statistics.median(values), statistics.quantiles(values, n=20)[-1]
+    return round(median, 1), round(late, 1), round(max(values), 1)
