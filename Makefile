@@ -5,6 +5,9 @@ STAMP := $(VENV)/.installed-from-lock
 FRAMEWORKS_VENV ?= .venv-frameworks
 FRAMEWORKS_STAMP := $(FRAMEWORKS_VENV)/.installed-from-lock
 DEMO_DIR ?= .demo
+# The demo needs no tools of contributors; where their environment is there, it will do.
+DEMO_VENV := $(if $(wildcard $(STAMP)),$(VENV),.venv-demo)
+DEMO_LOCKS := $(patsubst %,requirements/%.txt,build extender agent cli)
 CALLS := .api-calls
 # The newest Kubernetes that is wired (docs/versions.md), and what runs on it beside the gate's.
 NEWEST := 1.37.2
@@ -27,6 +30,13 @@ $(STAMP): requirements/dev.txt pyproject.toml trainer/pyproject.toml
 	@echo "installing the packages of requirements/dev.txt into $(VENV): a few minutes the first time"
 	@$(PYTHON) -m pip install $(PIP_OPTIONS) --require-hashes --requirement requirements/dev.txt
 	@PYTHONWARNINGS=ignore $(PYTHON) -m pip install $(PIP_OPTIONS) $(ITSELF) --editable . --editable ./trainer
+	@touch $@
+
+.venv-demo/.installed-from-lock: $(DEMO_LOCKS) pyproject.toml trainer/pyproject.toml
+	@[ -x .venv-demo/bin/python ] || python3 -m venv .venv-demo
+	@echo "installing the packages of the demo into .venv-demo: a minute the first time"
+	@.venv-demo/bin/python -m pip install $(PIP_OPTIONS) --require-hashes $(addprefix --requirement ,$(DEMO_LOCKS))
+	@PYTHONWARNINGS=ignore .venv-demo/bin/python -m pip install $(PIP_OPTIONS) $(ITSELF) --editable . --editable ./trainer
 	@touch $@
 
 lock: $(STAMP) ## resolve requirements/ again; UPGRADE=1 takes the newest allowed versions
@@ -77,9 +87,9 @@ docs: $(STAMP) ## the documentation as a site, in build/site
 	@NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict --quiet
 	@echo "build/site/index.html"
 
-demo: $(STAMP) ## a real control plane, our extender, real training; ONCE=1 ends by itself
-	@$(PYTHON) -m devcluster.demo --dir $(DEMO_DIR) $(if $(filter 1,$(ONCE)),--once)
+demo: $(DEMO_VENV)/.installed-from-lock ## a real control plane, our extender, real training; ONCE=1 ends by itself
+	@$(DEMO_VENV)/bin/python -m devcluster.demo --dir $(DEMO_DIR) $(if $(filter 1,$(ONCE)),--once)
 
-clean: ## caches, demo state and the virtual environment; not the built binaries
-	rm -rf $(VENV) $(FRAMEWORKS_VENV) $(DEMO_DIR) $(CALLS) .durations .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
+clean: ## caches, demo state and the virtual environments; not the built binaries
+	rm -rf $(VENV) .venv-demo $(FRAMEWORKS_VENV) $(DEMO_DIR) $(CALLS) .durations .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

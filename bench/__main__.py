@@ -12,10 +12,12 @@ from bench import (
     decisions,
     elastic,
     filtering,
+    fresh,
     gang,
     heartbeats,
     memory,
     monitored,
+    orders,
     page,
     plan,
     profiles,
@@ -39,6 +41,7 @@ COMMANDS = {
     "waiting": waiting,
     "memory": memory,
     "page": page,
+    "fresh": fresh,
     "monitoring": monitored,
     "profile": profiles,
     "recorded": recorded,
@@ -54,6 +57,7 @@ COMMANDS = {
     "simulated": simulated,
     "scaling": scaling_decisions,
     "elastic": elastic,
+    "orders": orders,
     "takeover": takeover,
 }
 

@@ -190,6 +190,7 @@ async def _watch(process: psutil.Process, replica: Replica, seconds: float) -> R
 @contextlib.asynccontextmanager
 async def _agent(settings: Path) -> AsyncIterator[psutil.Process]:
     environ = {name: text for name, text in os.environ.items() if "SHUNTYARD" not in name}
+    environ |= {"SSL_CERT_FILE": os.devnull, "SSL_CERT_DIR": os.devnull}  # as in the image
     arguments = (sys.executable, "-m", "agent", "--settings", str(settings))
     process = await asyncio.create_subprocess_exec(*arguments, env=environ)
     try:

@@ -4,7 +4,7 @@ The read listener runs in a process of its own over a generated cluster, in whic
 ends and one is created every second; with ``--kwok`` it is a whole extender on a real control plane
 (``bench.page_cluster``). Its CPU time is measured without pages and with pages that
 follow the stream; what a change takes to a page is measured by jobs that are named after the moment
-of their creation. Then Chromium shows the page: time to the first paint and to the table.
+of their creation. Then Chromium shows the page (``bench.page_frames``).
 """
 
 import argparse
@@ -19,32 +19,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import aiohttp
 import psutil
 
-from bench import page_cluster, results
+from bench import page_cluster, page_frames, results
 from bench.page_server import STAMPED
-from shared.page.serving import PATH
 
 READY_SECONDS: Final = 300.0
 SETTLE_SECONDS: Final = 20.0
 LIMIT_BYTES: Final = 2**26
-_PAINT: Final = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
-_SCROLL: Final = """async () => {
-  const frames = [];
-  let last = performance.now();
-  const until = last + 3000;
-  while (last < until) {
-    scrollBy(0, 400);
-    await new Promise(requestAnimationFrame);
-    const now = performance.now();
-    frames.push(now - last);
-    last = now;
-  }
-  return frames;
-}"""
 
 
 @dataclass(frozen=True)
@@ -57,9 +42,7 @@ class Row:
         latency_seconds: Median and 95th percentile from a change to a page.
         bytes_per_second: What one page is sent, after the first lists.
         first_bytes: What the first lists are.
-        paint_seconds: From the request to the first content; None without Chromium.
-        table_seconds: From the request to the queue's table; None without Chromium.
-        worst_frame_seconds: The longest frame while 2000 jobs scroll; None without Chromium.
+        painted: What Chromium took; None without it.
         command_seconds: Time of commands of the command line; with ``--kwok`` only.
     """
 
@@ -71,9 +54,7 @@ class Row:
     latency_seconds: tuple[float, float]
     bytes_per_second: float
     first_bytes: int
-    paint_seconds: float | None = None
-    table_seconds: float | None = None
-    worst_frame_seconds: float | None = None
+    painted: page_frames.Painted | None = None
     command_seconds: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -124,14 +105,10 @@ def summary(row: Row) -> str:
         f"a change is shown after {median:.1f} s (median), {late:.1f} s (95 %)",
         f"each page: {row.first_bytes / 2**20:.1f} MiB first, then {rate:.1f} KiB/s",
     ]
-    if row.paint_seconds is None:
+    lines += [f"shuntyard {words}: {taken:.1f} s" for words, taken in row.command_seconds.items()]
+    if row.painted is None:
         return "\n".join([*lines, "no chromium on PATH: nothing was painted"])
-    lines += [
-        *(f"shuntyard {words}: {taken:.1f} s" for words, taken in row.command_seconds.items()),
-        f"first paint after {row.paint_seconds:.2f} s, the queue after {row.table_seconds:.2f} s",
-        f"longest frame while the queue scrolls: {1000 * (row.worst_frame_seconds or 0):.0f} ms",
-    ]
-    return "\n".join(lines)
+    return "\n".join([*lines, *page_frames.summary(row.painted)])
 
 
 @contextmanager
@@ -176,7 +153,6 @@ async def _measured(options: argparse.Namespace, process: psutil.Process, url: s
     latencies = [seconds for page in pages for seconds in page.latencies]
     late = statistics.quantiles(latencies, n=20)[-1]
     chromium = shutil.which("chromium")
-    painted = (None, None, None) if chromium is None else await _painted(chromium, url)
     return Row(
         options.nodes,
         options.waiting,
@@ -186,9 +162,7 @@ async def _measured(options: argparse.Namespace, process: psutil.Process, url: s
         latency_seconds=(statistics.median(latencies), late),
         bytes_per_second=statistics.mean(page.bytes for page in pages) / options.seconds,
         first_bytes=pages[0].first_bytes,
-        paint_seconds=painted[0],
-        table_seconds=painted[1],
-        worst_frame_seconds=painted[2],
+        painted=None if chromium is None else await page_frames.painted(chromium, url),
     )
 
 
@@ -221,21 +195,3 @@ def _age(key: str) -> float:
     """Return how old the job of a key is, by its name."""
     stamp = key.rpartition(STAMPED)[2].partition("-")[0]
     return time.monotonic() - int(stamp) / 1000
-
-
-async def _painted(chromium: str, url: str) -> tuple[float, float, float]:
-    """Return seconds to the first paint and to the queue's table, and of the longest frame."""
-    from playwright.async_api import async_playwright  # noqa: PLC0415 - only the tests' packages
-
-    async with async_playwright() as driver:
-        # Chromium has no sandbox for root.
-        browser = await driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = await browser.new_page(viewport={"width": 1280, "height": 900})
-        began = time.monotonic()
-        await page.goto(f"{url}{PATH}")
-        await page.locator("tbody tr").nth(10).wait_for()
-        table_seconds = time.monotonic() - began
-        paint: Any = await page.evaluate(_PAINT)
-        frames: Any = await page.evaluate(_SCROLL)
-        await browser.close()
-    return paint / 1000, table_seconds, max(frames) / 1000

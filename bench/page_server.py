@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import contextlib
+import json
 import sys
 import time
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from extender.metrics.extender import ExtenderMetrics
 from extender.servers.applications import create_api_app, create_runner
 from extender.servers.readapi.answers import ReadAnswers
 from extender.store.store import ClusterStore
+from shared import labels
 from shared.health import Health
 from shared.kube import parse
 from shared.model import Delete, Upsert
@@ -29,6 +31,11 @@ STAMPED: Final = "at-"
 """Name of a job, before the monotonic millisecond in which it was created."""
 GANG: Final = 4
 RUNNING_GANG: Final = 10
+GPU: Final = "nvidia.com/gpu"
+GPUS: Final = 8
+"""Of each node: squares on the page."""
+RACK: Final = "cloud.provider.com/topology-rack"
+NODES_OF_A_RACK: Final = 32
 
 
 @dataclass
@@ -56,7 +63,12 @@ class Cluster:
 
 def made_up_cluster(nodes: int, waiting: int) -> Cluster:
     """Return a cluster with a running gang per ten nodes, and waiting ones too large for it."""
-    store = made_up.store(nodes, nodes)
+    store = ClusterStore(labels.SCHEDULER_NAME)
+    for number in range(nodes):
+        store.apply(Upsert(parse.decode_node(_with_gpus(made_up.node(number), number))))
+        job, on = f"running-{number // RUNNING_GANG:06}", made_up.node_name(number)
+        running = made_up.pod(job, number % RUNNING_GANG, RUNNING_GANG, on=on, cpu="100m")
+        store.apply(Upsert(parse.decode_pod(_asking(running))))
     for number in range(waiting):
         for pod in made_up.waiting(_waiting(number), GANG, cpu="17"):
             store.apply(Upsert(pod))
@@ -64,6 +76,23 @@ def made_up_cluster(nodes: int, waiting: int) -> Cluster:
     reading = Reading(now=clock.now(), monotonic=clock.monotonic())
     session = Session(store.snapshot(), reading, CoreParameters())
     return Cluster(store, QUEUE.decide(session, QueueState(), QueueTrigger()))
+
+
+def _with_gpus(manifest: bytes, number: int) -> bytes:
+    """Return a node with GPUs, in a rack."""
+    node = json.loads(manifest)
+    node["metadata"]["labels"][RACK] = f"rack-{number // NODES_OF_A_RACK:03}"
+    for amounts in ("capacity", "allocatable"):
+        node["status"][amounts] = {**node["status"][amounts], GPU: str(GPUS)}
+    return json.dumps(node).encode()
+
+
+def _asking(manifest: bytes) -> bytes:
+    """Return a pod that has half of its node's GPUs."""
+    pod = json.loads(manifest)
+    amounts = {**pod["spec"]["containers"][0]["resources"]["requests"], GPU: str(GPUS // 2)}
+    pod["spec"]["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
+    return json.dumps(pod).encode()
 
 
 def _waiting(number: int) -> str:

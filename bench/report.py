@@ -17,6 +17,7 @@ PAGES: Final = (
     Path("docs/performance.md"),
     Path("docs/performance-more.md"),
     Path("docs/high-availability.md"),
+    Path("docs/compare.md"),
 )
 FOLDER: Final = Path("docs/performance")
 _BLOCK: Final = re.compile(r"(<!-- table (\S+) (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -167,6 +168,13 @@ def elastic(rows: Sequence[Row]) -> Iterator[str]:
         yield _line([row["experiment"], str(row["seed"]), row["contestant"], *times, *ends])
 
 
+def orders(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the results of orders, live beside simulated, and their ratios."""
+    from bench.orders import outcome  # noqa: PLC0415 - commands import this module
+
+    yield from outcome.table(outcome.read(rows))
+
+
 def simulated(rows: Sequence[Row]) -> Iterator[str]:
     """Yield the speed of the simulator, by growing quantity."""
     yield from _head(
@@ -262,6 +270,7 @@ TABLES: Final[Mapping[str, Callable[[Sequence[Row]], Iterator[str]]]] = {
     "scaling": scaling,
     "simulated": simulated,
     "elastic": elastic,
+    "orders": orders,
     "takeover": takeover,
 }
 

@@ -74,8 +74,8 @@ What [parking](../parking.md) writes to the topmost owner of a job's pods, and w
 controller does then. Where the field is a number, it is set to 0 and gets the recorded number back,
 in the same write as the record. A RayJob needs `shutdownAfterJobFinishes`, the kinds of Kubeflow
 `runPolicy` (`{}` is enough). What has no row cannot be parked: RayService, pods without an owner,
-owners of other kinds. `make test-e2e` parks jobs under their own operators, except XGBoostJob,
-PaddleJob, JAXJob and RayJob (`tests/controlplane/test_parking_of_kinds.py`)."""
+owners of other kinds. `make test-e2e` parks jobs under their own operators
+(`tests/controlplane/test_parking_of_kinds.py`)."""
 _SETTINGS: Final = {"extender": ExtenderSettings, "agent": AgentSettings}
 _SUFFIXES: Final = {"counter": "_total", "info": "_info"}
 _WORDS: Final = {int: "integer", float: "number", str: "text", bool: "true or false", Path: "path"}

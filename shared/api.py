@@ -203,8 +203,8 @@ class JobEntry(JobProgress, frozen=True, kw_only=True):
         problem: What is wrong with its labels or annotations; empty if nothing is.
         warnings: Keys of ours on it that have no effect, e.g. misspelt ones.
         nodes: Where its bound and seated members are.
-        devices: By node: what these members request of it besides CPU, memory and the like, such
-            as GPUs, by resource.
+        devices: By node: what those of them that have not ended request of it besides CPU, memory
+            and the like, such as GPUs, by resource.
         progress: How far it is; None if no agent knows.
         progress_problem: Why its metrics cannot be read; empty if they can, or were not tried.
         checkpoint: Its last checkpoint; None if it has no checkpoint directory.

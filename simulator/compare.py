@@ -12,6 +12,7 @@ from shared.errors import SettingsError
 from simulator import appendix, results
 from simulator.comparison import comparing, picture, report
 from simulator.comparison.comparing import Comparison, MixedSource, Source, TraceSource
+from simulator.comparison.deciders.combined import CombinedParameters
 from simulator.comparison.policies import POLICIES
 from simulator.comparison.windows import WindowSettings
 from simulator.options import (
@@ -69,7 +70,8 @@ def run(options: argparse.Namespace) -> int:
     try:
         source, notes = _source(options)
         engine = read_parameters(options.settings, published=True)
-        comparison = Comparison(source, policies, options.estimate_error, engine)
+        combined = CombinedParameters(order=engine.service)
+        comparison = Comparison(source, policies, options.estimate_error, engine, combined)
         chosen = _seeds(options)
         begun = time.monotonic()
         by_seed = comparing.run(comparison, chosen, options.processes)

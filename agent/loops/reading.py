@@ -90,12 +90,15 @@ class Following:
     clock: Clock
     heartbeat: Heartbeat
     wake: asyncio.Event = field(default_factory=asyncio.Event)
-    _commands: dict[tuple[str, str], Command] = field(default_factory=dict)
+    _commands: dict[tuple[str, str, str], Command] = field(default_factory=dict)
 
     def command(self, commands: Sequence[Command]) -> None:
-        """Queue commands; one that is queued already is not queued twice."""
+        """Queue commands; one that is queued already is not queued twice.
+
+        Members of a gang that are on one node have one request, each with its own directory.
+        """
         for command in commands[: MOST_COMMANDS - len(self._commands)]:
-            self._commands[command.kind, command.id] = command
+            self._commands[command.kind, command.id, command.uid] = command
             self.wake.set()
 
     async def run(self) -> None:

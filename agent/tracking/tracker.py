@@ -78,7 +78,7 @@ class Tracker:
         self._cpu_seconds = cpu_seconds
         self._places: Mapping[Uid, PodPlace] = {}
         self._pods: dict[Uid, TrackedPod] = {}
-        self._logged: OrderedDict[tuple[str, str, Outcome], None] = OrderedDict()
+        self._logged: OrderedDict[tuple[str, str, str, Outcome], None] = OrderedDict()
 
     def turn(self, places: Mapping[Uid, PodPlace], commands: Sequence[Command]) -> Turn:
         """Update the pods, carry out commands, and read what is due.
@@ -165,7 +165,7 @@ class Tracker:
         """Return True if the outcome was not logged: commands repeat with every heartbeat."""
         if outcome is Outcome.REPEATED:
             return False
-        key = (command.kind, command.id, outcome)
+        key = (command.kind, command.id, command.uid, outcome)
         was_logged = key in self._logged
         self._logged[key] = None
         while len(self._logged) > MOST_REMEMBERED:

@@ -11,6 +11,7 @@ _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
 _STEP: Final = 1024
 _GPUS: Final = re.compile(r"\b[\w.-]+\.[\w-]+/gpu\b(?![:=]\S)")
 """A resource; the key of a taint, such as ``nvidia.com/gpu:NoSchedule``, is not meant."""
+_MISCONFIGURED: Final = "Misconfigured"
 _TEN_SECONDS: Final = 10
 _MINUTE_SECONDS: Final = 60
 _HOUR_SECONDS: Final = 60 * _MINUTE_SECONDS
@@ -112,12 +113,14 @@ def gpus(amounts: Mapping[str, int]) -> float:
     return sum(n * accelerators.parts(name) for name, n in amounts.items()) / accelerators.PARTS
 
 
-def in_short(message: str) -> str:
+def in_short(message: str, reason: str = "") -> str:
     """Return the details of a message without its general sentence, GPUs by that name.
 
-    A message that goes into details begins with a general sentence and a colon.
+    A message that goes into details begins with a general sentence and a colon; that of a job which
+    is misconfigured begins with the field, which stays.
     """
-    return named(message.partition(": ")[2] or message)
+    details = "" if reason == _MISCONFIGURED else message.partition(": ")[2]
+    return named(details or message)
 
 
 def named(text: str) -> str:

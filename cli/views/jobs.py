@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from cli.errors import UnansweredError
 from cli.views import admission, training
-from cli.views.amounts import coming, coming_between, duration, in_short, requests, rough
+from cli.views.amounts import coming, coming_between, duration, in_short, named, requests, rough
 from cli.views.table import NOTHING, Column, table
 from cli.views.terminal import Colour, Terminal
 from shared import api
@@ -200,9 +200,10 @@ def start_or_end(job: api.JobEntry, now: float, *, band: bool = True) -> str:
 
 def reason(job: api.JobEntry, *, wide: bool = False) -> str:
     """Return in words why a job waits, or what is wrong with it; empty if nothing is."""
-    text = job.message or job.reason or job.problem
-    if text:
-        return text if wide else in_short(text)
+    if text := job.message or job.reason:
+        return text if wide else in_short(text, job.reason)
+    if job.problem:
+        return named(job.problem)
     return "; ".join(f"{fault.kind}: {fault.message}" for fault in job.faults)
 
 

@@ -114,7 +114,7 @@ def _columns(answer: api.QueueResponse, screen: Terminal) -> list[Column[api.Que
         Column("WAIT", lambda job: duration(job.waited_seconds), right=True, rank=2),
         Column("START", lambda job: _start(job, now), right=True, rank=1),
         *admission.columns_for(answer.entries, now),
-        Column("REASON", lambda job: in_short(job.message or job.reason), least=18),
+        Column("REASON", lambda job: in_short(job.message or job.reason, job.reason), least=18),
         *_wide(now),
     ]
 
@@ -178,7 +178,7 @@ def _stuck(entries: list[api.QueueEntry], screen: Terminal, *, wide: bool) -> li
         Column("REQUESTS", lambda job: requests(job.requests) or NOTHING, rank=2),
         Column("WAIT", lambda job: duration(job.waited_seconds), right=True, rank=1),
         Column(
-            *("REASON", lambda job: in_short(job.message or job.reason)),
+            *("REASON", lambda job: in_short(job.message or job.reason, job.reason)),
             least=18,
             colour=lambda _: Colour.RED,
         ),

@@ -56,8 +56,8 @@ export function between(earliest: number | null, latest: number | null, now: num
 
 export function number(value: number): string {
   if (!Number.isFinite(value)) return "not a number";
-  if (Number.isInteger(value)) return WHOLE.format(value);
   const size = Math.abs(value);
+  if (Number.isInteger(value)) return size < 1000 ? String(value) : WHOLE.format(value);
   return size >= 0.001 && size < 100000 ? String(Number(value.toPrecision(4))) : value.toExponential(2);
 }
 
@@ -103,4 +103,10 @@ export function plural(count: number, one: string, many = `${one}s`): string {
 export function sentence(message: string): string {
   const text = message.replace(/\b[a-z][a-z0-9.-]*\/gpu\b(?![:=]\S)/g, "GPU");
   return text && !/^(\S*[/.=]\S|[a-z]+[A-Z])/.test(text) ? text[0]!.toUpperCase() + text.slice(1) : text;
+}
+
+/** The details of a reason without its general sentence; that of a job that is misconfigured begins with the field. */
+export function inShort(message: string, reason: string): string {
+  const at = reason === "Misconfigured" ? -1 : message.indexOf(": ");
+  return sentence(at < 0 ? message : message.slice(at + 2));
 }

@@ -1,6 +1,6 @@
 // The frame of the page: the strip, the views and the state of the connection.
 import { type JSX, render } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Doctor } from "./doctor";
 import { JobPage } from "./job";
 import { Ledgers } from "./ledgers";
@@ -74,15 +74,18 @@ function useList<N extends keyof Live & Name>(
 ): Feed<Answers[N]> {
   const streamed = live[name] as Feed<Answers[N]> | undefined;
   const polled = useFeed(streamed ? null : name, query);
-  const [last, setLast] = useState(polled);
   const current = streamed ?? polled;
   const key = JSON.stringify([name, query]);
-  useEffect(() => setLast({ ...current, data: null }), [key]);
-  useEffect(() => {
-    if (current.data) setLast(current);
-  }, [current]);
+  // A ref and no state: what is kept here draws nothing by itself.
+  const seen = useRef({ key, current, kept: current });
+  if (seen.current.key !== key) seen.current = { key, current, kept: { ...current, data: null } };
+  else if (seen.current.current !== current) seen.current = { key, current, kept: current.data ? current : seen.current.kept };
   // Between the end of a stream and the first poll the last answer stays.
-  return current.data || current.problem ? current : { ...current, data: last.data, ahead: last.ahead };
+  const { kept } = seen.current;
+  return useMemo(
+    () => (current.data || current.problem ? current : { ...current, data: kept.data, ahead: kept.ahead }),
+    [current, kept],
+  );
 }
 
 interface Feeds {
@@ -103,7 +106,7 @@ function View(props: Feeds & { route: Route; now: number }): JSX.Element {
       if (!queue.data) return <Reading feed={queue} />;
       return (
         <>
-          <Queue queue={queue.data} jobs={jobs.data} namespace={namespace} now={now} />
+          <Queue queue={queue.data} namespace={namespace} now={now} />
           <Running jobs={entries} namespace={namespace} now={now} />
         </>
       );

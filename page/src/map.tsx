@@ -36,10 +36,14 @@ export function finest(nodes: readonly NodeEntry[]): string {
   return known[known.length - 1] ?? "";
 }
 
-/** The jobs of each node. */
+/** Jobs of which every pod has ended: they name their nodes, and hold nothing there. */
+const ENDED: ReadonlySet<string> = new Set(["done", "failed"]);
+
+/** The jobs that hold something on each node. */
 export function heldByNode(jobs: readonly JobEntry[], resource: string): ReadonlyMap<string, readonly Held[]> {
   const found = new Map<string, Held[]>();
   for (const job of jobs) {
+    if (ENDED.has(job.state)) continue;
     const planned = job.counts.bound === 0;
     for (const node of job.nodes) {
       const held = { job: keyOf(job), amount: job.devices[node]?.[resource] ?? 0, planned };
@@ -119,10 +123,11 @@ export function NodeMap(props: {
   );
 }
 
-export function Legend(): JSX.Element {
+export function Legend(props: { resource: string }): JSX.Element {
   return (
     <p class="legend">
-      <span class="used">used; each job has a colour</span> <span class="planned">planned</span>{" "}
+      <span class="used">{props.resource === "cpu" ? "used" : "used; each job has a colour"}</span>{" "}
+      {props.resource !== "cpu" && <span class="planned">planned</span>}{" "}
       <span class="free">free</span> <span class="stranded">stranded: free, but no pod can have it</span>
     </p>
   );
@@ -209,11 +214,7 @@ function Tile(props: {
 
 /** The square beside a job's name: the colour of its GPUs. */
 function Square(props: { held: Held }): JSX.Element {
-  return (
-    <svg class="key" viewBox="0 0 12 12" aria-hidden="true">
-      <rect class={colour(props.held)} x={1} y={1} width={10} height={10} rx={2} />
-    </svg>
-  );
+  return <span class={`key ${colour(props.held)}`} aria-hidden="true" />;
 }
 
 /** A square for each piece; a bar where there are many, or parts of one. */
@@ -246,12 +247,37 @@ function Amount(props: {
     return one.job === props.lit ? `${colour(one)} lit` : colour(one);
   });
   return (
-    <svg class="squares" viewBox={`0 0 ${Math.max(1, total) * 12} 12`} role="img" aria-label={label}>
-      {classes.map((kind, i) => (
-        <rect class={kind} x={i * 12 + 1} y={1} width={10} height={10} rx={2} />
+    <svg class="squares" viewBox={`0 0 ${Math.max(1, total) * STEP} ${STEP}`} role="img" aria-label={label}>
+      {runs(classes).map((run) => (
+        <path class={run.kind} data-pieces={run.count} d={squares(run.from, run.count)} />
       ))}
     </svg>
   );
+}
+
+const STEP = 12;
+const SQUARE = "h6a2 2 0 0 1 2 2v6a2 2 0 0 1-2 2h-6a2 2 0 0 1-2-2v-6a2 2 0 0 1 2-2z";
+
+/** Squares in a row as one path: an element for each would be most of what scrolling costs. */
+function squares(from: number, count: number): string {
+  return Array.from({ length: count }, (_, i) => `M${(from + i) * STEP + 3} 1${SQUARE}`).join("");
+}
+
+interface Run {
+  readonly kind: string;
+  readonly from: number;
+  readonly count: number;
+}
+
+/** Neighbours that look the same. */
+function runs(kinds: readonly string[]): readonly Run[] {
+  const found: Run[] = [];
+  for (const [at, kind] of kinds.entries()) {
+    const last = found[found.length - 1];
+    if (last?.kind === kind) found[found.length - 1] = { ...last, count: last.count + 1 };
+    else found.push({ kind, from: at, count: 1 });
+  }
+  return found;
 }
 
 const numbers = new Map<string, number>();

@@ -34,7 +34,7 @@ export function Nodes(props: {
           lit={lit}
           light={setLit}
         />
-        <Legend />
+        <Legend resource={resource} />
       </Section>
       {resource !== "cpu" && (
         <Section title="What would fit now" note="by GPUs alone; other resources and rules may allow less">

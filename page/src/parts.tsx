@@ -37,8 +37,8 @@ export function Quiet(props: { children: ComponentChildren }): JSX.Element {
 export interface Column<Row> {
   readonly title: string;
   readonly cell: (row: Row) => ComponentChildren;
-  /** "number" aligns to the right; "wide" may wrap and takes the room that is left. */
-  readonly shape?: "number" | "wide" | "head";
+  /** "number" aligns to the right; "whole" does not wrap; "wide" may wrap and takes the room that is left. */
+  readonly shape?: "number" | "whole" | "wide" | "head";
 }
 
 const ROW_HEIGHT = 34;

@@ -1,23 +1,18 @@
 // The queue: jobs that can start, in order, and apart those that need a change first.
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import type { JobsResponse, QueueEntry, QueueResponse } from "./api";
-import { amount, coming, duration, isGpu, number, plural, resourceName, sentence } from "./format";
+import type { QueueEntry, QueueResponse } from "./api";
+import { amount, coming, duration, inShort, isGpu, number, plural, resourceName, sentence } from "./format";
 import { type Column, JobLink, Quiet, Section, Table } from "./parts";
-
-interface Row {
-  readonly entry: QueueEntry;
-  readonly asks: string;
-}
 
 export function Queue(props: {
   queue: QueueResponse;
-  jobs: JobsResponse | null;
   namespace: string;
   now: number;
 }): JSX.Element {
-  const { queue, jobs } = props;
-  const [stuck, able] = useMemo(() => rowsOf(queue, jobs), [queue, jobs]);
+  const { entries } = props.queue;
+  const stuck = useMemo(() => entries.filter((entry) => entry.position === null), [entries]);
+  const able = useMemo(() => entries.filter((entry) => entry.position !== null), [entries]);
   const columns = listed(props.namespace, props.now);
   return (
     <>
@@ -27,13 +22,13 @@ export function Queue(props: {
             caption="Jobs that cannot start without a change"
             columns={columns.filter((column) => column.title !== "Place" && column.title !== "Starts")}
             rows={stuck}
-            id={id}
+            id={keyOf}
           />
         </Section>
       )}
       <Section title="Queue" note={ORDERS[props.queue.order] ?? ""}>
         {able.length ? (
-          <Table caption="Waiting jobs in the order in which they will be placed" columns={columns} rows={able} id={id} />
+          <Table caption="Waiting jobs in the order in which they will be placed" columns={columns} rows={able} id={keyOf} />
         ) : (
           <Quiet>No job waits.</Quiet>
         )}
@@ -41,13 +36,6 @@ export function Queue(props: {
       </Section>
     </>
   );
-}
-
-/** Jobs that need a change, and jobs that can start. */
-function rowsOf(queue: QueueResponse, jobs: JobsResponse | null): readonly [readonly Row[], readonly Row[]] {
-  const asked = requests(jobs);
-  const rows = queue.entries.map((entry) => ({ entry, asks: asks(entry, asked.get(keyOf(entry))) }));
-  return [rows.filter((row) => row.entry.position === null), rows.filter((row) => row.entry.position !== null)];
 }
 
 /** Jobs of teams that are not shown: their places are missing above. */
@@ -71,53 +59,48 @@ const ORDERS: Readonly<Record<string, string>> = {
   service: "urgent ones first, then by the time they need",
 };
 
-function listed(namespace: string, now: number): readonly Column<Row>[] {
+function listed(namespace: string, now: number): readonly Column<QueueEntry>[] {
   return [
-    { title: "Place", shape: "number", cell: ({ entry }) => number(entry.position ?? 0) },
-    { title: "Job", shape: "head", cell: ({ entry }) => <JobLink job={keyOf(entry)} namespace={namespace} /> },
-    { title: "Team", cell: ({ entry }) => entry.namespace },
-    { title: "Asks for", cell: (row) => row.asks },
-    { title: "Waited", shape: "number", cell: ({ entry }) => duration(now - entry.created_at) },
+    { title: "Place", shape: "number", cell: (entry) => number(entry.position ?? 0) },
+    { title: "Job", shape: "head", cell: (entry) => <JobLink job={keyOf(entry)} namespace={namespace} /> },
+    { title: "Team", cell: (entry) => entry.namespace },
+    { title: "Asks for", shape: "whole", cell: asks },
+    { title: "Waited", shape: "number", cell: (entry) => duration(now - entry.created_at) },
     {
       title: "Starts",
       shape: "number",
-      cell: ({ entry }) => (
+      cell: (entry) => (
         <span title={entry.estimate}>{entry.estimated_start === null ? "unknown" : coming(entry.estimated_start, now)}</span>
       ),
     },
-    { title: "Why it waits", shape: "wide", cell: ({ entry }) => <Reason reason={entry.reason} message={entry.message} /> },
+    { title: "Why it waits", shape: "wide", cell: (entry) => <Reason reason={entry.reason} message={entry.message} short /> },
   ];
 }
 
-export function Reason(props: { reason: string; message: string }): JSX.Element {
+/** A message and its token; `short` leaves out the general sentence, which the token stands for. */
+export function Reason(props: { reason: string; message: string; short?: boolean }): JSX.Element {
+  const { reason, message } = props;
   return (
-    <span>
-      {sentence(props.message || props.reason)} {props.message && <span class="token">{props.reason}</span>}
+    <span title={props.short ? sentence(message) : undefined}>
+      {props.short ? inShort(message || reason, reason) : sentence(message || reason)}{" "}
+      {message && <span class="token">{reason}</span>}
     </span>
   );
 }
 
-/** "8 pods, 8 GPU"; the GPUs where the list of jobs says how many. */
-function asks(entry: QueueEntry, amounts: Readonly<Record<string, number>> | undefined): string {
+/** "8 pods, 8 GPU". */
+function asks(entry: QueueEntry): string {
   const pods = entry.min_available ?? entry.members;
-  const named = Object.entries(amounts ?? {}).find(([resource]) => isGpu(resource)) ?? cpu(amounts);
+  const named = Object.entries(entry.requests).find(([resource]) => isGpu(resource)) ?? cpu(entry.requests);
   const more = named ? `, ${amount(...named)} ${resourceName(named[0])}` : "";
-  return `${number(pods)} ${pods === 1 ? "pod" : "pods"}${more}`;
+  return `${plural(pods, "pod")}${more}`;
 }
 
-function cpu(amounts: Readonly<Record<string, number>> | undefined): [string, number] | undefined {
-  const milli = amounts?.["cpu"];
+function cpu(amounts: Readonly<Record<string, number>>): [string, number] | undefined {
+  const milli = amounts["cpu"];
   return milli ? ["cpu", milli] : undefined;
-}
-
-function requests(jobs: JobsResponse | null): ReadonlyMap<string, Readonly<Record<string, number>>> {
-  return new Map((jobs?.entries ?? []).map((job) => [keyOf(job), job.requests]));
 }
 
 export function keyOf(entry: { readonly namespace: string; readonly kind: string; readonly job: string }): string {
   return `${entry.namespace}/${entry.kind}/${entry.job}`;
-}
-
-function id(row: Row): string {
-  return keyOf(row.entry);
 }

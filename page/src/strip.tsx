@@ -80,7 +80,7 @@ function Resource(props: { nodes: NodesResponse | null; problem: string }): JSX.
   return (
     <div class="figure resource">
       <span class="name">
-        {resourceName(of.resource)} <span class="note">{plural(nodes.entries.length, "node")}</span>
+        {resourceName(of.resource)} of {plural(nodes.entries.length, "node")}
       </span>
       <Bar
         label={sentenceOf(of)}

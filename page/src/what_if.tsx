@@ -210,7 +210,7 @@ function Drawn(props: Seen & { answer: WhatIfResponse; resource: string }): JSX.
             lit={lit}
             light={setLit}
           />
-          <Legend />
+          <Legend resource={resource} />
         </Section>
       )}
       {lines.length > 0 && (

@@ -1,5 +1,6 @@
 """All generated files of the chart: Chart.yaml, values, their schema, the README, the templates."""
 
+import functools
 import json
 import re
 import textwrap
@@ -56,9 +57,15 @@ def files(defaults: Mapping[str, Any] | None = None) -> dict[str, str]:
     return found
 
 
+@functools.cache
+def current() -> Mapping[str, str]:
+    """Return ``files()``, made once: it takes seconds, and the source tree stays as it is."""
+    return files()
+
+
 def stale(chart: Path = CHART) -> list[str]:
     """Return the generated files that are not current, too many or missing."""
-    wanted = files()
+    wanted = current()
     return sorted(
         name
         for name in wanted.keys() | _existing(chart).keys()
@@ -68,7 +75,7 @@ def stale(chart: Path = CHART) -> list[str]:
 
 def write(chart: Path = CHART) -> list[str]:
     """Write the generated files that are not current; return their names."""
-    wanted = files()
+    wanted = current()
     changed = stale(chart)
     for name in changed:
         file = chart / name

@@ -158,6 +158,10 @@ class Announced:
             return None
         return announced
 
+    def is_total(self, counts: Counts) -> bool:
+        """Return True if the end of the steps is the one that was announced."""
+        return counts.total_steps is not None and counts.total_steps == self._totals.get("step")
+
 
 class Position:
     """Turns counters into places, line by line.
@@ -192,8 +196,9 @@ class Position:
         if place.step is None:
             return place
         if total is not None and (last.total_steps, last.unit) == (total, place.unit):
-            has_ended = (last.step or 0.0) >= total - 1 > place.step
-            if has_ended and place.step < (last.step or 0.0) / 2:
+            ended_at = last.step or 0.0
+            is_behind = ended_at >= total - 1 > place.step and place.step < ended_at / 2
+            if is_behind or ended_at >= total > 1 >= place.step:
                 self._ended[place.unit] = self._ended.get(place.unit, 0.0) + total
         elif total is not None and total != last.total_steps and place.unit == last.unit:
             self._ended.pop(place.unit, None)
@@ -250,6 +255,8 @@ class Places:
         self._position = Position()
         self._counts = Counts()
         self._epochs: int | None = None
+        self._within: tuple[Counts, Counts] | None = None
+        self._goes_on = False
 
     def take(self, counts: Counts, *, has_values: bool) -> bool:
         """Take the counters of a line; return False if it belongs to no new place."""
@@ -278,6 +285,23 @@ class Places:
         counts = Counts(epoch=header.epoch, total_epochs=header.total_epochs, done=value / total)
         is_same = self._counts.epoch == counts.epoch and self._counts.done is not None
         return None if is_same and (counts.done or 0.0) < (self._counts.done or 0.0) else counts
+
+    def below_header(self, counts: Counts) -> Counts:
+        """Return the counters of a line below a line with nothing but an epoch.
+
+        ``Iterations: 99/1533`` is a part of that epoch, unless the count goes on in the next one.
+        """
+        header, last = self.header, self._within
+        if header is None or counts.step is None or counts.epoch is not None:
+            return counts
+        if last is not None and last[0].epoch != header.epoch:
+            is_same = last[1].total_steps == counts.total_steps
+            self._goes_on = self._goes_on or (is_same and counts.step > (last[1].step or 0.0))
+        if counts.total_steps is None or self._goes_on:
+            return counts
+        self._within = header, counts
+        done = counts.step / counts.total_steps
+        return Counts(epoch=header.epoch, total_epochs=header.total_epochs, done=done)
 
     def expect_epochs(self, total: int | None) -> None:
         """Take the number of epochs that a line without a place of its own has."""

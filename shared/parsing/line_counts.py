@@ -84,6 +84,11 @@ class LineCounts:
             self.step, self._step_index = item, index
         return True
 
+    @property
+    def is_of_run(self) -> bool:
+        """True if a count is named as one of the whole run."""
+        return self._global is not None
+
     def values(self, items: Sequence[Item], wholes: Names[str]) -> dict[str, float]:
         """Return the first value of each metric.
 
@@ -101,8 +106,8 @@ class LineCounts:
         for item in found:
             text, whole = item.name.text, item.name.whole
             is_part = has_parts and _LOSS in text.lower()
-            is_other = text in wholes and wholes.get(text) != whole
-            wholes.put(text, wholes.get(text) or whole)
+            is_other = text in wholes and wholes.get(text) != whole.lower()
+            wholes.put(text, wholes.get(text) or whole.lower())
             values.setdefault(whole if is_part or is_other else text, item.value)
         return values
 

@@ -27,9 +27,11 @@ _BOOKKEEPING: Final = re.compile(
     re.IGNORECASE,
 )
 _SEPARATORS: Final = re.compile(r"[\s_/.\-]+")
+_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z][a-z])")
+"""Between the words of ``ValLoss``."""
 _VALIDATION: Final = r"(?:eval(?:uation)?|val(?:id?|idation)?|dev|cv)(?:_\d+'s)?"
 _TRAINING: Final = r"(?:train(?:ing)?)"
-_MEAN: Final = r"(?:(?:avg|avr|average|mean|epoch|total|running|reduced)_)*"
+_MEAN: Final = r"(?:(?:avg|avr|average|mean|epoch|total|tot|running|reduced)_)*"
 _MODEL: Final = r"(?:(?:lm|main)_)?"
 """Of the model alone, where a run also prints its loss with all that is added to it."""
 _LOSS_OF: Final = rf"(?:{_TRAINING}(?:_total)?|total)"
@@ -98,13 +100,14 @@ _MAX: Final = re.compile(
 )
 _ADVERSARIAL: Final = re.compile(
     r"rew(?:ard)?s?(?:_|$)|return|epret|episod|(?:^|_)ep_len"
-    r"|(?:^|_)(?:policy|pi|value|vf|qf?\d?|actor|critic|entropy|td|pg|alpha)(?:_\w+)?_(?:loss|error)"
+    r"|(?:^|(?<!cross)_)(?:policy|pi|value|vf|qf?\d?|actor|critic|entropy|td|pg|alpha)(?:_\w+)?_(?:loss|error)"
     r"|loss_(?:policy|pi|value|vf|q|actor|critic|entropy)(?:_|$)|approx_kl|clip_?frac"
     r"|(?:^|_)(?:g|d|gen|dis|disc|gan|adv|generator|discriminator|adversarial)\d?(?:_\w+)?_loss"
     r"|loss_?(?:g|d|gen|dis|disc|gan|adv)\d?(?:_|$)|err_?[gd](?:_|$)|(?<![a-z])[gd]loss|^l_[gd](?:_|$)"
     r"|generator|discriminator|adversarial|(?:^|_)gan(?:_|$)"
 )
 """Of a whole name in lower case, with ``_`` for every separator."""
+_EPISODES: Final = re.compile(r"(?:n_|num_|total_)?episodes?")
 MOST_METRICS: Final = 256
 """Names of one source; a training script has ten, a thorough one a hundred."""
 ENTRY_BYTES: Final = 160
@@ -138,24 +141,29 @@ def preferred(names: Iterable[str]) -> str | None:
 def best_of(names: Iterable[str]) -> list[str]:
     """Return the names that are equally good to follow; one if a choice among them is safe.
 
-    The loss of a policy, of a critic or of one side of a GAN is never the only one.
+    The loss of a policy, of a critic or of one side of a GAN is never the only one; nor is a loss
+    beside a count of episodes.
     """
     tiers: dict[int, list[str]] = {}
-    for name in sorted(set(names)):
+    found = sorted(set(names))
+    for name in found:
         if is_metric(name) and (tier := _tier(name)) is not None:
             tiers.setdefault(tier, []).append(name)
     if not tiers:
         return []
     best = min(tiers)
     names = tiers[best][:1] if _TIERS[best].alike else tiers[best]
-    is_one_side = "loss" in names[0].lower() and not measures_convergence(names[0])
+    plays = any(_EPISODES.fullmatch(_plain(name)) for name in found)
+    is_one_side = "loss" in names[0].lower() and (plays or not measures_convergence(names[0]))
     return [] if len(names) == 1 and is_one_side else names
 
 
 @lru_cache(maxsize=1024)
 def _tier(name: str) -> int | None:
-    plain = _plain(name)
-    return next((i for i, tier in enumerate(_TIERS) if tier.pattern.fullmatch(plain)), None)
+    """Return the index of the best tier of a name, also with its humps as words (``ValLoss``)."""
+    spelled = {_plain(name), _plain(_HUMP.sub("_", name))}
+    found = (i for i, tier in enumerate(_TIERS) if any(map(tier.pattern.fullmatch, spelled)))
+    return next(found, None)
 
 
 def goal_of(name: str) -> Goal | None:
@@ -177,7 +185,7 @@ def measures_convergence(name: str) -> bool:
     A reward depends on what the policy tries; losses of a policy, a critic, or of one side of a GAN
     follow the other side, and stand still or rise while the run improves.
     """
-    return _ADVERSARIAL.search(_plain(name)) is None
+    return _ADVERSARIAL.search(_plain(_HUMP.sub("_", name))) is None
 
 
 def _plain(name: str) -> str:

@@ -63,7 +63,10 @@ _VALIDATES: Final = re.compile(
     r"[|([] ?(?:val|valid|validation|eval|test) {0,6}[])|]"
     r"|(?:^|INFO[\s:|\]-]{1,4}|DEBUG |[0-9] )\s*"
     r"(?:val|valid|validation|validating|dev|eval|evaluation|test|testing|CV)"
-    r"(?:\s{0,4}:|ing\b|\s+\[| Epoch)",
+    r"(?:(?: error| results?| set| metrics)?\s{0,4}:|ing\b|\s+\[| Epoch)"
+    r"|\bepoch[: \[#]{0,4}[0-9]{1,9}(?:/[0-9]{1,9})?\]?[\s,:|()-]{1,10}"
+    r"(?:val|valid|validation|eval|evaluation|test)(?: {0,4}[,:|)]|\s{2})"
+    r"|\bSaving dict for global step",
     re.IGNORECASE,
 )
 _HAS_PHASE: Final = re.compile(r".*(?:val|eval|test|train|dev|cv)", re.IGNORECASE)
@@ -243,7 +246,9 @@ class Printed:
         """
         bar = found.bar
         if bar is None or found.epoch is not None or found.step is not None:
-            return found.counts()
+            counts = found.counts()
+            is_of_run = counts is None or found.is_of_run or self.announced.is_total(counts)
+            return counts if counts is None or is_of_run else self._places.below_header(counts)
         if found.bar_counts_steps and has_values:
             step, total = self._rounds.place(*bar)
             return Counts(step=step, total_steps=total)

@@ -6,11 +6,11 @@ Speeds are exact, as if profiled; the length of a job is wrong by one factor for
 import hashlib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from simulator.cluster.actions import Placement
 from simulator.cluster.decider import JobSpec, JobView, View
-from simulator.workload import Job, Machine
+from simulator.workload import Job, Machine, Workload
 
 _LEAST_LEFT = 0.02
 """Share of its work that a job is assumed to have left once it should be done."""
@@ -32,9 +32,22 @@ class Estimates:
 
     def work(self, job: JobView) -> float:
         """Return the estimated work of the whole job, in units of work."""
-        text = f"{self.seed}/{job.name}".encode()
+        return truth_of(job).work * self._factor(job.name)
+
+    def misstated(self, workload: Workload) -> Workload:
+        """Return the same work, where owners state the estimated lengths instead of the true."""
+        jobs = (
+            job
+            if job.expected_seconds is None
+            else replace(job, expected_seconds=job.expected_seconds * self._factor(job.name))
+            for job in workload.jobs
+        )
+        return replace(workload, jobs=tuple(jobs))
+
+    def _factor(self, name: str) -> float:
+        text = f"{self.seed}/{name}".encode()
         draw = int.from_bytes(hashlib.blake2b(text, digest_size=6).digest()) / 2**48
-        return truth_of(job).work * (1.0 + self.error * (2.0 * draw - 1.0))
+        return 1.0 + self.error * (2.0 * draw - 1.0)
 
     def follow(self, view: View) -> None:
         """Count the work done since the last call, at the speed of the nodes it was done on.

@@ -49,14 +49,21 @@ class EngineDecider:
 
     Attributes:
         parameters: From the extender's settings file.
+        rests: Whether cycles are skipped; without it the state always knows why each job waits.
         last: The last cycle; None before the first.
     """
 
     parameters: CoreParameters = PUBLISHED
+    rests: bool = True
     last: QueueOutcome | None = field(default=None, repr=False)
     oracle: Final = False
     _state: QueueState = field(default_factory=QueueState, repr=False)
     _rest: _Rest | None = field(default=None, repr=False)
+
+    @property
+    def state(self) -> QueueState:
+        """What the queue keeps after the last cycle."""
+        return self._state
 
     def decide(self, view: View) -> Sequence[Action]:
         """Run a cycle; start released gangs, and add members to running ones."""
@@ -69,8 +76,8 @@ class EngineDecider:
             Session(view.snapshot, view.reading, self.parameters), state, QueueTrigger()
         )
         self._state, self.last = cycle.state, cycle
-        released = [_started(release, view) for release in _released(cycle)]
-        if not released and cycle.backfill_head is None:
+        released = [started(release, view) for release in _released(cycle)]
+        if self.rests and not released and cycle.backfill_head is None:
             ahead = cycle.wake_after_seconds
             until = None if ahead is None else view.now + ahead
             self._rest = _Rest(view.snapshot.node_table, view.snapshot.waiting, until)
@@ -129,7 +136,12 @@ def _released(cycle: QueueOutcome) -> Iterable[ReleaseGang]:
     return (command for command in cycle.commands if isinstance(command, ReleaseGang))
 
 
-def _started(release: ReleaseGang, view: View) -> Action:
+def started(release: ReleaseGang, view: View) -> Action:
+    """Return the start of a released gang, or of further members of a job that runs.
+
+    Raises:
+        ValueError: A pod of it has no node.
+    """
     name = objects.job_name(JobKey(release.job))
     job = view.job(name)
     before = job.placement if job is not None else None

@@ -122,7 +122,12 @@ def run_seed(comparison: Comparison, seed: int) -> Seeded:
         engine=comparison.engine,
         combined=comparison.combined,
     )
-    runs = {name: simulate(workload, POLICIES[name].make(setting)) for name in comparison.policies}
+    misstated = setting.estimates.misstated(workload)
+    runs = {}
+    for name in comparison.policies:
+        policy = POLICIES[name]
+        given = misstated if policy.misstated else workload
+        runs[name] = simulate(given, policy.make(setting))
     end = metrics.horizon(list(runs.values()))
     by_policy = {name: metrics.measure(workload, run_, end) for name, run_ in runs.items()}
     return Seeded(seed, len(workload.jobs), len(workload.machines), by_policy)

@@ -16,6 +16,7 @@ from simulator.comparison.deciders.combined import Combined, CombinedParameters
 from simulator.comparison.deciders.count_balancing import CountBalancing
 from simulator.comparison.deciders.drs import Drs
 from simulator.comparison.deciders.oasis import Oasis, Slotted
+from simulator.comparison.deciders.service import Service
 from simulator.comparison.deciders.specon import SpeCon
 from simulator.workload import Job
 
@@ -47,6 +48,12 @@ class Setting:
         """Return the extender's own scheduler with an order."""
         return EngineDecider(replace(self.engine, order=order))
 
+    def service(self) -> Service:
+        """Return the extender's own scheduler with the order `service` and its parkings."""
+        preemption = replace(self.engine.preemption, enabled=True)
+        engine = replace(self.engine, order=Order.SERVICE, preemption=preemption)
+        return Service(EngineDecider(engine, rests=False), self.estimates)
+
 
 @dataclass(frozen=True)
 class Policy:
@@ -56,11 +63,14 @@ class Policy:
         title: One line about what it does.
         ours: Whether Shuntyard ships it or (``combined``) proposes it.
         make: Builds a new one for each run.
+        misstated: Whether it reads the lengths that owners state: they have the errors of the
+            estimates then.
     """
 
     title: str
     ours: bool
     make: Callable[[Setting], Decider]
+    misstated: bool = False
 
 
 POLICIES: Final[Mapping[str, Policy]] = {
@@ -68,6 +78,12 @@ POLICIES: Final[Mapping[str, Policy]] = {
     "creation": Policy("the extender, by creation", True, lambda s: s.ordered(Order.CREATION)),
     "weighting": Policy(
         "the extender, by DRS' weights", True, lambda s: s.ordered(Order.WEIGHTING)
+    ),
+    "service": Policy(
+        "the extender, by remaining service, with parking",
+        True,
+        lambda s: s.service(),
+        misstated=True,
     ),
     "drs": Policy("DRS with marginal gain", True, lambda s: Drs(s.estimates, engine=s.engine)),
     "oasis": Policy(

@@ -4,6 +4,7 @@ import shutil
 from collections.abc import AsyncIterator
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Browser, async_playwright
 
 from tests.component.agents import Trust
@@ -17,8 +18,9 @@ def chromium() -> str:
     return found
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser(chromium: str) -> AsyncIterator[Browser]:
+    """One for all tests, which share its loop; each has a context of its own."""
     async with async_playwright() as driver:
         # Chromium has no sandbox for root, which tests often are.
         browser = await driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])

@@ -5,10 +5,11 @@ from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Locator, Page, expect
 
 from shared.page import serving
 from tests.component.shell import Extender
+from tests.fakes.eventually import eventually
 
 WIDE: Final = {"width": 1280, "height": 900}
 NARROW: Final = {"width": 400, "height": 900}
@@ -40,6 +41,16 @@ class Tab:
         await expect(self.page.locator("main h2").first).to_be_visible()
 
 
+async def expect_pieces(squares: Locator, count: int) -> None:
+    """Wait until some squares of the map are so many; one path draws all that are alike."""
+
+    async def are_there() -> bool:
+        drawn = await squares.evaluate_all("all => all.map((one) => one.dataset.pieces)")
+        return sum(map(int, drawn)) == count
+
+    await eventually(are_there)
+
+
 @contextlib.asynccontextmanager
 async def opened(
     browser: Browser, running: Extender, *, expects: Collection[str] = (), **context: Any
@@ -60,7 +71,9 @@ async def opened_at(
     tab = Tab(page, url, list(expects))
     page.on("console", lambda one: tab.problems.append(one.text) if one.type == "error" else None)
     page.on("pageerror", lambda error: tab.problems.append(str(error)))
-    yield tab
-    await page.close()
+    try:
+        yield tab
+    finally:
+        await page.close()
     found = [one for one in tab.problems if not any(text in one for text in tab.expects)]
     assert not found, found

@@ -13,7 +13,7 @@ from extender.servers.readapi.deltas import Listing
 from shared.kube import paths
 from shared.system_clock import SystemClock
 from tests.browser.scene import GPU, RACKS, RUNNING, WAITING, put_waiting, scene
-from tests.browser.tab import NARROW, VIEWS, WIDE, opened
+from tests.browser.tab import NARROW, VIEWS, WIDE, expect_pieces, opened
 from tests.component.agents import Trust
 from tests.component.shell import Extender, extender, lease
 from tests.component.test_acting_at_once import leadership
@@ -22,6 +22,8 @@ from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
 from tests.fakes.kube_tokens import ISSUER
 from tests.root import ROOT
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PAGE = ROOT / "page"
 AXE = PAGE / "node_modules" / "axe-core" / "axe.min.js"
@@ -94,18 +96,32 @@ async def test_the_map_has_racks_and_a_square_in_the_colour_of_its_job(
         await expect(nodes.get_by_text("without a rack: 0 of 4 GPU free")).to_be_visible()
         tile = nodes.get_by_role("listitem").filter(has_text="gpu-1").first
         colours = {
-            job: await tile.locator(".job", has_text=job).locator("rect").get_attribute("class")
+            job: await tile.locator(".job", has_text=job).locator(".key").get_attribute("class")
             for job in ("bert", "eval")
         }
         assert colours["bert"] != colours["eval"]
         for job, count in (("bert", 4), ("eval", 1)):
-            squares = tile.locator(f".squares rect.{colours[job]}")
-            await expect(squares).to_have_count(count)
-        await expect(tile.locator(".squares rect.free")).to_have_count(3)
+            colour = (colours[job] or "").removeprefix("key ")
+            await expect_pieces(tile.locator(f".squares .{colour}"), count)
+        await expect_pieces(tile.locator(".squares .free"), 3)
         await tile.get_by_role("link", name="bert").hover()
         await expect(nodes.locator(".tile.lit")).to_have_count(2)
         await tab.page.get_by_label("Group by").select_option("name")
         await expect(nodes.get_by_text(f"rack {RACKS[0]}:")).to_have_count(0)
+
+
+async def test_a_job_that_has_ended_is_on_no_node_of_the_map(
+    browser: Browser, trust: Trust
+) -> None:
+    async with scene(trust) as cluster, opened(browser, cluster.running) as tab:
+        await tab.show("nodes")
+        whisper = tab.page.get_by_role("link", name="whisper", exact=True)
+        await expect(whisper).to_be_visible()
+        for pod in cluster.fake.objects(paths.PODS):
+            if pod["metadata"]["name"].startswith("whisper-"):
+                ended = {**pod["status"], "phase": "Succeeded"}
+                cluster.fake.put(paths.PODS, {**pod, "status": ended})
+        await expect(whisper).to_have_count(0)
 
 
 @pytest.mark.parametrize(("user", "sees", "hidden"), USERS)

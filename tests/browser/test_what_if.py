@@ -21,10 +21,12 @@ from cli.ui import server as ui
 from cli.ui.guard import Guard
 from shared import labels
 from tests.browser.scene import GPU, URGENT, scene
-from tests.browser.tab import Tab, opened, opened_at
+from tests.browser.tab import Tab, expect_pieces, opened, opened_at
 from tests.browser.test_page import PICTURES
 from tests.component.agents import Trust, Yard
 from tests.fakes.kube_tokens import ISSUER
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 FINDINGS: Final = (
     findings.ok("versions", "Kubernetes 1.36.3, Shuntyard 0.1.0"),
@@ -108,7 +110,7 @@ async def test_a_pasted_job_that_fits_is_drawn_on_its_nodes(
         await ask(page, yaml.safe_dump(MANIFEST))
         await expect(page.get_by_role("heading", name="next would start now")).to_be_visible()
         nodes = page.get_by_role("region", name="Its nodes")
-        await expect(nodes.locator(".squares rect.planned")).to_have_count(3)
+        await expect_pieces(nodes.locator(".squares .planned"), 3)
         await expect(page.get_by_text("asked by --url, without a kubeconfig")).to_be_visible()
         others = page.get_by_role("region", name="Other waiting jobs")
         await expect(others).to_be_visible()
@@ -144,7 +146,7 @@ async def test_the_fields_make_a_manifest(browser: Browser, trust: Trust, tmp_pa
         await ask(page)
         await expect(page.get_by_role("heading", name="new-job would start now")).to_be_visible()
         nodes = page.get_by_role("region", name="Its nodes")
-        await expect(nodes.locator(".squares rect.planned")).to_have_count(6)
+        await expect_pieces(nodes.locator(".squares .planned"), 6)
 
 
 REFUSED: Final = {

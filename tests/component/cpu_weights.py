@@ -31,7 +31,6 @@ QUICK: dict[str, Any] = {
     "cpu_weights": {"enabled": True, "interval_seconds": 1.0},
     "migration": {"policy": "none"},
     "agent_reports": {"stale_seconds": 5.0},
-    "health": {"drain_seconds": 0.01},
 }
 
 

@@ -240,7 +240,6 @@ def settings(scaling: dict[str, Any], log: Path | None = None) -> dict[str, Any]
         "scaling": {**QUICK, **scaling},
         "migration": {"policy": "none"},
         "agent_reports": {"stale_seconds": stale_seconds},
-        "health": {"drain_seconds": 0.01},
         "decision_log": {"directory": log},
     }
 

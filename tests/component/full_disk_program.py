@@ -4,7 +4,7 @@ import asyncio
 import resource
 import sys
 
-from extender.metrics.extender import ExtenderMetrics
+from extender.writers.decision_log.log_writer import MOST_REST_SECONDS, State
 from extender.writers.decision_log.recorder import Recorder
 from shared.kube import paths
 from tests.component.shell import Extender, MiniScheduler, bound, extender, lease, node, pod
@@ -33,20 +33,26 @@ async def main(directory: str) -> None:
             await binds(fake, "two", 6)
             print("bound while it is full", flush=True)  # noqa: T201 - the program's answer
             resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
-            openings = metrics(running).decision_log_openings
-            tried = openings._value.get()
-            await eventually(lambda: openings._value.get() > tried)
+            await eventually(lambda: goes_on(fake, running), 2 * MOST_REST_SECONDS)
             print("the log goes on", flush=True)  # noqa: T201 - the program's answer
+
+
+def goes_on(fake: FakeKube, running: Extender) -> bool:
+    """Return True if a segment is open and written; only a further record begins one."""
+    fake.put(paths.NODES, node("full-0", cpu="0"))
+    writer = recorder(running).writer
+    assert writer is not None
+    return writer.state is State.OPEN and not writer.buffered_bytes
 
 
 def dropped(running: Extender) -> float:
     """Return how many records the log lacks."""
-    return metrics(running).decision_log_dropped.labels(why="disk")._value.get()
+    return recorder(running).metrics.decision_log_dropped.labels(why="disk")._value.get()
 
 
-def metrics(running: Extender) -> ExtenderMetrics:
-    """Return its metrics: reading all of them also reads files, which would block the loop."""
-    return next(one for one in running.parts.loops if isinstance(one, Recorder)).metrics
+def recorder(running: Extender) -> Recorder:
+    """Return what has its metrics: reading all of them also reads files and blocks the loop."""
+    return next(one for one in running.parts.loops if isinstance(one, Recorder))
 
 
 async def binds(fake: FakeKube, job: str, count: int) -> None:

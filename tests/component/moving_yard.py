@@ -92,7 +92,6 @@ def settings(migration: Mapping[str, Any], log: Path | None = None) -> dict[str,
     return {
         "migration": {**QUICK, **own},
         "agent_reports": {"stale_seconds": migration.get("stale_seconds", 10.0)},
-        "health": {"drain_seconds": 0.01},
         "decision_log": {"directory": log},
     }
 

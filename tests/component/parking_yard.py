@@ -124,7 +124,6 @@ def settings(preemption: dict[str, Any], log: Path | None = None) -> dict[str, A
     return {
         "preemption": {**QUICK, **preemption},
         "migration": {"rebalance": "never", "interval_seconds": 0.1},
-        "health": {"drain_seconds": 0.01},
         "decision_log": {"directory": log},
     }
 

@@ -34,6 +34,7 @@ QUICK = {
         "pin_lost_seconds": 0.5,
         "backoff_seconds": 0.1,
     },
+    "health": {"drain_seconds": 0.01},
 }
 
 

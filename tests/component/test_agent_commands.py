@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.progress import CheckpointPhase
+from shared.progress import CheckpointPhase, PodReport
 from shared.wire import CheckpointCancel, CheckpointRequest
 from tests.component.agent_shell import (
     METRICS,
@@ -18,7 +18,7 @@ from tests.component.agent_shell import (
     reported,
 )
 from tests.fakes.eventually import eventually
-from tests.fakes.extender import FakeExtender
+from tests.fakes.extender import FakeExtender, fake_extender, place
 
 FAR = 4e9
 """A deadline."""
@@ -44,6 +44,23 @@ async def test_a_checkpoint_is_requested_acknowledged_and_cancelled(
         await eventually(lambda: _is_cancelled(trainer))
         await trainer.say("released.json", id="m1", at=1.0, why="cancelled")
         await eventually(in_phase(replica, CheckpointPhase.RELEASED))
+
+
+async def test_members_on_one_node_are_asked_by_one_request_each_in_its_own_directory(
+    node: Node,
+) -> None:
+    """A gang is parked, or changes its workers, by one request to all who save."""
+    pods = [place(name, job="train", checkpoint=f"checkpoints/{name}") for name in ("a", "b")]
+    for pod in pods:
+        await TrainerByHand(node.volume, f"team/train/{pod.checkpoint}").open(pod.uid)
+    async with fake_extender(node.trust, *pods) as replica, agent(node, replica):
+        replica.commands = [ASK.model_copy(update={"uid": pod.uid}) for pod in pods]
+        for pod in pods:
+            await eventually(reported(replica, pod.uid, _is_asked))
+
+
+def _is_asked(report: PodReport) -> bool:
+    return report.checkpoint is not None and report.checkpoint.phase is CheckpointPhase.ASKED
 
 
 async def _is_cancelled(trainer: TrainerByHand) -> bool:

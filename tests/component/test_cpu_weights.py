@@ -10,6 +10,7 @@ import pytest
 from extender.app import replay
 from extender.controllers import cpu_shares
 from extender.controllers.cpu_shares import CpuSharesController
+from extender.core.cpu_shares import state
 from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import core_parameters
 from shared import labels
@@ -34,8 +35,9 @@ async def fake() -> AsyncIterator[FakeKube]:
 
 @pytest.fixture(autouse=True)
 def quick_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A failed write is followed by passes, not by minutes."""
+    """A failed write is followed by passes, not by minutes, and soon by the next write."""
     monkeypatch.setattr(cpu_shares, "PASS_SECONDS", 0.2)
+    monkeypatch.setattr(state, "PAUSE_SECONDS", 3.0)
 
 
 @pytest.fixture

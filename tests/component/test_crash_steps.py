@@ -111,13 +111,12 @@ async def test_a_gang_is_bound_whole_wherever_the_extender_is_killed(
 ) -> None:
     put_gang(fake)
     gate = stop(fake, phase, k)
-    changes = {"gang": gang, "health": {"drain_seconds": 0.01}}
-    async with witnessed(fake, "default/j"), extender(fake, **changes) as first:
+    async with witnessed(fake, "default/j"), extender(fake, gang=gang) as first:
         scheduler = MiniScheduler(fake, first.scheduler_url)
         async with scheduler.running():
             await eventually(lambda: fake.faults.left == 0, PATIENCE_SECONDS)
             await first.kill()
-            async with extender(fake, **changes) as second:
+            async with extender(fake, gang=gang) as second:
                 scheduler.url = second.scheduler_url
                 if late:
                     gate.set()
@@ -177,15 +176,14 @@ async def test_a_gang_released_by_two_lives_of_the_extender_is_still_one_gang(
     """The third life finds the members of the first one bound and those of the second one not."""
     fake.remove(paths.NODES, "b")
     put_job(fake)
-    changes = {"gang": {**SHORT}, "health": {"drain_seconds": 0.01}}
     async with witnessed(fake, "default/j") as history, ClusterLife(fake).running():
         for phase in WRITES:
             stop_before(fake, phase, k)
-            async with scheduled(fake, **changes) as running:
+            async with scheduled(fake, gang=SHORT) as running:
                 await eventually(lambda: fake.faults.left == 0, PATIENCE_SECONDS)
                 await running.kill()
         put_foreign(fake, SIZE - len(bound(fake)))
-        async with scheduled(fake, **changes):
+        async with scheduled(fake, gang=SHORT):
             await eventually(lambda: _is_queued_anew(history), PATIENCE_SECONDS)
             clear(fake)
             await eventually(lambda: len(running_on(fake, "j")) == SIZE, PATIENCE_SECONDS)

@@ -147,15 +147,14 @@ async def test_gated_and_direct_members_of_one_gang_are_planned_together(fake):
 @pytest.mark.parametrize("k", range(1, SIZE + 1))
 async def test_a_direct_gang_is_bound_whole_wherever_the_extender_is_killed_in_its_burst(fake, k):
     gang = {"bind_parallelism": 1, "bind_wait_seconds": 30.0}
-    changes = {"gang": gang, "health": {"drain_seconds": 0.01}}
     held = kube_faults.Slow()
-    async with scheduled(fake, **changes) as (first, scheduler):
+    async with scheduled(fake, gang=gang) as (first, scheduler):
         fake.faults.order("create", "*/binding", *[Undisturbed()] * (k - 1), held)
         put_direct(fake)
         await eventually(lambda: fake.faults.left == 0)
         assert len(bound(fake)) == k - 1
         await first.kill()
-        async with extender(fake, **changes) as second:
+        async with extender(fake, gang=gang) as second:
             scheduler.url = second.scheduler_url
             await eventually(lambda: len(bound(fake)) == SIZE)
 
@@ -167,16 +166,15 @@ class Undisturbed(kube_faults.Fault):
 async def test_a_broken_burst_is_found_partial_after_a_restart_and_dissolved(fake):
     """Two are bound, the room of the others is taken during the outage: no gang stays partial."""
     gang = {"bind_parallelism": 1, "bind_wait_seconds": 30.0}
-    changes = {"gang": gang, "health": {"drain_seconds": 0.01}}
     held = kube_faults.Slow()
-    async with scheduled(fake, **changes) as (first, scheduler):
+    async with scheduled(fake, gang=gang) as (first, scheduler):
         fake.faults.order("create", "*/binding", *[Undisturbed()] * 2, held)
         put_direct(fake)
         await eventually(lambda: fake.faults.left == 0)
         await first.kill()
         for name, cpu in (("a", "2"), ("b", "4")):
             fake.put(paths.PODS, foreign(name, cpu))
-        async with extender(fake, **changes) as second, ClusterLife(fake).running():
+        async with extender(fake, gang=gang) as second, ClusterLife(fake).running():
             scheduler.url = second.scheduler_url
             await eventually(lambda: names(fake, "j") == set())
 

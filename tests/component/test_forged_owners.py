@@ -36,7 +36,6 @@ SETTINGS: dict[str, Any] = {
     "scaling": {"interval_seconds": 0.2, "cooldown_seconds": 0, "starvation_seconds": None},
     "admission": {"enabled": True, "slot_seconds": 86400.0, "horizon": 10, "share": 0.5},
     "cpu_weights": {"enabled": True, "interval_seconds": 1.0},
-    "health": {"drain_seconds": 0.01},
 }
 ELASTIC = {labels.WORKERS: "1..5", labels.SHRINK: "terminate", labels.CHECKPOINT: ""}
 PRICED = {

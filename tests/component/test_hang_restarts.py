@@ -35,7 +35,6 @@ SILENT_SECONDS = 1000.0
 SETTINGS: dict[str, Any] = {
     "training_faults": {"interval_seconds": 0.05},
     "migration": {"policy": "none"},
-    "health": {"drain_seconds": 0.01},
 }
 
 

@@ -89,7 +89,8 @@ async def test_a_target_lost_after_the_eviction_is_replaced_by_another_node(
 
 async def test_an_agent_that_stops_reporting_before_the_ack_aborts(fake: FakeKube) -> None:
     put_bare(fake)
-    async with yard(fake, stale_seconds=1.0, cooldown_seconds=60) as (training, _):
+    limits = {"stale_seconds": 1.0, "checkpoint_seconds": 5.0, "cooldown_seconds": 60}
+    async with yard(fake, **limits) as (training, _):
         training.deaf.add(JOB)
         await begun(fake, training)
         await eventually(lambda: P.CHECKPOINT_REQUESTED in phases(fake), PATIENCE_SECONDS)

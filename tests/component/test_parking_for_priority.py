@@ -133,7 +133,8 @@ async def test_a_start_goes_on_wherever_the_extender_is_killed(
     fake: FakeKube, count: int, how: str
 ) -> None:
     stop = kube_faults.Slow() if how == "before" else kube_faults.LostAnswer()
-    async with yard(fake, **ON) as (training, first):
+    limits = {**ON, "checkpoint_seconds": 5.0}  # y is asked, and x is not: both begin anew after it
+    async with yard(fake, **limits) as (training, first):
         await both_train(fake, training)
         fake.faults.order("patch", "*/jobs/x", *[Undisturbed()] * (count - 1), stop)
         put_job(fake, 4, name=VIP, priority=1000)
@@ -141,7 +142,7 @@ async def test_a_start_goes_on_wherever_the_extender_is_killed(
             lambda: fake.faults.left == 0, PATIENCE_SECONDS, str(parking_of(fake, "x"))
         )
         await first.kill()
-        async with restarted(fake, training, **ON):
+        async with restarted(fake, training, **limits):
             await trains(training, VIP, 4)
     assert training.doubled().get("x") is None
     assert training.copies["x"] == 1

@@ -236,14 +236,15 @@ async def test_a_gang_is_bound_after_a_crash_in_the_middle_of_its_burst(fake, ho
     put_gang(fake)
     gate = kube_faults.Slow()
     fake.faults.order("create", "*/j-2/binding", gate)
-    async with extender(fake, gang={"burst_hold_seconds": hold}) as first:
+    patient = {"bind_wait_seconds": 30.0, "bind_burst_seconds": 30.0}  # not given up meanwhile
+    async with extender(fake, gang={**patient, "burst_hold_seconds": hold}) as first:
         scheduler = MiniScheduler(fake, first.scheduler_url)
         async with scheduler.running():
             # On a busy machine a hold may be over before it is seen: then one more is bound.
             await eventually(lambda: len(bound(fake)) >= before)
             assert "j-2" not in bound(fake)
             await first.kill()
-            async with extender(fake) as second:
+            async with extender(fake, gang=patient) as second:
                 scheduler.url = second.scheduler_url
                 await eventually(lambda: len(bound(fake)) == 4)
 

@@ -210,8 +210,7 @@ async def test_no_pod_comes_back_of_a_gang_that_is_deleted_while_the_extender_is
     fake.faults.order(*WRITES["mark"], *[_Undisturbed()] * len(OTHERS), *[held] * SIZE)
     async with witnessed(fake):
         put_refused_gang(fake)
-        health = {"drain_seconds": 0.01}
-        async with extender(fake, gang=GANG, health=health, **BELIEVED) as first:
+        async with extender(fake, gang=GANG, **BELIEVED) as first:
             await eventually(lambda: _copies(fake) == OTHERS, PATIENCE_SECONDS)
             await first.kill()
         delete_gang(fake)
@@ -265,8 +264,7 @@ async def test_a_gang_is_replaced_whole_wherever_the_extender_is_killed(
     async with witnessed(fake) as history:
         put_broken_gang(fake)
         async with ClusterLife(fake).running():
-            health = {"drain_seconds": 0.01}
-            async with extender(fake, gang=GANG, health=health, **BELIEVED) as first:
+            async with extender(fake, gang=GANG, **BELIEVED) as first:
                 await eventually(lambda: fake.faults.left == 0, PATIENCE_SECONDS)
                 await first.kill()
             add_node(fake)

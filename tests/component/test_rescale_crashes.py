@@ -146,7 +146,8 @@ async def test_a_trainer_that_cannot_save_keeps_its_workers(fake: FakeKube) -> N
 
 async def test_a_silent_agent_keeps_the_workers_running(fake: FakeKube) -> None:
     put_job(fake, 2, CHECKPOINT)
-    async with elastic_cluster(fake, stale_seconds=1.0, cooldown_seconds=60.0) as (workers, _):
+    limits = {"stale_seconds": 1.0, "checkpoint_seconds": 5.0, "cooldown_seconds": 60.0}
+    async with elastic_cluster(fake, **limits) as (workers, _):
         workers.deaf = True
         await _asked(fake, workers)
         workers.silent = True

@@ -32,8 +32,8 @@ async def fake() -> AsyncIterator[FakeKube]:
 
 @contextlib.asynccontextmanager
 async def replica(fake: FakeKube, identity: str, **gang: float) -> AsyncIterator[Extender]:
-    changes = {"health": {"drain_seconds": 0.01}, "scheduler": {"identity": identity}}
-    async with extender(fake, gang={**ONE_BY_ONE, **gang}, **changes) as running:
+    scheduler = {"identity": identity}
+    async with extender(fake, gang={**ONE_BY_ONE, **gang}, scheduler=scheduler) as running:
         yield running
 
 

@@ -38,6 +38,9 @@ TRAINING_OPERATOR = replace(
         *operator_catalog.TRAINING_OPERATOR.arguments,
         "--enable-scheme=pytorchjob",
         "--enable-scheme=tfjob",
+        "--enable-scheme=xgboostjob",
+        "--enable-scheme=paddlejob",
+        "--enable-scheme=jaxjob",
     ),
 )
 VOLCANO = (

@@ -12,6 +12,7 @@ from typing import Any, Final
 import pytest
 
 from bench.elastic import manifests, outcome, references
+from bench.elastic.scenario import ElasticJob
 from bench.specon.files import JobFiles
 from cli.__main__ import main
 from devcluster.cluster import Cluster
@@ -73,9 +74,8 @@ async def yard(cluster: Cluster) -> AsyncIterator[TrainingYard]:
             yield yard
 
 
-async def begin(yard: TrainingYard) -> JobFiles:
-    """Start a gang that takes all the room; return its files."""
-    job = elastic()
+async def begin(yard: TrainingYard, job: ElasticJob) -> JobFiles:
+    """Start a gang; return its files."""
     directory = yard.cluster.layout.volume / yard.team / job.name
     made = manifests.job(job, directory, scaled_by_us=False, suspended=False)
     del made["spec"]["template"]["spec"]["priorityClassName"]
@@ -103,18 +103,17 @@ async def reached(yard: TrainingYard, wanted: str) -> None:
     await eventually(check, PATIENCE_SECONDS, wanted)
 
 
-async def losses_are_those_of_one_run(ours: JobFiles) -> None:
+async def losses_are_those_of_one_run(ours: JobFiles, job: ElasticJob) -> None:
     steps = outcome.steps(ours.directory)
     assert [step.number for step in steps] == list(range(1, len(steps) + 1))
-    job = replace(elastic(), steps=len(steps))
-    expected = await asyncio.to_thread(references.losses, job)
+    expected = await asyncio.to_thread(references.losses, replace(job, steps=len(steps)))
     assert [step.loss for step in steps] == pytest.approx(expected, abs=1e-9)
 
 
 async def test_a_gang_leaves_for_a_more_important_one_and_resumes_at_its_step(
     yard: TrainingYard,
 ) -> None:
-    ours = await begin(yard)
+    ours = await begin(yard, elastic())
     await until_workers(ours, MOST)
     await yard.submit(priority_class("high", 1000), important(MOST))
     await reached(yard, "Parked")
@@ -123,13 +122,13 @@ async def test_a_gang_leaves_for_a_more_important_one_and_resumes_at_its_step(
     await yard.until_bound("important")
     await reached(yard, "Resumed")
     await until_workers(ours, MOST)
-    await losses_are_those_of_one_run(ours)
+    await losses_are_those_of_one_run(ours, elastic())
 
 
 async def test_a_person_parks_a_gang_and_resumes_it_with_the_command_line(
     yard: TrainingYard,
 ) -> None:
-    ours = await begin(yard)
+    ours = await begin(yard, elastic())
     await until_workers(ours, MOST)
     where = ["-n", yard.team, "--kubeconfig", str(yard.cluster.kubeconfig)]
     assert await asyncio.to_thread(main, ["park", elastic().name, *where]) == 0
@@ -139,4 +138,4 @@ async def test_a_person_parks_a_gang_and_resumes_it_with_the_command_line(
     assert await asyncio.to_thread(main, ["resume", elastic().name, *where]) == 0
     await reached(yard, "Resumed")
     await until_workers(ours, MOST)
-    await losses_are_those_of_one_run(ours)
+    await losses_are_those_of_one_run(ours, elastic())

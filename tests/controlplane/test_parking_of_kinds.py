@@ -5,6 +5,7 @@ user parks and resumes each job with the command line.
 """
 
 import asyncio
+import copy
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -78,6 +79,40 @@ def volcano_job() -> Manifest:
     return {"tasks": tasks}
 
 
+def xgboost_job() -> Manifest:
+    roles = {"Master": manifests.role(1, "xgboost"), "Worker": manifests.role(SIZE, "xgboost")}
+    return {"runPolicy": {}, "xgbReplicaSpecs": roles}
+
+
+def paddle_job() -> Manifest:
+    return {"runPolicy": {}, "paddleReplicaSpecs": {"Worker": manifests.role(SIZE, "paddle")}}
+
+
+def jax_job() -> Manifest:
+    return {"runPolicy": {}, "jaxReplicaSpecs": {"Worker": manifests.role(SIZE, "jax")}}
+
+
+def ray_job() -> Manifest:
+    """One whose pods keep the job's name; the operator submits to a head that never answers."""
+    return {
+        "entrypoint": "python train.py",
+        "submissionMode": "HTTPMode",
+        "shutdownAfterJobFinishes": True,
+        "rayClusterSpec": named(manifests.ray_cluster()),
+    }
+
+
+def named(cluster: Mapping[str, Any]) -> Manifest:
+    """Return a RayCluster whose pods have our label, which does not say how many they are."""
+    found: Manifest = copy.deepcopy(dict(cluster))
+    for part in (found["headGroupSpec"], *found["workerGroupSpecs"]):
+        meta = part["template"].setdefault("metadata", {})
+        meta["labels"] = {**(meta.get("labels") or {}), labels.JOB: "it"}
+        notes = {**(meta.get("annotations") or {}), labels.MIN_AVAILABLE: str(SIZE + 1)}
+        meta["annotations"] = notes
+    return found
+
+
 @dataclass(frozen=True)
 class Case:
     """A job of ``count`` pods; ``kind`` is the source of its collection, ``marks`` its labels."""
@@ -107,6 +142,12 @@ CASES = {
     "tfjob": Case(
         "TFJob.kubeflow.org", manifests.tf_job(), (manifests.TRAINING_OPERATOR,), SIZE + 1
     ),
+    "xgboostjob": Case(
+        "XGBoostJob.kubeflow.org", xgboost_job(), (manifests.TRAINING_OPERATOR,), SIZE + 1
+    ),
+    "paddlejob": Case("PaddleJob.kubeflow.org", paddle_job(), (manifests.TRAINING_OPERATOR,)),
+    "jaxjob": Case("JAXJob.kubeflow.org", jax_job(), (manifests.TRAINING_OPERATOR,)),
+    "rayjob": Case("RayJob.ray.io", ray_job(), (operator_catalog.KUBERAY,), SIZE + 1),
     "mpijob": Case(
         "MPIJob.kubeflow.org", manifests.mpi_job(), (operator_catalog.MPI_OPERATOR,), SIZE + 1
     ),

@@ -1,7 +1,6 @@
 """The verbs of the fake API server over its store."""
 
 import base64
-import copy
 import itertools
 import json
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from tests.fakes import kube_patches, kube_pods, kube_resizes
 from tests.fakes.kube_errors import already_exists, conflict, gone, invalid, not_found
 from tests.fakes.kube_request import Target
 from tests.fakes.kube_selectors import Object, selector
-from tests.fakes.kube_store import Store
+from tests.fakes.kube_store import Store, copied
 
 WITH_STATUS = {"Pod", "Migration"}
 """Kinds whose status only the subresource writes, as far as we write both."""
@@ -78,7 +77,7 @@ class Actions:
                     raise invalid("Event", "", field)
 
     def create(self, target: Target, body: Object) -> Object:
-        new = copy.deepcopy(body)
+        new = copied(body)
         meta = new.setdefault("metadata", {})
         if not meta.get("name"):
             if not meta.get("generateName"):
@@ -100,7 +99,7 @@ class Actions:
         return self.store.write(key, new)
 
     def replace(self, target: Target, body: Object) -> Object:
-        return self._update(target, self.read(target), copy.deepcopy(body))
+        return self._update(target, self.read(target), copied(body))
 
     def patch(self, target: Target, body: Any, content_type: str) -> Object:
         if content_type == "application/apply-patch+yaml" and not self.store.get(target.key):
@@ -155,7 +154,7 @@ class Actions:
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         kept = "spec" if target.subresource == "status" else "status"
         if target.kind in WITH_STATUS or target.subresource == "status":
-            new = {**new, **({kept: copy.deepcopy(old[kept])} if kept in old else {})}
+            new = {**new, **({kept: copied(old[kept])} if kept in old else {})}
         if target.kind == "Pod":
             new = self._pod_updated(target, old, new)
         if new == old:

@@ -1,9 +1,9 @@
 """The patch formats: merge (RFC 7386), JSON (RFC 6902), strategic for the lists that we patch."""
 
-import copy
 from typing import Any
 
 from tests.fakes.kube_errors import Refusal
+from tests.fakes.kube_store import copied
 
 MERGE_KEYS = {
     "schedulingGates": "name",
@@ -32,7 +32,7 @@ def apply(current: Any, patch: Any, content_type: str) -> Any:
 
 def _merged(current: Any, patch: Any) -> Any:
     if not isinstance(patch, dict):
-        return copy.deepcopy(patch)
+        return copied(patch)
     result = dict(current) if isinstance(current, dict) else {}
     for key, value in patch.items():
         if value is None:
@@ -44,7 +44,7 @@ def _merged(current: Any, patch: Any) -> Any:
 
 def _strategic(current: Any, patch: Any) -> Any:
     if not isinstance(patch, dict):
-        return copy.deepcopy(patch)
+        return copied(patch)
     result = dict(current) if isinstance(current, dict) else {}
     for key, value in patch.items():
         if value is None:
@@ -67,7 +67,7 @@ def _strategic_list(current: list[Any], patch: list[Any], by: str) -> list[Any]:
 
 
 def _json_patched(current: Any, operations: list[dict[str, Any]]) -> Any:
-    result = copy.deepcopy(current)
+    result = copied(current)
     for operation in operations:
         _operate(result, operation)
     return result

@@ -4,12 +4,12 @@ Source: kubernetes ``pkg/apis/core/validation`` (ValidatePodUpdate, validateNode
 and ``pkg/registry/core/pod/storage`` (BindingREST), v1.36.
 """
 
-import copy
 from typing import Any
 
 from tests.fakes import kube_resizes
 from tests.fakes.kube_errors import conflict, invalid
 from tests.fakes.kube_selectors import Object
+from tests.fakes.kube_store import copied
 
 GRACE_SECONDS = 30
 _MUTABLE = ("schedulingGates", "tolerations", "activeDeadlineSeconds")
@@ -42,7 +42,7 @@ def check_created(pod: Object) -> None:
 def check_updated(old: Object, new: Object) -> None:
     """Refuse a change of a fixed field."""
     name = old["metadata"]["name"]
-    before, after = copy.deepcopy(old["spec"]), copy.deepcopy(new["spec"])
+    before, after = copied(old["spec"]), copied(new["spec"])
     gates = _gates(before)
     if not _gates(after) <= gates:
         raise invalid("Pod", name, "spec.schedulingGates", "only deletion is allowed")
@@ -67,7 +67,7 @@ def bound(pod: Object, binding: Object, now: str) -> Object:
             raise conflict("pods/binding", name, f"Precondition failed: {field}")
     if why := _unbindable(pod):
         raise conflict("pods/binding", name, f"pod {name} {why}")
-    result = copy.deepcopy(pod)
+    result = copied(pod)
     for field in ("annotations", "labels"):
         if wanted.get(field):
             result["metadata"].setdefault(field, {}).update(wanted[field])

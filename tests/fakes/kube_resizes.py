@@ -5,7 +5,6 @@ Source: kubernetes ``pkg/registry/core/pod/strategy.go`` (podResizeStrategy), Va
 no resize is granted or deferred.
 """
 
-import copy
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from shared import quantity
 from tests.fakes.kube_errors import Refusal, invalid
 from tests.fakes.kube_selectors import Object
+from tests.fakes.kube_store import copied
 
 COMPUTE = ("cpu", "memory")
 CONTAINERS = ("containers", "initContainers")
@@ -21,7 +21,7 @@ CONTAINERS = ("containers", "initContainers")
 def resized(old: Object, new: Object, node: Object | None) -> Object:
     """Return the pod with the new resources of its containers; other changes are dropped."""
     name = old["metadata"]["name"]
-    result = copy.deepcopy(old)
+    result = copied(old)
     for field in CONTAINERS:
         was, becomes = old["spec"].get(field) or [], new["spec"].get(field) or []
         if [c["name"] for c in was] != [c["name"] for c in becomes]:
@@ -30,7 +30,7 @@ def resized(old: Object, new: Object, node: Object | None) -> Object:
             )
         for before, after, kept in zip(was, becomes, result["spec"].get(field) or [], strict=True):
             _check(name, before.get("resources") or {}, after.get("resources") or {})
-            kept["resources"] = copy.deepcopy(after.get("resources") or {})
+            kept["resources"] = copied(after.get("resources") or {})
     if old["status"].get("qosClass") != qos_class(result["spec"]):
         raise invalid("Pod", name, "spec", "Pod QOS Class may not change as a result of resizing")
     if not _is_supported(old):

@@ -1,15 +1,26 @@
 """The state of the fake API server: objects, one growing version, and the history of changes."""
 
-import copy
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.fakes.kube_errors import gone
 from tests.fakes.kube_selectors import Object, Selector
 
 Key = tuple[str, str, str]
 """Collection, namespace (empty for none), name."""
+Value = TypeVar("Value")
+
+
+def copied(value: Value) -> Value:
+    """Return a copy of a value of JSON, several times as fast as ``copied``."""
+    made: Any = value
+    if isinstance(value, dict):
+        made = {key: copied(inner) for key, inner in value.items()}
+    elif isinstance(value, list):
+        made = [copied(inner) for inner in value]
+    return made
 
 
 @dataclass(frozen=True)
@@ -28,31 +39,32 @@ class Store:
     def __init__(self) -> None:
         self.version = 1
         self.compacted = 0
-        self._objects: dict[Key, Object] = {}
+        self._collections: dict[str, dict[Key, Object]] = defaultdict(dict)
         self._history: list[Change] = []
 
     def get(self, key: Key) -> Object | None:
         """Return a copy of an object."""
-        return copy.deepcopy(self._objects.get(key))
+        return copied(self._collections[key[0]].get(key))
 
     def collection(self, collection: str, namespace: str, wanted: Selector) -> list[Object]:
         """Return copies in the order of keys; an empty namespace means all."""
         return [
-            copy.deepcopy(found)
-            for key, found in sorted(self._objects.items())
-            if key[0] == collection and namespace in {"", key[1]} and wanted(found)
+            copied(found)
+            for key, found in sorted(self._collections[collection].items())
+            if namespace in {"", key[1]} and wanted(found)
         ]
 
     def write(self, key: Key, new: Object | None) -> Object:
         """Store, or remove (None), under a new version; return the object with its version."""
         self.version += 1
-        before = self._objects.pop(key, None)
-        after = copy.deepcopy(new)
+        objects = self._collections[key[0]]
+        before = objects.pop(key, None)
+        after = copied(new)
         if after is not None:
             after["metadata"]["resourceVersion"] = str(self.version)
-            self._objects[key] = after
+            objects[key] = after
         self._history.append(Change(self.version, key, before, after))
-        final = copy.deepcopy(after if after is not None else before)
+        final = copied(after if after is not None else before)
         assert final is not None, f"{key} was not there"
         final["metadata"]["resourceVersion"] = str(self.version)
         return final
@@ -82,6 +94,6 @@ def event(change: Change, collection: str, namespace: str, wanted: Selector) -> 
         return {"type": "MODIFIED" if before else "ADDED", "object": after}
     if before is None:
         return None
-    last = copy.deepcopy(before)
+    last = copied(before)
     last["metadata"]["resourceVersion"] = str(change.version)
     return {"type": "DELETED", "object": last}

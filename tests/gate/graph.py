@@ -10,7 +10,7 @@ import re
 import subprocess
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -153,7 +153,8 @@ class Fixtures:
         defined, used, on_all = set(), set(), False
         tree = ast.parse(text)
         imported = _bound(tree, ours) if ours else set()
-        for node in ast.walk(tree):
+        calls = any(word in text for word in _FIXTURE_CALLS)
+        for node in ast.walk(tree) if calls else _statements(tree.body):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 decorators = [ast.unparse(one) for one in node.decorator_list]
                 if any("fixture" in one for one in decorators):
@@ -169,6 +170,14 @@ class Fixtures:
     def uses(self, other: "Fixtures") -> bool:
         """Return True if a test of this file can get a fixture of the other one."""
         return other.on_all or bool((self.used - self.defined) & other.defined)
+
+
+def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield statements with those inside them: a function is found without its expressions."""
+    for one in body:
+        yield one
+        for inner in ("body", "orelse", "handlers", "finalbody", "cases"):
+            yield from _statements(getattr(one, inner, ()))
 
 
 def _bound(tree: ast.Module, ours: frozenset[str]) -> set[str]:

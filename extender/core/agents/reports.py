@@ -149,10 +149,14 @@ def agent(snapshot: Snapshot, node: NodeName, freshness: Freshness) -> api.Agent
 
 def _reports_of_job(snapshot: Snapshot, job: Job) -> Iterator[tuple[Member, NodeReport, PodReport]]:
     """Yield the members with their reports: those that stay first, then by index and name."""
-    for member in sorted(job.members, key=lambda m: (m.state in _LEFT, m.rank, m.pod.name)):
-        reports = of_pod(snapshot, member.pod)
-        if reports is not None:
-            yield member, *reports
+    found = ((member, of_pod(snapshot, member.pod)) for member in job.members)
+    with_reports = [(member, *reports) for member, reports in found if reports is not None]
+    yield from sorted(with_reports, key=_order)
+
+
+def _order(reported: tuple[Member, NodeReport, PodReport]) -> tuple[bool, int, str]:
+    member = reported[0]
+    return member.state in _LEFT, member.rank, member.pod.name
 
 
 def _first(

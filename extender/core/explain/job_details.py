@@ -65,11 +65,17 @@ def requested(job: Job) -> dict[str, int]:
 
     Pods that failed or leave do not count, unless the whole job has ended.
     """
-    counted = [member for member in job.members if member.state not in _NOT_COUNTED]
-    total: Counter[str] = Counter()
-    for member in counted or job.members:
-        total.update(dict(member.shape.requests))
+    total = job.requests
+    if all(member.state in _NOT_COUNTED for member in job.members):
+        total = _total(job)
     return {name: amount for name, amount in sorted(total.items()) if amount and name != _PODS}
+
+
+def _total(job: Job) -> Mapping[str, int]:
+    total = Counter[str]()
+    for member in job.members:
+        total.update(dict(member.shape.requests))
+    return total
 
 
 def workers_entry(snapshot: Snapshot, job: Job) -> WorkersEntry | None:

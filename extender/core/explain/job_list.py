@@ -192,11 +192,13 @@ def _parked(context: _Context, owned: OwnedParking) -> api.JobEntry:
 
 
 def _devices(job: Job) -> dict[str, dict[str, int]]:
-    """Return by node what the members there request of resources that are not Kubernetes' own."""
+    """Return by node what the members there hold of resources that are not Kubernetes' own."""
     found: dict[str, Counter[str]] = {}
     for member in job.members:
+        if member.node is None or member.state in _ENDED:
+            continue
         asked = {name: amount for name, amount in member.shape.requests if _DOMAIN in name}
-        if member.node is not None and asked:
+        if asked:
             found.setdefault(member.node, Counter()).update(asked)
     return {node: dict(found[node]) for node in sorted(found)}
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import islice
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 
@@ -145,7 +145,9 @@ def nodes(session: Session, page: Page = WHOLE) -> api.NodesResponse:
     snapshot, params = session.snapshot, session.parameters
     table, freshness = snapshot.node_table, reports.freshness(session)
     reserved = Counter(reservation.node for reservation in snapshot.reservations.values())
-    logs = _log_prices(table, params)
+    logs, kappa = _log_prices(table, params).tolist(), math.log(params.pricing.kappa)
+    counted, shared = _Counted.of(table), shared_devices(table)
+    allocatable, used = table.allocatable.tolist(), table.used.tolist()
     matching = ((i, node) for i, node in enumerate(table.nodes) if node.name > page.after)
     rows = nsmallest(page.limit + 1, matching, key=lambda pair: pair[1].name)
     shown = rows[: page.limit]
@@ -155,15 +157,15 @@ def nodes(session: Session, page: Page = WHOLE) -> api.NodesResponse:
             ready=_is_ready(node),
             unschedulable=node.unschedulable,
             leaving=_leaving(node, params),
-            allocatable=_amounts(table, table.allocatable[i]),
-            used=_amounts(table, table.used[i]),
+            allocatable=counted.amounts(allocatable[i]),
+            used=counted.amounts(used[i]),
             seats=reserved[node.name],
-            relative_price=round(float(logs[i]) / math.log(params.pricing.kappa), 6),
-            log_price=round(float(logs[i]), 6),
+            relative_price=round(logs[i] / kappa, 6),
+            log_price=round(logs[i], 6),
             agent=reports.agent(snapshot, node.name, freshness),
             domains=_domains(node, params.topology),
             gpu_model=wishes.model_of(node),
-            gpu_devices=shared_devices(table, i),
+            gpu_devices=shared.get(i, {}),
         )
         for i, node in shown
     )
@@ -316,11 +318,19 @@ def _is_ready(node: Node) -> bool:
     return not any(taint.key in _NOT_READY for taint in node.taints)
 
 
-def _amounts(table: NodeTable, row: IntVector) -> dict[str, int]:
-    """Return amounts by resource, each device once."""
-    again = repeated(table.counted_with)
-    amounts = zip(table.resources, row.tolist(), strict=True)
-    return {name: amount for name, amount in amounts if amount and name not in again}
+class _Counted(NamedTuple):
+    """The columns of a table whose amounts are listed, each device once."""
+
+    columns: tuple[tuple[int, str], ...]
+
+    @classmethod
+    def of(cls, table: NodeTable) -> Self:
+        again = repeated(table.counted_with)
+        return cls(tuple((i, name) for i, name in enumerate(table.resources) if name not in again))
+
+    def amounts(self, row: Sequence[int]) -> dict[str, int]:
+        """Return the amounts of a row by resource."""
+        return {name: row[i] for i, name in self.columns if row[i]}
 
 
 def _held(table: NodeTable, row: IntVector) -> dict[str, int]:

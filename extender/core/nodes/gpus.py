@@ -97,11 +97,13 @@ def has_gpu(table: NodeTable) -> BoolVector:
     return mask
 
 
-def shared_devices(table: NodeTable, row: int) -> Mapping[str, int]:
-    """Return the devices of a node that are offered as replicas, by resource."""
+def shared_devices(table: NodeTable) -> Mapping[int, Mapping[str, int]]:
+    """Return the devices that are offered as replicas, by row of those nodes and resource."""
     found = gpus(table)
-    counts = zip(found.columns.tolist(), found.devices[row].tolist(), strict=True)
-    return {table.resources[column]: count for column, count in counts if count}
+    names = [table.resources[column] for column in found.columns.tolist()]
+    rows = np.flatnonzero(found.devices.any(axis=1)).tolist()
+    counts = ((row, zip(names, found.devices[row].tolist(), strict=True)) for row in rows)
+    return {row: {name: count for name, count in some if count} for row, some in counts}
 
 
 @lru_cache(maxsize=8)

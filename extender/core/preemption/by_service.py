@@ -17,6 +17,7 @@ from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.session import Session
 from extender.core.parameters.queue import Order
 from extender.core.preemption import priority, victims
+from extender.core.preemption.priority import MayLeave
 from extender.core.preemption.victims import Candidate
 from extender.core.queue import order, time_left
 from extender.core.queue.decision import QUEUE
@@ -25,7 +26,9 @@ from extender.core.records.parking import Cause, ParkingProposal
 from shared.model import JobKey
 
 
-def proposals(session: Session) -> tuple[ParkingProposal, ...]:
+def proposals(
+    session: Session, may_leave: MayLeave = priority.may_leave
+) -> tuple[ParkingProposal, ...]:
     """Return which jobs should leave for the first job for which a set is found that pays."""
     params = session.parameters
     if not params.preemption.enabled or params.order is not Order.SERVICE:
@@ -38,7 +41,8 @@ def proposals(session: Session) -> tuple[ParkingProposal, ...]:
     for starter in first:
         if not priority.fits(session, starter.job, session.snapshot.node_table):
             behind = standing[standing.index(starter) + 1 :]
-            found = _search(session, starter, [timed for timed in behind if timed.runs])
+            running = [timed for timed in behind if timed.runs]
+            found = _search(session, starter, running, may_leave)
             if found is not None:
                 return (found,)
     return ()
@@ -55,11 +59,12 @@ def _in_order(session: Session, waiting: Sequence[Job]) -> list[Timed]:
     return [one for one, _ in found]
 
 
-def _search(session: Session, starter: Timed, behind: Sequence[Timed]) -> ParkingProposal | None:
+def _search(
+    session: Session, starter: Timed, behind: Sequence[Timed], may_leave: MayLeave
+) -> ParkingProposal | None:
     job = starter.job
-    found = priority.cheapest(
-        session, job, Cause.ORDER, tuple(_candidates(session, starter, behind))
-    )
+    candidates = tuple(_candidates(session, starter, behind, may_leave))
+    found = priority.cheapest(session, job, Cause.ORDER, candidates)
     if not found:
         return None
     cost = victims.total(found)
@@ -67,14 +72,16 @@ def _search(session: Session, starter: Timed, behind: Sequence[Timed]) -> Parkin
     return ParkingProposal(tuple(one.job for one in found), Cause.ORDER, job.key, why)
 
 
-def _candidates(session: Session, starter: Timed, behind: Sequence[Timed]) -> Iterator[Candidate]:
+def _candidates(
+    session: Session, starter: Timed, behind: Sequence[Timed], may_leave: MayLeave
+) -> Iterator[Candidate]:
     """Yield the jobs behind that may be parked now, the last of the order first."""
     most = priority.importance(starter.job)
     allowed = [timed for timed in reversed(behind) if priority.importance(timed.job) <= most]
     for timed in allowed[: priority.MOST_CANDIDATES]:
         job = timed.job
         asked = ParkingProposal((job.key,), Cause.ORDER, starter.job.key)
-        if priority.may_leave(session, job, asked):
+        if may_leave(session, job, asked):
             away = priority.pause_seconds(session, job) + starter.left.seconds.high
             pods = len(job.having(State.BOUND))
             yield Candidate(job.key, pods, away, timed.left.seconds.low)

@@ -5,7 +5,7 @@ job that has waited long enough goes first. Its class may forbid it (``preemptio
 As only less important jobs leave, no two jobs can park one another.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from extender.core.cluster import job_views
@@ -31,6 +31,9 @@ MOST_CANDIDATES: Final = 64
 """Running jobs that a search looks at, the least important first."""
 
 _WAITING: Final = frozenset(UNPLANNED_STATES)
+
+MayLeave = Callable[[Session, Job, ParkingProposal], bool]
+"""Returns True if a job may be parked now as proposed."""
 
 
 def proposals(session: Session) -> tuple[ParkingProposal, ...]:
@@ -103,8 +106,8 @@ def cheapest(
         return not budgets.forbid(session.snapshot, cause, [one.job for one in leaving])
 
     def makes_room(leaving: Sequence[Candidate]) -> bool:
-        places = [place for one in leaving for place in _places(session, one.job)]
-        return fits(session, job, migrations.without_reservations(table, places))
+        freed = [place for one in leaving for place in places(session, one.job)]
+        return fits(session, job, migrations.without_reservations(table, freed))
 
     params = session.parameters.preemption
     return victims.chosen(candidates, len(job.members), makes_room, params, may_leave_together)
@@ -157,7 +160,8 @@ def pause_seconds(session: Session, job: Job) -> float:
     return session.parameters.preemption.restart_seconds + max(0.0, saving)
 
 
-def _places(session: Session, key: JobKey) -> Iterator[migrations.TargetReservation]:
+def places(session: Session, key: JobKey) -> Iterator[migrations.TargetReservation]:
+    """Yield what a job gives back when it leaves."""
     job = job_views.view(session.snapshot, key)
     return (
         (member.node, member.pod.shape)

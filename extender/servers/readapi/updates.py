@@ -41,9 +41,9 @@ from extender.servers.threads import Threads, spending
 
 LISTS: Final = ("queue", "jobs", "nodes", "namespaces")
 LEAST_PAUSE_SECONDS: Final = 1.0
-PAUSE_RATIO: Final = 24.0
+PAUSE_RATIO: Final = 32.0
 MOST_PAUSE_SECONDS: Final = 15.0
-"""All readings take at most four percent of a core, up to readings of 0.6 s."""
+"""All readings take at most three percent of a core, up to readings of 0.47 s."""
 MOST_SECONDS: Final = 300.0
 """Of one stream; then its reader shows the token again."""
 CHECK_SECONDS: Final = 15.0

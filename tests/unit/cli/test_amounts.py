@@ -44,6 +44,27 @@ def test_amounts_have_their_unit(arguments: tuple[str, int], want: str) -> None:
     assert amounts.amount(*arguments) == want
 
 
+REASONS = {
+    "its general sentence is left out": (
+        ("the gang asks for more than is free: 8 nvidia.com/gpu needed", "GangDoesNotFit"),
+        "8 GPU needed",
+    ),
+    "the field of a job that is misconfigured stays": (
+        ("annotation shuntyard.io/max-wait: 'soon' is not a duration", "Misconfigured"),
+        "annotation shuntyard.io/max-wait: 'soon' is not a duration",
+    ),
+    "a message without details is whole": (
+        ("not all pods exist yet", "GangIncomplete"),
+        "not all pods exist yet",
+    ),
+}
+
+
+@pytest.mark.parametrize(("message", "want"), REASONS.values(), ids=REASONS)
+def test_a_reason_in_short(message: tuple[str, str], want: str) -> None:
+    assert amounts.in_short(*message) == want
+
+
 def test_columns_are_as_wide_as_their_widest_cell() -> None:
     columns = [
         Column[tuple[str, int]]("A", lambda row: row[0]),

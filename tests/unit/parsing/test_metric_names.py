@@ -21,6 +21,10 @@ PREFERRED = {
     "mnist": (["loss", "test_loss", "test_accuracy"], "loss"),
     "a loss of the user's own": (["accuracy", "my_loss_1"], "my_loss_1"),
     "a pattern without a name": (["value"], "value"),
+    "humps are words": (["Loss", "ValLoss", "ValPSNR"], "ValLoss"),
+    "a short total": (["tot_loss", "iou_loss", "cls_loss"], "tot_loss"),
+    "a loss beside a count of episodes": (["average_loss", "episodes", "mean"], None),
+    "cross-entropy is no loss of a policy": (["train/CrossEntropyLoss"], "train/CrossEntropyLoss"),
     "no loss": (["accuracy", "lr"], "accuracy"),
     "the total before its parts": (
         ["total_loss", "loss_cls", "loss_box_reg", "fast_rcnn/cls_accuracy"],

@@ -231,6 +231,34 @@ def test_what_waits_for_a_value_is_bounded() -> None:
 
 
 LINES = {
+    "a validation behind its epoch": (
+        "Epoch 1   Train,   loss = 0.7\nEpoch 1   Valid,   loss = 0.8\n",
+        [("loss", 0.7, 1.0), ("val_loss", 0.8, 1.0)],
+    ),
+    "errors of training and test data": (
+        "Epoch 2\nTrain Error: Avg loss: 0.7\nTest Error: Avg loss: 0.8\n",
+        [("Avg loss", 0.7, 2.0), ("val_Avg loss", 0.8, 2.0)],
+    ),
+    "an evaluation of TensorFlow": (
+        "loss = 0.7, step = 9\nSaving dict for global step 9: global_step = 9, loss = 0.8\n",
+        [("loss", 0.7, 9.0), ("val_loss", 0.8, 9.0)],
+    ),
+    "a count below an epoch is a part of it": (
+        "Epoch: 4\nLoss: 0.7 Iterations: 50/100\nEpoch: 5\nLoss: 0.6 Iterations: 50/100\n",
+        [("Loss", 0.7, 3.5), ("Loss", 0.6, 4.5)],
+    ),
+    "unless it goes on in the next one": (
+        "Epoch 1\niter 50/400 loss 0.7\nEpoch 2\niter 150/400 loss 0.6\niter 200/400 loss 0.5\n",
+        [("loss", 0.7, 0.125), ("loss", 0.6, 150.0), ("loss", 0.5, 200.0)],
+    ),
+    "a fold of two epochs": (
+        "Epoch 1/2 loss 0.7\nEpoch 2/2 loss 0.6\nEpoch 1/2 loss 0.8\nEpoch 2/2 loss 0.5\n",
+        [("loss", 0.7, 1.0), ("loss", 0.6, 2.0), ("loss", 0.8, 3.0), ("loss", 0.5, 4.0)],
+    ),
+    "names differ by more than their case": (
+        "step 3 Current Loss: 0.6\nstep 4 current Loss: 0.5\n",
+        [("Loss", 0.6, 3.0), ("Loss", 0.5, 4.0)],
+    ),
     "a validation in brackets": (
         "Epoch 1/9 [Train] | loss: 0.7\nEpoch 1/9 [Val] | loss: 0.8\n",
         [("loss", 0.7, 1.0), ("val_loss", 0.8, 1.0)],

@@ -21,6 +21,9 @@ EXAMPLE = ROOT / "examples/contract/train.py"
 IN_GO = ROOT / "examples/contract/train.go"
 QUIET_SECONDS = "0.4"
 """Twenty steps of the example."""
+SHORT_SECONDS = "0.05"
+"""For a trainer of which every check that waits for nothing passes."""
+WAIT_FOR_NOTHING = ("ignores-others", "holds")
 CHECKS = (
     *("opens", "ignores-others", "answers", "holds", "continues-after-cancel"),
     *("continues-after-deadline", "ends-in-hold", "resumes", "saves-on-term"),
@@ -242,7 +245,9 @@ def test_a_broken_rule_is_found(tmp_path: Path, old: str, new: str, check: str, 
     assert source.count(old) == 1
     program = tmp_path / "train.py"
     program.write_text(source.replace(old, new))
-    code, results, output = run("--seconds", "3", sys.executable, program)
+    quiet = QUIET_SECONDS if check in WAIT_FOR_NOTHING else SHORT_SECONDS
+    limits = ("--seconds", "3", "--quiet-seconds", quiet)
+    code, results, output = run(*limits, sys.executable, program)
     assert (code, [n for n, r in results.items() if r == "FAILED"]) == (1, [check]), output
     assert text in output
 

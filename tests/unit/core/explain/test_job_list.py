@@ -128,6 +128,8 @@ def test_devices_are_listed_by_node_for_bound_and_planned_members() -> None:
     }
     assert listed(queued_job("j", 2, **shape)).devices == {}
     assert listed(released_job("j", ["a"])).devices == {}
+    one_left = with_pods(released_job("j", ["a", "b"], bound=2, **shape), ENDED, BOUND)
+    assert listed(one_left).devices == {"b": {GPU: 2}}
 
 
 def test_a_waiting_job_has_its_reason_position_and_expected_start() -> None:

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from simulator import results
+from simulator import compare, results
+from simulator.comparison import comparing
 from simulator.main import main
 from tests.unit.simulator.traces.places import FIXTURES
 
@@ -32,6 +33,21 @@ def test_a_comparison_gives_tables_json_and_picture_the_same_bytes_each_time(tmp
         .splitlines()[2]
         .startswith("# Policies on mixed")
     )
+
+
+def test_the_order_service_of_the_settings_is_that_of_combined_too(tmp_path, monkeypatch):
+    given = []
+
+    def run(comparison, seeds, processes):
+        given.append(comparison)
+        return [comparing.run_seed(comparison, seed) for seed in seeds]
+
+    monkeypatch.setattr(compare.comparing, "run", run)
+    file = tmp_path / "settings.yaml"
+    file.write_text("service: {ageing: 7}\n")
+    assert main([*MIXED, "--policy", "combined", "--settings", str(file)]) == 0
+    assert [one.combined.order.ageing for one in given] == [7.0]
+    assert [one.engine.service.ageing for one in given] == [7.0]
 
 
 def test_held_out_seeds_are_marked_as_such(tmp_path):
