@@ -6,30 +6,28 @@ from collections.abc import Iterator
 from typing import Final
 
 from bench.shapes import NAMESPACE, Kind, Shape
-from devcluster import api, bootstrap
+from devcluster import api, gate_policy
 from devcluster.cluster import Cluster
 from extender.core.gating.decision import KEY
 from shared import labels
 from shared.kube import keyed_data, paths
 from shared.kube.client import KubeClient
 
-CONFIG_MAP: Final = "shuntyard-gate"
-SETTINGS: Final = {"gating": {"config_map": CONFIG_MAP}}
+SETTINGS: Final = {"gating": {"config_map": gate_policy.CONFIG_MAP}}
 _SECONDS: Final = 60.0
 _ANY: Final = Shape(1, 1)
 
 
 @contextlib.contextmanager
 def installed(cluster: Cluster) -> Iterator[None]:
-    """Install the policy before the extender starts, wait until it gates; remove it at the end."""
+    """Install the policy before the extender starts, wait until it gates; at the end undo it."""
     cluster.apply_roles()
-    manifests = bootstrap.gate_manifests()
-    api.call(cluster.kubeconfig, lambda client: api.apply(client, manifests))
+    api.call(cluster.kubeconfig, gate_policy.install)
     api.call(cluster.kubeconfig, lambda client: api.poll(lambda: _gates(client), _SECONDS))
     try:
         yield
     finally:
-        api.call(cluster.kubeconfig, lambda client: api.remove(client, manifests))
+        api.call(cluster.kubeconfig, gate_policy.switch_off)
 
 
 async def opened(client: KubeClient) -> None:
@@ -38,10 +36,9 @@ async def opened(client: KubeClient) -> None:
     Raises:
         TimeoutError: They still do after a minute.
     """
-    path = paths.namespaced(paths.CONFIG_MAPS, "shuntyard-system", CONFIG_MAP)
 
     async def is_open() -> bool:
-        kept = await keyed_data.read_config_map(client, path)
+        kept = await keyed_data.read_config_map(client, gate_policy.PATH)
         return kept.data.get(KEY) == "false" and not await _gates(client)
 
     await api.poll(is_open, _SECONDS)

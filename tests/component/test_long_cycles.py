@@ -170,7 +170,7 @@ async def test_filter_plans_no_gang_while_a_cycle_pauses(yard, rests, monkeypatc
     """It would take the room that the cycle is giving away."""
     asked: list[bool] = []
     rests.first = lambda: asked.append(yard.loop.may_plan(JobKey("default/job/new")))
-    monkeypatch.setattr(yard.loop, "_has_room_for_all", lambda: True)
+    monkeypatch.setattr(yard.loop, "has_room_for_all", lambda: True)
     await yard.loop.pass_()
     assert asked == [False]
     assert yard.loop.may_plan(JobKey("default/job/new"))

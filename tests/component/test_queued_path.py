@@ -234,8 +234,8 @@ async def test_a_bare_pod_with_a_lost_pin_is_recreated(fake):
 @pytest.mark.parametrize(("hold", "before"), [(0.0, 3), (0.4, 2)], ids=["bind calls", "burst"])
 async def test_a_gang_is_bound_after_a_crash_in_the_middle_of_its_burst(fake, hold, before):
     put_gang(fake)
-    gate = kube_faults.Slow()
-    fake.faults.order("create", "*/j-2/binding", gate)
+    first_try, next_try = kube_faults.Slow(), kube_faults.Slow()
+    fake.faults.order("create", "*/j-2/binding", first_try, next_try)  # after a hold there is one
     patient = {"bind_wait_seconds": 30.0, "bind_burst_seconds": 30.0}  # not given up meanwhile
     async with extender(fake, gang={**patient, "burst_hold_seconds": hold}) as first:
         scheduler = MiniScheduler(fake, first.scheduler_url)
@@ -244,6 +244,7 @@ async def test_a_gang_is_bound_after_a_crash_in_the_middle_of_its_burst(fake, ho
             await eventually(lambda: len(bound(fake)) >= before)
             assert "j-2" not in bound(fake)
             await first.kill()
+            next_try.gate.set()
             async with extender(fake, gang=patient) as second:
                 scheduler.url = second.scheduler_url
                 await eventually(lambda: len(bound(fake)) == 4)

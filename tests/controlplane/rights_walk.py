@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from devcluster import api, bootstrap
+from devcluster import gate_policy
 from devcluster.options import KwokNodes
 from shared import labels
 from shared.kube import paths, resources
@@ -33,7 +33,6 @@ PATIENCE_SECONDS: Final = 240.0
 HISTORY: Final = paths.namespaced(
     paths.CONFIG_MAPS, rights_doors.SYSTEM, "shuntyard-admission-history"
 )
-GATE: Final = paths.namespaced(paths.CONFIG_MAPS, rights_doors.SYSTEM, "shuntyard-gate")
 BUILT_IN: Final = ("apps", "scheduling.k8s.io")
 """Groups of optional kinds that the API server has itself, the second one with a feature gate."""
 
@@ -283,13 +282,13 @@ async def _weighed(yard: Yard) -> bool:
 
 async def gates(yard: Yard) -> None:
     """The policy is installed while the extender runs: no job waits, so pods get no gate."""
-    await api.apply(yard.client, bootstrap.gate_manifests())
+    await gate_policy.install(yard.client)
     await eventually(partial(_written, yard), PATIENCE_SECONDS, "it is written that none waits")
-    await api.remove(yard.client, bootstrap.gate_manifests())
+    await gate_policy.switch_off(yard.client)
 
 
 async def _written(yard: Yard) -> bool:
-    return bool(json.loads(await yard.client.get(GATE)).get("data"))
+    return bool(json.loads(await yard.client.get(gate_policy.PATH)).get("data"))
 
 
 @dataclass(frozen=True)
@@ -328,5 +327,5 @@ def steps(directory: Path) -> tuple[Step, ...]:
         Step(moves_a_gang, MOVING),
         Step(may_not_suspend, MOVING),
         Step(weighs, WEIGHTS),
-        Step(gates, {"gating": {"config_map": GATE.rpartition("/")[2], "quiet_seconds": 0}}),
+        Step(gates, {"gating": {"config_map": gate_policy.CONFIG_MAP, "quiet_seconds": 0}}),
     )

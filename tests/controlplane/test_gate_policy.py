@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from devcluster import api, bootstrap
+from devcluster import api, gate_policy
 from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
 from shared import labels
@@ -30,18 +30,17 @@ FITS, TOO_MANY = 4, 20
 def extender_settings() -> Mapping[str, Any]:
     return {
         "queue": {"settle_seconds": 0.05},
-        "gating": {"config_map": "shuntyard-gate", "quiet_seconds": 0.5},
+        "gating": {"config_map": gate_policy.CONFIG_MAP, "quiet_seconds": 0.5},
     }
 
 
 @pytest.fixture(scope="module")
 def policy(control_plane: Cluster) -> Iterator[None]:
     """The policy, before the extender starts."""
-    manifests = bootstrap.gate_manifests()
     control_plane.apply_roles()
-    api.call(control_plane.kubeconfig, lambda client: api.apply(client, manifests))
+    api.call(control_plane.kubeconfig, gate_policy.install)
     yield
-    api.call(control_plane.kubeconfig, lambda client: api.remove(client, manifests))
+    api.call(control_plane.kubeconfig, gate_policy.switch_off)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from devcluster import api
+from devcluster import api, gate_policy
 from devcluster.cluster import Cluster
 from shared import labels
 from shared.kube import auth, paths
@@ -152,16 +152,20 @@ async def gated(server: Server) -> AsyncIterator[Server]:
     await client.post(paths.NAMESPACES, {"metadata": {"name": UNGATED, "labels": marks}})
     try:
         await api.wait_for(client, account, 30)
+        await gate_policy.install(client)
         for one in rendered(GATE):
             await client.patch(
-                places[one["kind"]], one, kind=PatchKind.APPLY, params={"fieldManager": "test"}
+                places[one["kind"]],
+                one,
+                kind=PatchKind.APPLY,
+                params={"fieldManager": "test", "force": "true"},
             )
         await eventually(lambda: server.gates(pod()), 30, "the policy is in force")
         yield server
     finally:
-        for place in (*places.values(), paths.namespace(UNGATED)):
-            with contextlib.suppress(NotFoundError):
-                await client.delete(place)
+        await gate_policy.switch_off(client)
+        with contextlib.suppress(NotFoundError):
+            await client.delete(paths.namespace(UNGATED))
 
 
 LEFT_ALONE: dict[str, tuple[dict[str, Any], list[str]]] = {
