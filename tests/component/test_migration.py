@@ -138,8 +138,8 @@ async def test_without_the_resource_no_job_moves_and_all_run_on(
     put_bare(fake)
     async with yard(fake) as (training, running):
         await begun(fake, training)
-        declined = await eventually(lambda: _declined(running, "default/pod/m"))
-        assert declined == "CRDMissing"
+        # At first the agent has reported no progress, which is looked at first.
+        await eventually(lambda: _declined(running, "default/pod/m") == "CRDMissing")
         fake.absent.clear()  # installed while it runs: observed at the next try
         await ended(fake, P.COMPLETED)
 

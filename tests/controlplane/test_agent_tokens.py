@@ -112,7 +112,9 @@ async def gate(
         client = await stack.enter_async_context(admin)
         await _prepare(client)
         server = SimpleNamespace(credentials=auth.load(extender_kubeconfig))
-        running = await stack.enter_async_context(extender(server, agents=trust.settings))  # type: ignore[arg-type] - its credentials are all that is asked for
+        health = {"drain_seconds": 5.0}  # connections by TLS are closed before the loop is
+        made = extender(server, agents=trust.settings, health=health)  # type: ignore[arg-type] - its credentials are all that is asked for
+        running = await stack.enter_async_context(made)
         connector = aiohttp.TCPConnector(ssl=trust.context())
         session = await stack.enter_async_context(aiohttp.ClientSession(connector=connector))
         found = Gate(client, session, running, clean_cluster.layout.signing.key)
