@@ -1,5 +1,6 @@
 """Tokens of the real API server, bound to real pods: which the agents' listener accepts."""
 
+import asyncio
 import base64
 import contextlib
 import json
@@ -29,7 +30,11 @@ from tests.component.agents import AUDIENCE, Trust, heartbeat
 from tests.component.shell import Extender, extender
 from tests.fakes.eventually import eventually
 
-pytestmark = pytest.mark.controlplane
+pytestmark = [
+    pytest.mark.controlplane,
+    # aiohttp leaves connections by TLS to the loop, which ends with a test before they are closed
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 NAMESPACE, ACCOUNT = "shuntyard-agents", "shuntyard-agent"
 ACCOUNTS = "/api/v1/serviceaccounts"
@@ -108,12 +113,12 @@ async def gate(
     clean_cluster: Cluster, extender_kubeconfig: Path, trust: Trust
 ) -> AsyncIterator[Gate]:
     async with AsyncExitStack() as stack:
+        stack.push_async_callback(asyncio.sleep, 0.25)  # aiohttp's advice, for the same reason
         admin = KubeClient.connect(auth.load(clean_cluster.kubeconfig))
         client = await stack.enter_async_context(admin)
         await _prepare(client)
         server = SimpleNamespace(credentials=auth.load(extender_kubeconfig))
-        health = {"drain_seconds": 5.0}  # connections by TLS are closed before the loop is
-        made = extender(server, agents=trust.settings, health=health)  # type: ignore[arg-type] - its credentials are all that is asked for
+        made = extender(server, agents=trust.settings)  # type: ignore[arg-type] - its credentials are all that is asked for
         running = await stack.enter_async_context(made)
         connector = aiohttp.TCPConnector(ssl=trust.context())
         session = await stack.enter_async_context(aiohttp.ClientSession(connector=connector))
