@@ -43,6 +43,8 @@ class GatingController(Controller[GatingState, GatingTrigger, GatingOutcome]):
         if self.context.leads():
             await self.config.read()
         await super().reconcile()
+        if self.config.gated is not None:
+            self.context.metrics.queue.gated.set(self.config.gated)
 
     @override
     def trigger(self, session: Session) -> GatingTrigger | None:
@@ -51,12 +53,7 @@ class GatingController(Controller[GatingState, GatingTrigger, GatingOutcome]):
         if kept is None:
             return None
         trigger = GatingTrigger(lacks_room=not self.has_room(), kept=kept)
-        return None if is_settled(self.state, trigger) else trigger
-
-    @override
-    def take_over(self, session: Session, outcome: GatingOutcome) -> None:
-        super().take_over(session, outcome)
-        self.context.metrics.queue.gated.set(outcome.gated)
+        return None if is_settled(session, self.state, trigger) else trigger
 
     @override
     async def carry_out(self, outcome: GatingOutcome) -> None:

@@ -98,8 +98,7 @@ class GatingDecision(Decision[GatingState, GatingTrigger, GatingOutcome]):
 GATING: Final = GatingDecision()
 
 
-def is_settled(state: GatingState, trigger: GatingTrigger) -> bool:
-    """Return True if the queue is as before and new pods are treated accordingly."""
-    if trigger.lacks_room:
-        return trigger.kept and state.quiet_since is None
-    return not trigger.kept and state.quiet_since is not None
+def is_settled(session: Session, state: GatingState, trigger: GatingTrigger) -> bool:
+    """Return True if a pass would change nothing and write nothing: it need not be recorded."""
+    outcome = GATING.decide(session, state, trigger)
+    return outcome.state == state and not outcome.commands

@@ -28,7 +28,7 @@ def after(
     for monotonic, lacks_room in looks:
         trigger = GatingTrigger(lacks_room=lacks_room, kept=kept)
         session = Session(snapshot_of(), Reading(0.0, monotonic), parameters)
-        if is_settled(state, trigger):
+        if is_settled(session, state, trigger):
             outcome = GATING.decide(session, state, trigger)
             assert (outcome.commands, outcome.gated) == ((), kept), "a settled pass changes nothing"
             continue
@@ -75,3 +75,18 @@ def test_pods_are_always_gated_where_the_setting_says_so() -> None:
 
 def test_what_another_leader_left_open_is_closed_until_it_was_quiet_here() -> None:
     assert after([(0, QUIET)], kept=UNGATED) == (GATED, 1)
+
+
+@pytest.mark.parametrize("when", list(Gating))
+def test_a_queue_that_stays_as_it_is_needs_no_further_pass(when: Gating) -> None:
+    parameters = CoreParameters(gating=GatingParameters(when=when, quiet_seconds=QUIET_SECONDS))
+    for lacks_room in (LACKING, QUIET):
+        state, kept, passes = GatingState(), GATED, 0
+        for monotonic in range(60):
+            trigger = GatingTrigger(lacks_room=lacks_room, kept=kept)
+            session = Session(snapshot_of(), Reading(0.0, monotonic), parameters)
+            if is_settled(session, state, trigger):
+                continue
+            outcome = GATING.decide(session, state, trigger)
+            state, kept, passes = outcome.state, outcome.gated, passes + 1
+        assert passes <= 2
