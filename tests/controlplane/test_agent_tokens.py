@@ -33,7 +33,10 @@ from tests.fakes.eventually import eventually
 pytestmark = [
     pytest.mark.controlplane,
     # aiohttp leaves connections by TLS to the loop, which ends with a test before they are closed
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings(
+        "ignore:Exception ignored in. <(socket|function _SelectorTransport)"
+        ":pytest.PytestUnraisableExceptionWarning"
+    ),
 ]
 
 NAMESPACE, ACCOUNT = "shuntyard-agents", "shuntyard-agent"

@@ -15,11 +15,10 @@ from devcluster.extender_process import STOP_SECONDS
 from devcluster.options import ProcessNodes
 from devcluster.process_nodes import process_nodes
 from shared import labels, quantity
-from shared.kube import auth, paths
-from shared.kube.client import KubeClient
+from shared.kube import paths
 from shared.system_clock import SystemClock
-from tests.controlplane.training_yard import AGENT_SETTINGS, TrainingYard, component, readied
-from tests.controlplane.watching import History, Object
+from tests.controlplane.training_yard import AGENT_SETTINGS, TrainingYard, component, lent
+from tests.controlplane.watching import Object
 from tests.fakes.eventually import eventually
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.e2e]
@@ -53,11 +52,8 @@ def cluster(control_plane: Cluster) -> Iterator[Cluster]:
 
 @pytest.fixture
 async def yard(cluster: Cluster) -> AsyncIterator[TrainingYard]:
-    credentials = await asyncio.to_thread(auth.load, cluster.kubeconfig)
-    async with KubeClient.connect(credentials) as client:
-        yard = TrainingYard(cluster, client, History(), node_names=(NODE,))
-        async with readied(yard):
-            yield yard
+    async with lent(cluster, (NODE,)) as yard:
+        yield yard
 
 
 def requests(pods: list[Object]) -> dict[str, int]:

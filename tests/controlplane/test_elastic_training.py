@@ -19,12 +19,11 @@ from devcluster.cluster import Cluster
 from devcluster.extender_process import merged
 from devcluster.options import ProcessNodes
 from shared import labels
-from shared.kube import auth, paths
-from shared.kube.client import KubeClient
+from shared.kube import paths
 from tests.controlplane import training_yard
 from tests.controlplane.jobs import Manifest, priority_class
-from tests.controlplane.training_yard import TrainingYard, readied
-from tests.controlplane.watching import History, Object
+from tests.controlplane.training_yard import TrainingYard
+from tests.controlplane.watching import Object
 from tests.fakes.eventually import eventually
 
 pytestmark = pytest.mark.controlplane
@@ -53,23 +52,14 @@ AGENT_SETTINGS: Final = merged(
 
 @pytest.fixture(scope="module")
 def cluster(control_plane: Cluster) -> Iterator[Cluster]:
-    """Two nodes of one process: only it gives pods the names of each other."""
-    control_plane.empty()
-    control_plane.add_process_nodes(NODES)
-    control_plane.start_shuntyard(SETTINGS)
-    control_plane.start_default_scheduler()
-    control_plane.start_agents(AGENT_SETTINGS)
-    yield control_plane
-    control_plane.empty()
+    with training_yard.training(control_plane, NODES, SETTINGS, AGENT_SETTINGS) as started:
+        yield started
 
 
 @pytest.fixture
 async def yard(cluster: Cluster) -> AsyncIterator[TrainingYard]:
-    credentials = await asyncio.to_thread(auth.load, cluster.kubeconfig)
-    async with KubeClient.connect(credentials) as client:
-        yard = TrainingYard(cluster, client, History(), node_names=NODES.names())
-        async with readied(yard):
-            yield yard
+    async with training_yard.lent(cluster, NODES.names()) as yard:
+        yield yard
 
 
 def elastic() -> ElasticJob:

@@ -13,8 +13,8 @@ from cli.__main__ import main
 from devcluster.cluster import Cluster
 from devcluster.options import ProcessNodes
 from shared import labels
-from shared.kube import auth, paths
-from shared.kube.client import KubeClient
+from shared.kube import paths
+from tests.controlplane import training_yard
 from tests.controlplane.jobs import Manifest
 from tests.controlplane.test_elastic_training import (
     AGENT_SETTINGS,
@@ -29,8 +29,8 @@ from tests.controlplane.test_parking import (
     losses_are_those_of_one_run,
     reached,
 )
-from tests.controlplane.training_yard import TrainingYard, readied
-from tests.controlplane.watching import History, node_of
+from tests.controlplane.training_yard import TrainingYard
+from tests.controlplane.watching import node_of
 from tests.fakes.eventually import eventually
 
 pytestmark = pytest.mark.controlplane
@@ -42,22 +42,14 @@ SIZE: Final = 2
 
 @pytest.fixture(scope="module")
 def cluster(control_plane: Cluster) -> Iterator[Cluster]:
-    control_plane.empty()
-    control_plane.add_process_nodes(NODES)
-    control_plane.start_shuntyard(SETTINGS)
-    control_plane.start_default_scheduler()
-    control_plane.start_agents(AGENT_SETTINGS)
-    yield control_plane
-    control_plane.empty()
+    with training_yard.training(control_plane, NODES, SETTINGS, AGENT_SETTINGS) as started:
+        yield started
 
 
 @pytest.fixture
 async def yard(cluster: Cluster) -> AsyncIterator[TrainingYard]:
-    credentials = await asyncio.to_thread(auth.load, cluster.kubeconfig)
-    async with KubeClient.connect(credentials) as client:
-        yard = TrainingYard(cluster, client, History(), node_names=NODES.names())
-        async with readied(yard):
-            yield yard
+    async with training_yard.lent(cluster, NODES.names()) as yard:
+        yield yard
 
 
 def gang() -> ElasticJob:

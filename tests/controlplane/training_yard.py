@@ -7,7 +7,7 @@ only for checks of that API.
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -79,6 +79,23 @@ def start(
     cluster.start_shuntyard(settings)
     cluster.start_default_scheduler()
     cluster.start_agents(AGENT_SETTINGS)
+
+
+@contextlib.contextmanager
+def training(
+    control_plane: Cluster,
+    nodes: ProcessNodes,
+    settings: Mapping[str, Any],
+    agent_settings: Mapping[str, Any],
+) -> Iterator[Cluster]:
+    """The session's control plane with nodes of one process, which give pods each other's names."""
+    control_plane.empty()
+    control_plane.add_process_nodes(nodes)
+    control_plane.start_shuntyard(settings)
+    control_plane.start_default_scheduler()
+    control_plane.start_agents(agent_settings)
+    yield control_plane
+    control_plane.empty()
 
 
 def component(node: str) -> str:
