@@ -5,7 +5,7 @@ job that has waited long enough goes first. Its class may forbid it (``preemptio
 As only less important jobs leave, no two jobs can park one another.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from extender.core.cluster import job_views
@@ -31,9 +31,6 @@ MOST_CANDIDATES: Final = 64
 """Running jobs that a search looks at, the least important first."""
 
 _WAITING: Final = frozenset(UNPLANNED_STATES)
-
-MayLeave = Callable[[Session, Job, ParkingProposal], bool]
-"""Returns True if a job may be parked now as proposed."""
 
 
 def proposals(session: Session) -> tuple[ParkingProposal, ...]:

@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from extender.core.cluster.jobs import Job
 from extender.core.cluster.owners import above, above_each
 from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Kept, Slot, Snapshot
@@ -61,6 +62,7 @@ class ParkingProposal(Struct, frozen=True):
         why: The reason in words, for people; empty: that of the cause.
         in_turn: The limits of ``preemption`` hold: how often, how soon. False where a person or a
             node leaves no choice.
+        places: Of a job that moves in turn: the nodes of the pods of ``parked_jobs.moving``.
     """
 
     jobs: tuple[JobKey, ...]
@@ -68,10 +70,14 @@ class ParkingProposal(Struct, frozen=True):
     starts: JobKey | None = None
     why: str = ""
     in_turn: bool = True
+    places: tuple[tuple[Uid, NodeName], ...] = ()
 
 
 Propose = Callable[[Session], tuple[ParkingProposal, ...]]
 """Return what should be parked now; jobs that are parked already may be among it."""
+
+MayLeave = Callable[[Session, Job, ParkingProposal], bool]
+"""Returns True if a job may be parked now as proposed."""
 
 
 class Phase(StrEnum):
