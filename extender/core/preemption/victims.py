@@ -51,7 +51,8 @@ Permits = Callable[[Sequence[Candidate]], bool]
 """Returns True if these may leave together; fewer of them may then too."""
 
 
-def _all(_victims: Sequence[Candidate]) -> bool:
+def everything(_victims: Sequence[Candidate]) -> bool:
+    """Permit all."""
     return True
 
 
@@ -60,7 +61,7 @@ def chosen(
     starting_pods: int,
     fits: Fits,
     params: PreemptionParameters,
-    permits: Permits = _all,
+    permits: Permits = everything,
 ) -> tuple[Candidate, ...]:
     """Return the jobs to park, by name; none if no allowed set makes room or is worth it.
 

@@ -345,11 +345,19 @@ def first_jobs(snapshot: Snapshot, now: float) -> tuple[JobKey, ...]:
 
 
 def _starter_has_claim(snapshot: Snapshot, parking: Parking, now: float) -> bool:
-    if parking.starts not in snapshot.waiting:
+    if parking.starts is None or not is_waiting(snapshot, parking.starts):
         return False
     beside = parking_records(snapshot).of_same_start(parking)
     leaving = any(p.phase in _LEAVING for p in beside)
     return leaving or now - max(p.since for p in beside) < CLAIM_SECONDS
+
+
+def is_waiting(snapshot: Snapshot, key: JobKey) -> bool:
+    """Return True if a job has pods that wait, or is parked and waits for its turn to resume."""
+    if key in snapshot.waiting:
+        return True
+    parked = (owned for owned in parking_records(snapshot).open if owned.parking.job == key)
+    return any(owned.waits and is_about(snapshot, owned) for owned in parked)
 
 
 def has_started(snapshot: Snapshot, key: JobKey) -> bool:
