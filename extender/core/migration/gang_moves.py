@@ -17,7 +17,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -41,8 +41,13 @@ from extender.core.records.migrations import TargetReservation
 from extender.core.records.parking import Cause, MayLeave, ParkingProposal, Propose
 from shared.model import PODS, JobKey, NodeName, Owner, Uid
 
+T = TypeVar("T")
+
 MOST_EXAMINED: Final = 4
 """Gangs for which a search plans, up to three times each."""
+
+MOST_VIEWED: Final = 256
+"""Jobs of several pods that a search looks at: it must not block the event loop."""
 
 MOST_ASKED: Final = 64
 """Gangs of which a search finds out whether they may leave."""
@@ -131,11 +136,14 @@ class _Search:
         """
         losses = [(self._loss(gang), gang) for gang in self._gangs()]
         losses = sorted((one for one in losses if one[0] > _LEAST), key=_most_first)
-        if len(losses) > MOST_EXAMINED:
-            first = int(self.session.now * _GOLDEN_RATIO % 1.0 * len(losses))
-            losses = losses[first:] + losses[:first]
+        losses = self._in_turn(losses, MOST_EXAMINED)
         able = (gang for _, gang in losses[:MOST_ASKED] if self._may_leave(gang, may_leave))
         return tuple(islice(able, MOST_EXAMINED))
+
+    def _in_turn(self, some: list[T], most: int) -> list[T]:
+        """Return some as they are if there are at most so many; else from another one on."""
+        first = int(self.session.now * _GOLDEN_RATIO % 1.0 * len(some))
+        return some if len(some) <= most else some[first:] + some[:first]
 
     def _may_leave(self, gang: _Gang, may_leave: MayLeave) -> bool:
         job = gang.pods.job
@@ -201,12 +209,12 @@ class _Search:
     def _gangs(self) -> Iterator[_Gang]:
         """Yield the gangs of which all pods run, and which may be moved after a checkpoint."""
         snapshot = self.session.snapshot
-        for key in sorted(self.hosts.by_job):
-            if len(self.hosts.by_job[key]) > 1:
-                job = job_views.view(snapshot, key)
-                gang = self._gang(job) if _may_move(job) else None
-                if gang is not None:
-                    yield gang
+        several = sorted(key for key, pods in self.hosts.by_job.items() if len(pods) > 1)
+        for key in self._in_turn(several, MOST_VIEWED)[:MOST_VIEWED]:
+            job = job_views.view(snapshot, key)
+            gang = self._gang(job) if _may_move(job) else None
+            if gang is not None:
+                yield gang
 
     def _gang(self, job: Job) -> _Gang | None:
         snapshot = self.session.snapshot

@@ -91,6 +91,11 @@ class Hosts:
         allocatable = self.node_table.nodes[self.node_table.index[node]].allocatable
         return allocatable.get(CPU, 0) / 1000.0
 
+    @cached_property
+    def most_cores(self) -> float:
+        """The cores of the largest host."""
+        return max(map(self.cores, self.reports), default=0.0)
+
     def fitting(self, unit: MoveUnit) -> frozenset[NodeName]:
         """Return the hosts with room for the whole unit.
 

@@ -38,7 +38,7 @@ def best_share(hosts: Hosts, unit: MovingPods) -> float:
     if gpu_speed.trains_on_gpus(unit):
         return gpu_speed.best(unit)
     _, most = _slowest(hosts, unit)
-    return max(map(hosts.cores, hosts.reports), default=0.0) if most is None else most
+    return hosts.most_cores if most is None else most
 
 
 def most_pods(hosts: Hosts, unit: MovingPods, least: float) -> Mapping[NodeName, int]:

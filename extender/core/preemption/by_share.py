@@ -100,10 +100,16 @@ class _Held:
         return ParkingProposal(tuple(one.job for one in found), Cause.SHARE, job.key, why)
 
     def _candidates(self, job: Job, may_leave: MayLeave) -> Iterator[Candidate]:
-        """Yield the jobs that may leave and that their namespaces can spare, small ones first."""
+        """Yield the jobs that may leave and that their namespaces can spare.
+
+        Small ones come first, but for those of which too many would have to leave.
+        """
         others = (key for key in self.by_job if _namespace(key) != job.namespace)
-        sizes = sorted((len(self.by_job[key]), key) for key in others if self._spares([key]))
-        for _, key in sizes[: priority.MOST_CANDIDATES]:
+        least = len(job.members) / self.session.parameters.preemption.most_victims
+        sizes = ((len(self.by_job[key]), key) for key in others if self._spares([key]))
+        for _, _, key in sorted((size < least, size, key) for size, key in sizes)[
+            : priority.MOST_CANDIDATES
+        ]:
             running = job_views.view(self.session.snapshot, key)
             asked = ParkingProposal((key,), Cause.SHARE, job.key)
             if running.having(State.BOUND) and may_leave(self.session, running, asked):

@@ -15,7 +15,7 @@ from extender.core.parameters.migration import MigrationParameters, MigrationPol
 from extender.core.records import parking
 from extender.core.records.parking import Cause, Parking, ParkingProposal, Phase
 from shared import labels
-from shared.model import JobKey, Node, Uid
+from shared.model import JobKey, Node, Owner, Pause, Uid
 from tests.fakes.builders import make_node, make_owner, make_pod
 from tests.unit.core.migration.migrating_cluster import (
     MONOTONIC,
@@ -242,3 +242,27 @@ def test_of_many_gangs_each_is_examined_in_time() -> None:
         for at in range(7)
     ]
     assert {move.job for move in found if move is not None} == {"default/job/small"}
+
+
+KINDS: dict[str, Owner] = {
+    "a JobSet": make_owner("g", kind="JobSet", api_version="jobset.x-k8s.io/v1alpha2"),
+    "a PyTorchJob": make_owner("g", kind="PyTorchJob", api_version="kubeflow.org/v1"),
+    "an MPIJob": make_owner("g", kind="MPIJob", api_version="kubeflow.org/v2beta1"),
+    "a RayCluster": make_owner("g", kind="RayCluster", api_version="ray.io/v1"),
+}
+PAUSE = Pause(numbers=(("/spec/replicas", 2),))
+
+
+@pytest.mark.parametrize("owner", KINDS.values(), ids=KINDS)
+def test_gangs_of_every_kind_that_can_be_suspended_move(owner: Owner) -> None:
+    owner = replace(owner, suspend_field="/spec/suspend")
+    notes = {labels.CHECKPOINT: "", labels.MIN_AVAILABLE: "2"}
+    trains = gang(owner=owner, annotations=notes)
+    assert nodes_of(move(crowded(*trains, c=[], d=[]))) == ["c", "d"]
+
+
+def test_a_gang_moves_that_is_paused_by_its_numbers_and_no_gang_that_cannot_be() -> None:
+    owner = make_owner("g", kind="StatefulSet", api_version="apps/v1", size=2)
+    for pause, want in ((PAUSE, ["c", "d"]), (None, [])):
+        trains = gang(owner=replace(owner, pause=pause))
+        assert nodes_of(move(crowded(*trains, c=[], d=[]))) == want
