@@ -53,6 +53,10 @@ members that are still being created, and takes room on its node meanwhile."""
 MOST_BINDINGS: Final = 128
 """Members of a gang that are handed out at a time, beside its parameter servers."""
 
+PARTS: Final = 20
+"""Of a gang so large that a part is more than that, one part: each decision looks at all members,
+and as many are bound in a hold."""
+
 MOST_OF_PINNED: Final = 64
 """Members of a gang of pinned pods that are looked at. A larger one is on more nodes than one of
 its pods is offered, and to find that out at each call would take longer than the call."""
@@ -343,7 +347,8 @@ def _of_gangs(
 ) -> BurstOutcome:
     """Return the bindings of one gang, or of several without parameter servers."""
     key, seats = gangs[0]
-    rest = tuple(itertools.chain.from_iterable(seats.rest for _, seats in gangs))[:MOST_BINDINGS]
+    free = tuple(itertools.chain.from_iterable(seats.rest for _, seats in gangs))
+    rest = free[: max(MOST_BINDINGS, len(free) // PARTS)]
     gated = {m.pod.uid for m in (*seats.servers, *rest) if m.awaits_burst}
     return BurstOutcome(
         state=state,

@@ -98,6 +98,16 @@ def test_members_that_wait_long_in_their_bind_calls_do_not_stop_the_burst_of_the
     assert names_of(burst(cycle, late[0], ("b",))) == ["j-5"]
 
 
+@pytest.mark.parametrize(("size", "first"), [(200, 128), (4001, 200)])
+def test_of_a_large_gang_a_part_is_handed_out_at_a_time(size, first):
+    nodes = [make_node("big", cpu=str(size), memory="64Ti", pods=size)]
+    gang = gang_of(size)
+    cycle = Cycle(store_of(nodes, gang))
+    verdict = cycle.ask(gang[1], ("big",))
+    outcome = cycle.decide(gang[1], ("big",), verdict)
+    assert len(outcome.rest) == first
+
+
 def ps_gang():
     owner = make_owner("j", size=4)
     made = [
