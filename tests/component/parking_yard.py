@@ -42,6 +42,7 @@ def put_job(
     size: int = 1,
     *,
     name: str = JOB,
+    namespace: str = "default",
     notes: dict[str, str] | None = None,
     checkpoint: bool = True,
     gated: bool = True,
@@ -55,7 +56,7 @@ def put_job(
         del pods["schedulingGates"]
     template = {"metadata": {"labels": {"directory": name}, "annotations": own}, "spec": pods}
     counts = {"parallelism": size, "completions": size, "completionMode": "Indexed"}
-    metadata = {"name": name, "namespace": "default", "annotations": notes or {}}
+    metadata = {"name": name, "namespace": namespace, "annotations": notes or {}}
     made = {"template": template, **counts, **spec}
     fake.put(paths.JOBS, {"metadata": metadata, "spec": made})
 
@@ -119,23 +120,37 @@ async def trains(training: Training, name: str = JOB, count: int = 1) -> None:
     )
 
 
-def settings(preemption: dict[str, Any], log: Path | None = None) -> dict[str, Any]:
+def settings(
+    preemption: dict[str, Any],
+    log: Path | None = None,
+    *,
+    gangs: bool = False,
+    tenancy: dict[str, Any] | None = None,
+) -> dict[str, Any]:
     """Sections of the extender's settings."""
     return {
         "preemption": {**QUICK, **preemption},
-        "migration": {"rebalance": "never", "interval_seconds": 0.1},
+        "migration": {"rebalance": "never", "interval_seconds": 0.1, "gangs": gangs},
         "decision_log": {"directory": log},
+        "tenancy": tenancy or {},
     }
 
 
 @contextlib.asynccontextmanager
 async def yard(
-    fake: FakeKube, *, log: Path | None = None, order: str = "cps", **preemption: Any
+    fake: FakeKube,
+    *,
+    log: Path | None = None,
+    order: str = "cps",
+    gangs: bool = False,
+    tenancy: dict[str, Any] | None = None,
+    **preemption: Any,
 ) -> AsyncIterator[tuple[Training, Extender]]:
     """Run trainers, agents, owners, a scheduler and an extender."""
+    sections = settings(preemption, log, gangs=gangs, tenancy=tenancy)
     async with (
         Training(fake).running() as training,
-        extender(fake, **settings(preemption, log), queue={"order": order}) as running,
+        extender(fake, **sections, queue={"order": order}) as running,
         scheduled(fake, training, running),
     ):
         yield training, running

@@ -38,9 +38,10 @@ QUICK = {
 }
 
 
-def node(name: str, cpu: str = "4") -> dict[str, Any]:
+def node(name: str, cpu: str = "4", marks: dict[str, str] | None = None) -> dict[str, Any]:
+    """A node; ``marks`` are further labels."""
     return {
-        "metadata": {"name": name, "labels": {labels.HOSTNAME_LABEL: name}},
+        "metadata": {"name": name, "labels": {labels.HOSTNAME_LABEL: name, **(marks or {})}},
         "spec": {},
         "status": {"allocatable": {"cpu": cpu, "memory": "16Gi", "pods": "110"}},
     }

@@ -36,11 +36,11 @@ async def fake() -> AsyncIterator[FakeKube]:
         yield server
 
 
-def end(fake: FakeKube, training: Training, name: str) -> None:
+def end(fake: FakeKube, training: Training, name: str, namespace: str = "default") -> None:
     """Delete a Job and its pods, as its user does."""
-    fake.remove(paths.JOBS, name, "default")
+    fake.remove(paths.JOBS, name, namespace)
     for found in training.pods(name):
-        fake.remove(paths.PODS, found["metadata"]["name"], "default")
+        fake.remove(paths.PODS, found["metadata"]["name"], namespace)
 
 
 async def both_train(fake: FakeKube, training: Training) -> None:

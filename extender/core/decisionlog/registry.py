@@ -8,9 +8,10 @@ from extender.core.cluster.session import Decision
 from extender.core.cpu_shares.decision import CPU_SHARES
 from extender.core.elastic.decision import ELASTIC
 from extender.core.gating.decision import GATING
+from extender.core.migration import gang_moves
 from extender.core.migration.decision import MIGRATION
 from extender.core.node_loss.decision import NODE_LOSS
-from extender.core.preemption import by_service, drains, manual, moves, priority
+from extender.core.preemption import by_service, by_share, drains, manual, moves, priority
 from extender.core.preemption.decision import PreemptionDecision
 from extender.core.pricing.decision import PRICING
 from extender.core.queue.decision import QUEUE
@@ -20,7 +21,12 @@ from extender.core.training_faults.decision import TRAINING_FAULTS
 
 PREEMPTION: Final = PreemptionDecision(
     prompt=(manual.proposals, drains.proposals, moves.proposals),
-    searching=(priority.proposals, by_service.proposals),
+    searching=(
+        by_share.proposals,
+        priority.proposals,
+        by_service.proposals,
+        gang_moves.proposing(priority.may_leave),
+    ),
 )
 """Parking, with everything that proposes it. A further cause of parking needs one entry here."""
 

@@ -92,6 +92,7 @@ def _offers(
     behind = s if before.ahead is None else s.with_job_ahead(before.ahead)
     ways: list[tuple[Way, Scenario]] = [
         (wait_for_others.wait_for_workers, s),
+        (wait_for_others.wait_for_parked, s),
         (cluster_changes.uncordon, behind),
     ]
     ways += [(way, s) for way in (*_OF_THE_JOB, wait)]

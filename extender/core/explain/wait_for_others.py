@@ -1,6 +1,7 @@
-"""Offers to wait: for running jobs that end, for the backfill head, or for workers that leave."""
+"""Offers to wait: for jobs that end or are parked, the backfill head, or workers that leave."""
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 import numpy as np
@@ -12,16 +13,17 @@ from extender.core.placement.planner import Plan
 from extender.core.queue import backfill, running_jobs
 from extender.core.queue.backfill import HeadReservation, RunningJob
 from extender.core.queue.state import QueueState
-from extender.core.records import elastic_workers, rescale
+from extender.core.records import elastic_workers, parking, rescale
 from shared import labels
 from shared.explanation import Step, StepKind
-from shared.model import JobKey
+from shared.model import JobKey, Uid
 
 MOST_REDUCED: Final = 12
 """Of at most so many jobs each is tried whether it is needed; of more, all are named."""
 _SHARE: Final = 0.9
 """Of the time until the backfill head starts: some passes go by before a user reads this."""
 _WORKERS: Final = "workers"
+_PARKED: Final = "parked"
 
 
 def wait(s: Scenario, trials: Trials, state: QueueState) -> Iterator[Offer]:
@@ -62,7 +64,8 @@ def wait_behind(
 def wait_for_workers(s: Scenario, trials: Trials) -> Iterator[Offer]:
     """Yield the jobs whose workers leave, if the job runs after that."""
     under_way = (record.rescale for record in rescale.rescale_records(s.snapshot).open)
-    leaving = [_leaving(s, change.job) for change in under_way if change.starts == s.job.key]
+    uids = elastic_workers.leaving_pods(s.snapshot)
+    leaving = [_leaving(s, change.job, uids) for change in under_way if change.starts == s.job.key]
     if not leaving or not trials.runs(s.with_node_table(_without(s.node_table, leaving))):
         return
     steps = tuple(
@@ -74,6 +77,21 @@ def wait_for_workers(s: Scenario, trials: Trials) -> Iterator[Offer]:
     verb = "have" if len(leaving) > 1 else "has"
     number = f"{count} workers" if count > 1 else "1 worker"
     yield Offer(steps, f"wait until {names} {verb} given up {number}")
+
+
+def wait_for_parked(s: Scenario, trials: Trials) -> Iterator[Offer]:
+    """Yield the jobs that are parked for this one, if it runs after that."""
+    leaving_jobs = parking.leaving_jobs(s.snapshot)
+    records = (owned.parking for owned in parking.parking_records(s.snapshot).open)
+    parkings = [one for one in records if one.starts == s.job.key and one.job in leaving_jobs]
+    uids = parking.leaving_pods(s.snapshot)
+    leaving = [_leaving(s, one.job, uids) for one in parkings]
+    if not leaving or not trials.runs(s.with_node_table(_without(s.node_table, leaving))):
+        return
+    steps = tuple(Step(kind=StepKind.WAIT, subject=job.job, field=_PARKED) for job in leaving)
+    names = first_names([job.job for job in leaving])
+    verb = "are" if len(leaving) > 1 else "is"
+    yield Offer(steps, f"wait until {names} {verb} parked ({parkings[0].cause.value})")
 
 
 def _short_duration(s: Scenario, trials: Trials, head: HeadReservation) -> Iterator[Offer]:
@@ -131,9 +149,8 @@ def _unknown_ends(jobs: Sequence[RunningJob]) -> str:
     return "; its end is unknown" if len(jobs) == 1 else "; their ends are unknown"
 
 
-def _leaving(s: Scenario, key: JobKey) -> RunningJob:
-    """Return the leaving workers of a job, as a running job of their own."""
-    leaving = elastic_workers.leaving_pods(s.snapshot)
+def _leaving(s: Scenario, key: JobKey, leaving: AbstractSet[Uid]) -> RunningJob:
+    """Return the leaving pods of a job, as a running job of their own."""
     members = job_views.view(s.snapshot, key).members if key in s.snapshot.jobs else ()
     index = s.node_table.index
     pods = [

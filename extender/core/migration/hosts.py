@@ -15,7 +15,7 @@ import numpy as np
 from extender.core.cluster.pod_shape import unpinned
 from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.migration import gpu_speed, migration_gain
+from extender.core.migration import migration_gain
 from extender.core.migration.migration_history import MigrationHistory
 from extender.core.migration.migration_target import Host, counted
 from extender.core.migration.move_unit import MoveUnit
@@ -56,13 +56,15 @@ class Hosts:
         node_table: Free amounts, without the reservations of open migrations.
         containers: By uid.
         reports: Of the hosts.
-        topology: The levels that jobs may require.
+        topology: The levels that jobs may require or prefer.
+        spread_loss_ratio: Part of its speed that a job loses for each level it is spread over.
     """
 
     node_table: NodeTable
     containers: Mapping[Uid, Container]
     reports: Mapping[NodeName, NodeReport]
     topology: TopologyParameters = field(default_factory=TopologyParameters)
+    spread_loss_ratio: float = 0.0
 
     def on(self, node: NodeName) -> tuple[Container, ...]:
         """Return the containers of a host."""
@@ -88,6 +90,11 @@ class Hosts:
             return report.cpu_cores
         allocatable = self.node_table.nodes[self.node_table.index[node]].allocatable
         return allocatable.get(CPU, 0) / 1000.0
+
+    @cached_property
+    def most_cores(self) -> float:
+        """The cores of the largest host."""
+        return max(map(self.cores, self.reports), default=0.0)
 
     def fitting(self, unit: MoveUnit) -> frozenset[NodeName]:
         """Return the hosts with room for the whole unit.
@@ -130,20 +137,13 @@ class Hosts:
             by_node.setdefault(container.node, []).append(container)
         return {node: tuple(containers) for node, containers in by_node.items()}
 
-    def shares(self, unit: MoveUnit, target: NodeName) -> tuple[float, float]:
-        """Return the cores the slowest pod of a unit has now, and would have on the target.
-
-        On a node with spare CPU its containers use what they need, and gain nothing from more. Of a
-        unit with GPUs their speeds are returned: its CPU does not count.
-        """
-        if gpu_speed.trains_on_gpus(unit):
-            return gpu_speed.speeds(unit, target, self.node_table)
-        size = len(unit.members)
-        now = [self._share_now(member.pod.uid, member.node) for member in unit.members]
-        share_now, most = min(now, key=lambda pair: pair[0])
-        others = len([c for c in self.on(target) if c.pod.uid not in unit.shapes])
-        share_then = migration_gain.share_cores(self.cores(target), others + size, most)
-        return share_now, share_then
+    @cached_property
+    def by_job(self) -> Mapping[JobKey, tuple[Container, ...]]:
+        """The containers of each job."""
+        by_job: dict[JobKey, list[Container]] = {}
+        for container in self.containers.values():
+            by_job.setdefault(container.job, []).append(container)
+        return {job: tuple(containers) for job, containers in by_job.items()}
 
     def without(self, unit: MoveUnit) -> "Hosts":
         """Return the hosts without the unit."""
@@ -162,11 +162,16 @@ class Hosts:
             self, node_table=with_reservations(self.node_table, places), containers=moved
         )
 
-    def _share_now(self, uid: Uid, node: NodeName | None) -> tuple[float, float | None]:
+    def share(self, uid: Uid, node: NodeName | None, more: int = 0) -> tuple[float, float | None]:
+        """Return the cores of a container with so many ``more`` beside it, and the most it uses.
+
+        On a node with spare CPU it uses what it needs, and gains nothing from more; else None.
+        """
         if node is None or node not in self.reports:
             return 0.0, None
         most = None if self._is_busy(node) else self._own_cores(uid, node)
-        return migration_gain.share_cores(self.cores(node), len(self.on(node)), most), most
+        count = len(self.on(node)) + more
+        return migration_gain.share_cores(self.cores(node), count, most), most
 
     def _is_busy(self, node: NodeName) -> bool:
         ratio = self.use_ratio(node)
@@ -207,7 +212,8 @@ def read_hosts(session: Session, history: MigrationHistory, stayed: Iterable[Uid
     table = snapshot.node_table
     usable = _usable(table, shapes)
     hosts = {n: r for n, r in reports.items() if n in table.index and usable[table.index[n]]}
-    return Hosts(table, containers, hosts, session.parameters.topology)
+    params = session.parameters
+    return Hosts(table, containers, hosts, params.topology, params.migration.gain.spread_loss_ratio)
 
 
 def fits_all(table: NodeTable, shapes: Sequence[PodShape]) -> BoolVector:

@@ -32,6 +32,7 @@ from extender.core.kinds import registry
 from extender.core.kinds.base import Leaving, Obstacle, Unmovable
 from extender.core.records import parking, rescale
 from extender.core.records.migration_reasons import MigrationReason as R
+from extender.core.records.migrations import TargetReservation
 from shared import labels
 from shared.errors import InputError
 from shared.model import (
@@ -110,24 +111,18 @@ def _is_of(member: Member, reference: OwnerReference) -> bool:
 
 
 @dataclass(frozen=True)
-class MoveUnit:
+class MovingPods:
     """Pods that move together.
 
     Attributes:
         job: Their job.
-        members: The pods; those whose trainers are asked for a checkpoint come first.
-        mover: How they leave.
-        owner: Their controller; None for a bare pod.
-        asked: Pods whose trainers are asked for a checkpoint.
+        members: The pods.
         shapes: Requirements of each pod, with its volumes, without our pin.
         reports: Recent reports of the pods.
     """
 
     job: Job
     members: tuple[Member, ...]
-    mover: Mover
-    owner: OwnerReference | None
-    asked: frozenset[Uid]
     shapes: Mapping[Uid, PodShape]
     reports: Mapping[Uid, PodReport]
 
@@ -145,6 +140,27 @@ class MoveUnit:
     def sources(self) -> tuple[NodeName, ...]:
         """The nodes the pods are on, in order of name."""
         return tuple(sorted({m.node for m in self.members if m.node}))
+
+
+def places_of(unit: MovingPods) -> tuple[TargetReservation, ...]:
+    """Return the nodes of the pods, with what each requires."""
+    nodes = ((m.node, unit.shapes[m.pod.uid]) for m in unit.members)
+    return tuple((node, shape) for node, shape in nodes if node is not None)
+
+
+@dataclass(frozen=True)
+class MoveUnit(MovingPods):
+    """Pods that a Migration moves; those whose trainers are asked for a checkpoint come first.
+
+    Attributes:
+        mover: How they leave.
+        owner: Their controller; None for a bare pod.
+        asked: Pods whose trainers are asked for a checkpoint.
+    """
+
+    mover: Mover
+    owner: OwnerReference | None
+    asked: frozenset[Uid]
 
 
 def find_unit(session: Session, job: Job, pod: Pod) -> MoveUnit | MoveRefusal:

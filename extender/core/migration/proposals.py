@@ -7,6 +7,7 @@ job that is not moved gets a reason.
 
 import hashlib
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Final
@@ -16,15 +17,16 @@ from extender.core.cluster.commands import EmitEvent
 from extender.core.cluster.owners import above
 from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.migration import migration_gain, move_unit
+from extender.core.migration import job_speeds, migration_gain, move_unit
 from extender.core.migration.commands import CreateMigration, MigrationCommand
 from extender.core.migration.hosts import Hosts
 from extender.core.migration.migration_gain import Gain
 from extender.core.migration.migration_history import MigrationHistory
-from extender.core.migration.move_unit import MoveRefusal, MoveUnit
+from extender.core.migration.move_unit import MoveRefusal, MoveUnit, MovingPods
 from extender.core.parameters.migration import MigrationParameters
 from extender.core.queue import running_jobs
 from extender.core.records.migration_reasons import MigrationReason as R
+from extender.core.records.migrations import TargetReservation
 from shared import ledgers as api
 from shared.model import JobKey, Migration, MigrationMember, NodeName, Pod, Trigger, Uid
 
@@ -82,6 +84,16 @@ def _name(snapshot: Snapshot, unit: MoveUnit) -> str:
     marks = (hashlib.sha256(f"{uids}\n{i}".encode()).hexdigest()[:8] for i in count())
     names = (f"{stem[:LONGEST_STEM].rstrip('-.')}-{mark}" for mark in marks)
     return next(n for n in names if f"{unit.job.namespace}/{n}" not in snapshot.migrations)
+
+
+def remaining_seconds(session: Session, unit: MovingPods) -> float | None:
+    """Return how long the job of these pods needs on its present nodes; None if unknown."""
+    reported = [report.progress for report in unit.reports.values() if report.progress]
+    spans = [progress.remaining_seconds for progress in reported if progress.remaining_seconds]
+    left = max((span.value for span in spans), default=None)
+    if left is not None:  # agents first: they measure the speed on these nodes
+        return left
+    return running_jobs.left_by_status(session.snapshot, unit.key, session.now)
 
 
 MOST_EXAMINED: Final = 64
@@ -176,7 +188,7 @@ class Proposals:
         nodes = {*unit.sources, target}
         if any(self._busy[node] >= self.params.most_open_per_node for node in nodes):
             return MoveRefusal(R.NODE_BUDGET_USED_UP)
-        gain = self._gain(unit, target)
+        gain = self._gain(unit, [(target, shape) for shape in unit.shapes.values()])
         if not gain.worth_it:
             return MoveRefusal(R.GAIN_TOO_SMALL, gain.why)
         created = migration(self.snapshot, unit, target, trigger, gain)
@@ -196,15 +208,10 @@ class Proposals:
         stays = params.target.stay_counts_as_move and unit.lead.pod.uid in self.stayed
         return moves.get(trigger, 0) + stays < params.most_moves_per_job
 
-    def _gain(self, unit: MoveUnit, target: NodeName) -> Gain:
-        reported = [report.progress for report in unit.reports.values() if report.progress]
-        spans = [progress.remaining_seconds for progress in reported if progress.remaining_seconds]
-        left = max((span.value for span in spans), default=None)
-        if left is None:  # agents first: they measure the speed on this node
-            left = running_jobs.left_by_status(self.snapshot, unit.key, self.reading.now)
-        now, then = self.hosts.shares(unit, target)
+    def _gain(self, unit: MoveUnit, arriving: Sequence[TargetReservation]) -> Gain:
+        now, then = job_speeds.shares(self.hosts, unit, arriving)
         return migration_gain.expected_gain(
-            left,
+            remaining_seconds(self.session, unit),
             now,
             then,
             self.history.cost_seconds(unit.reports.values()),

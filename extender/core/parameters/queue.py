@@ -233,6 +233,7 @@ class FairShareParameters:
 
     Source:
         The rule is DRF; the step is ours: a twentieth of the cluster should not decide the order.
+        ``reclaim`` is Kueue's ``reclaimWithinCohort``, which is off there, too (``Never``).
     """
 
     enabled: Annotated[
@@ -252,6 +253,14 @@ class FairShareParameters:
             "namespaces in one step the order of jobs decides. 0: every difference counts."
         ),
     ] = 0.05
+    reclaim: Annotated[
+        bool,
+        Doc(
+            "With `fair_share`: whether jobs of namespaces above their guaranteed share are parked "
+            "for one that would have only what its namespace is guaranteed. Off: nothing that runs "
+            "is stopped by an update."
+        ),
+    ] = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -215,6 +215,26 @@ def keeps(
     return True
 
 
+def levels_spanned(
+    job: Job, nodes: Collection[NodeName], table: NodeTable, params: TopologyParameters
+) -> int:
+    """Return over how many levels a job is spread: those that it prefers, and the coarser ones.
+
+    A level counts if the nodes are in several of its domains; nodes without its label do not. Of
+    several sets of pods the one that is spread most counts.
+    """
+    rows = [table.index[node] for node in nodes if node in table.index]
+    if len(rows) <= 1 or problem(job, params):
+        return 0
+    preferred = (pod_set.request.preferred for pod_set in job.spec.topology)
+    finest_levels = {_index(level, params) for level in preferred if level is not None}
+    spanned = 0
+    for at in range(max(finest_levels, default=-1) + 1):
+        homes = domains(table, params.levels[: at + 1]).of_node[rows]
+        spanned += len({home for home in homes.tolist() if home >= 0}) > 1
+    return spanned
+
+
 def finest(job: Job, role: str, table: NodeTable, params: TopologyParameters) -> Domains | None:
     """Return the finest domains of which one must hold a pod with others; None for none."""
     found = [level_domains for _, level_domains, _ in _confining(job, role, table, params)]

@@ -17,12 +17,11 @@ from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.session import Session
 from extender.core.parameters.queue import Order
 from extender.core.preemption import priority, victims
-from extender.core.preemption.priority import MayLeave
 from extender.core.preemption.victims import Candidate
 from extender.core.queue import order, time_left
 from extender.core.queue.decision import QUEUE
 from extender.core.queue.time_left import Timed
-from extender.core.records.parking import Cause, ParkingProposal
+from extender.core.records.parking import Cause, MayLeave, ParkingProposal
 from shared.model import JobKey
 
 

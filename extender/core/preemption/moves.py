@@ -7,13 +7,11 @@ moves only if all of it fits beside its present places: nothing is given up befo
 from collections.abc import Mapping
 from typing import Final
 
-from extender.core.cluster import job_views
 from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.session import Session
 from extender.core.nodes.leaving import without_leaving, without_nodes
-from extender.core.placement import planner
 from extender.core.preemption import manual
-from extender.core.records import parked_jobs
+from extender.core.queue import parked
 from extender.core.records.parking import Cause, ParkingProposal
 from extender.core.records.parking_reasons import ParkingReason as R
 from shared import labels
@@ -44,10 +42,7 @@ def places(session: Session, job: Job, owner: Owner) -> Mapping[Uid, NodeName] |
     if not here & left:
         return R.NOT_ON_NODE
     table = without_leaving(snapshot.node_table, session.parameters.drain)
-    wanted = job_views.view(parked_jobs.moving(snapshot, job, owner.uid), job.key)
-    plan = planner.plan(
-        wanted, without_nodes(table, left), session.parameters, 0.0, was_whole=False
-    )
-    if not isinstance(plan, planner.Plan) or len(plan.placement.nodes) < len(wanted.members):
+    found = parked.places_beside(session, job, owner.uid, without_nodes(table, left))
+    if found is None:
         return R.NO_ROOM_ELSEWHERE
-    return dict(plan.placement.nodes)
+    return {member.pod.uid: node for member, node in found}

@@ -114,12 +114,21 @@ def requested_parking(
     asked = _trainers(session, job, proposal.cause)
     if isinstance(asked, R):
         return asked
-    places = moves.places(session, job, owner) if proposal.cause is Cause.MOVE else {}
+    places = _places(session, job, owner, proposal)
     if isinstance(places, R):
         return places
     requested = RequestedParking(owner=owner, job=job, last=last, asked=asked, places=places)
     size = len(parking.text(_parking(session, proposal, requested, 1)))
     return R.RECORD_TOO_LARGE if size > MOST_BYTES else requested
+
+
+def _places(
+    session: Session, job: Job, owner: Owner, proposal: ParkingProposal
+) -> Mapping[Uid, NodeName] | R:
+    if proposal.cause is not Cause.MOVE:
+        return {}
+    chosen = proposal.in_turn  # else a person names the nodes to be left
+    return dict(proposal.places) if chosen else moves.places(session, job, owner)
 
 
 def _pausable(snapshot: Snapshot, records: ParkingRecords, job: Job) -> Owner | R:

@@ -39,6 +39,7 @@ from extender.core.records.parking import (
     Parking,
     Phase,
     is_asked_for,
+    is_waiting,
 )
 from extender.core.records.parking_reasons import ParkingReason as R
 from extender.core.records.parking_writes import entered
@@ -233,7 +234,7 @@ def _needless(inputs: StepInputs) -> R | None:
     parking, snapshot = inputs.parking, inputs.session.snapshot
     if parking.cause is Cause.MANUAL and not is_asked_for(inputs.owner):
         return R.WITHDRAWN
-    if parking.starts and parking.starts not in snapshot.waiting:
+    if parking.starts and not is_waiting(snapshot, parking.starts):
         return R.STARTER_GONE
     all_stay = all(other.phase is Phase.ASKED for other in inputs.beside)
     forbidden = all_stay and budgets.forbid(snapshot, parking.cause, (parking.job,))

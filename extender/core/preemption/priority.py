@@ -5,7 +5,7 @@ job that has waited long enough goes first. Its class may forbid it (``preemptio
 As only less important jobs leave, no two jobs can park one another.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from extender.core.cluster import job_views
@@ -17,7 +17,7 @@ from extender.core.nodes.node_table import NodeTable
 from extender.core.placement import planner
 from extender.core.preemption import budgets, victims
 from extender.core.preemption.new_parkings import RequestedParking, requested_parking
-from extender.core.preemption.victims import Candidate
+from extender.core.preemption.victims import Candidate, Permits
 from extender.core.queue import running_jobs
 from extender.core.queue.decision import QUEUE
 from extender.core.records import elastic_workers, migrations, parking
@@ -31,9 +31,6 @@ MOST_CANDIDATES: Final = 64
 """Running jobs that a search looks at, the least important first."""
 
 _WAITING: Final = frozenset(UNPLANNED_STATES)
-
-MayLeave = Callable[[Session, Job, ParkingProposal], bool]
-"""Returns True if a job may be parked now as proposed."""
 
 
 def proposals(session: Session) -> tuple[ParkingProposal, ...]:
@@ -97,13 +94,26 @@ def _search(session: Session, job: Job) -> ParkingProposal | None:
 
 
 def cheapest(
-    session: Session, job: Job, cause: Cause, candidates: Sequence[Candidate]
+    session: Session,
+    job: Job,
+    cause: Cause,
+    candidates: Sequence[Candidate],
+    permits: Permits = victims.everything,
 ) -> tuple[Candidate, ...]:
-    """Return the cheapest set of jobs after which a job fits; none if none does, may, or pays."""
+    """Return the cheapest set of jobs after which a job fits; none if none does, may, or pays.
+
+    Args:
+        session: Of the pass.
+        job: The job that starts.
+        cause: Why the others leave.
+        candidates: Jobs that may leave.
+        permits: Which of them may leave together, as far as budgets do.
+    """
     table = session.snapshot.node_table
 
     def may_leave_together(leaving: Sequence[Candidate]) -> bool:
-        return not budgets.forbid(session.snapshot, cause, [one.job for one in leaving])
+        keys = [one.job for one in leaving]
+        return permits(leaving) and not budgets.forbid(session.snapshot, cause, keys)
 
     def makes_room(leaving: Sequence[Candidate]) -> bool:
         freed = [place for one in leaving for place in places(session, one.job)]
@@ -128,7 +138,7 @@ def _candidates(session: Session, starter: Job) -> Iterator[Candidate]:
     below.sort(key=lambda job: (importance(job), job.key))
     for job in below[:MOST_CANDIDATES]:
         if may_leave(session, job, ParkingProposal((job.key,), Cause.PRIORITY, starter.key)):
-            yield _candidate(session, job)
+            yield candidate(session, job)
 
 
 def may_leave(session: Session, job: Job, asked: ParkingProposal) -> bool:
@@ -140,7 +150,8 @@ def may_leave(session: Session, job: Job, asked: ParkingProposal) -> bool:
     return isinstance(requested_parking(session, records, asked, job.key), RequestedParking)
 
 
-def _candidate(session: Session, job: Job) -> Candidate:
+def candidate(session: Session, job: Job) -> Candidate:
+    """Return a running job with what it costs to park it."""
     now, pods = session.now, session.snapshot.jobs[job.key]
     started = running_jobs.started_at(pods, now)
     end = running_jobs.expected_end(session, pods, job.key, started, session.states.of(QUEUE)).at

@@ -13,6 +13,7 @@ Source:
     Ours; docs/policies/preemption.md.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -51,7 +52,8 @@ Permits = Callable[[Sequence[Candidate]], bool]
 """Returns True if these may leave together; fewer of them may then too."""
 
 
-def _all(_victims: Sequence[Candidate]) -> bool:
+def everything(_victims: Sequence[Candidate]) -> bool:
+    """Permit all."""
     return True
 
 
@@ -60,7 +62,7 @@ def chosen(
     starting_pods: int,
     fits: Fits,
     params: PreemptionParameters,
-    permits: Permits = _all,
+    permits: Permits = everything,
 ) -> tuple[Candidate, ...]:
     """Return the jobs to park, by name; none if no allowed set makes room or is worth it.
 
@@ -114,9 +116,9 @@ def _cheapest(
 def _pruned(
     ordered: Sequence[Candidate], fits: Fits, params: PreemptionParameters
 ) -> tuple[Candidate, ...]:
-    count = next((n for n in range(1, len(ordered) + 1) if fits(ordered[:n])), None)
-    if count is None:
+    if not fits(ordered):
         return ()
+    count = bisect_left(range(len(ordered)), True, key=lambda n: fits(ordered[:n]))
     victims = list(ordered[:count])
     for candidate in reversed(victims[:-1]):
         without = [one for one in victims if one is not candidate]

@@ -71,6 +71,24 @@ def allows(entitled: Entitlement, held: IntVector, capacity: IntVector) -> bool:
     return dominant_share(held, capacity) <= entitled.limit + _SAME
 
 
+def within_guarantee(entitled: Entitlement, held: IntVector, capacity: IntVector) -> bool:
+    """Return True if so much is no more than a namespace is guaranteed."""
+    return dominant_share(held, capacity) <= entitled.guaranteed + _SAME
+
+
+def has_spare(entitled: Entitlement, held: IntVector, left: IntVector, capacity: IntVector) -> bool:
+    """Return True if a namespace holds more than it is guaranteed, and no less with what is left.
+
+    Args:
+        entitled: Of the namespace.
+        held: What it holds.
+        left: What it would hold after some of its jobs have left.
+        capacity: Of the cluster.
+    """
+    more = not within_guarantee(entitled, held, capacity)
+    return more and dominant_share(left, capacity) >= entitled.guaranteed - _SAME
+
+
 def most_within(
     entitled: Entitlement, held: IntVector, more: Iterable[IntVector], capacity: IntVector
 ) -> int:

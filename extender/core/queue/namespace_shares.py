@@ -236,10 +236,34 @@ class Shares:
 
     def share_with(self, job: Job) -> float:
         """Return the dominant share of its namespace if it had the job's whole gang too."""
+        return dominant_share(self._held_with(job), self._capacity)
+
+    def may_reclaim(self, job: Job) -> bool:
+        """Return True if its namespace, with the job's whole gang, has only what is guaranteed."""
+        entitled = self._entitlement(job.namespace)
+        return fair_share.within_guarantee(entitled, self._held_with(job), self._capacity)
+
+    def met(self, namespace: str) -> float:
+        """Return the part of its guaranteed share that a namespace holds; 1 where none is."""
+        guaranteed = self._entitlement(namespace).guaranteed
+        share = dominant_share(self._holds(namespace), self._capacity)
+        return share / guaranteed if guaranteed > 0 else 1.0
+
+    def spares(self, namespace: str, shapes: Iterable[PodShape]) -> bool:
+        """Return True if a namespace has more than its guaranteed share, and no less without these.
+
+        Args:
+            namespace: Its name.
+            shapes: Of pods that count for it.
+        """
+        held = self._holds(namespace)
+        left = sum((-self._demands.of(shape) for shape in shapes), held)
+        return fair_share.has_spare(self._entitlement(namespace), held, left, self._capacity)
+
+    def _held_with(self, job: Job) -> IntVector:
         waiting = in_order(job.having(*UNPLANNED_STATES))
         needed = waiting[: max(1, planner.missing(job))]
-        total = sum((self._demands.of(m.shape) for m in needed), self._holds(job.namespace))
-        return dominant_share(total, self._capacity)
+        return sum((self._demands.of(m.shape) for m in needed), self._holds(job.namespace))
 
     def _turn(self, namespace: str) -> Turn:
         share = dominant_share(self._holds(namespace), self._capacity)

@@ -7,6 +7,7 @@ others are released, its places are kept and written on its owner (``records.par
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from extender.core.cluster import job_views
 from extender.core.cluster.commands import (
     ChangeOwner,
     Command,
@@ -16,11 +17,14 @@ from extender.core.cluster.commands import (
     ReleaseGang,
     SetQueuedCondition,
 )
+from extender.core.cluster.jobs import Job, Member
 from extender.core.cluster.session import Session
+from extender.core.nodes.node_table import NodeTable
+from extender.core.placement import planner
 from extender.core.placement.planner import Plan
 from extender.core.records import parked_jobs, parking_writes
 from extender.core.records.parking import OwnedParking
-from shared.model import JobKey, Uid
+from shared.model import JobKey, NodeName, Uid
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,28 @@ class ParkedJobs:
                     yield command
             elif _pod(command) not in supposed:
                 yield command
+
+
+def places_beside(
+    session: Session, job: Job, owner: Uid, table: NodeTable
+) -> tuple[tuple[Member, NodeName], ...] | None:
+    """Return places for the whole gang of a job that runs, beside its present ones.
+
+    The members are those of ``parked_jobs.moving``; None if not all of them fit.
+
+    Args:
+        session: Of the pass.
+        job: As it runs.
+        owner: The owner that would be paused.
+        table: What is free.
+    """
+    snapshot = parked_jobs.moving(session.snapshot, job, owner)
+    wanted = job_views.view(snapshot, job.key)
+    plan = planner.plan(wanted, table, session.parameters, 0.0, was_whole=False)
+    if not isinstance(plan, Plan) or len(plan.placement.nodes) < len(wanted.members):
+        return None
+    nodes = plan.placement.nodes
+    return tuple((member, nodes[member.pod.uid]) for member in wanted.members)
 
 
 def _pod(command: Command) -> Uid | None:

@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from extender.core.cluster.jobs import Job
 from extender.core.cluster.owners import above, above_each
 from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Kept, Slot, Snapshot
@@ -61,6 +62,7 @@ class ParkingProposal(Struct, frozen=True):
         why: The reason in words, for people; empty: that of the cause.
         in_turn: The limits of ``preemption`` hold: how often, how soon. False where a person or a
             node leaves no choice.
+        places: Of a job that moves in turn: the nodes of the pods of ``parked_jobs.moving``.
     """
 
     jobs: tuple[JobKey, ...]
@@ -68,10 +70,14 @@ class ParkingProposal(Struct, frozen=True):
     starts: JobKey | None = None
     why: str = ""
     in_turn: bool = True
+    places: tuple[tuple[Uid, NodeName], ...] = ()
 
 
 Propose = Callable[[Session], tuple[ParkingProposal, ...]]
 """Return what should be parked now; jobs that are parked already may be among it."""
+
+MayLeave = Callable[[Session, Job, ParkingProposal], bool]
+"""Returns True if a job may be parked now as proposed."""
 
 
 class Phase(StrEnum):
@@ -339,11 +345,19 @@ def first_jobs(snapshot: Snapshot, now: float) -> tuple[JobKey, ...]:
 
 
 def _starter_has_claim(snapshot: Snapshot, parking: Parking, now: float) -> bool:
-    if parking.starts not in snapshot.waiting:
+    if parking.starts is None or not is_waiting(snapshot, parking.starts):
         return False
     beside = parking_records(snapshot).of_same_start(parking)
     leaving = any(p.phase in _LEAVING for p in beside)
     return leaving or now - max(p.since for p in beside) < CLAIM_SECONDS
+
+
+def is_waiting(snapshot: Snapshot, key: JobKey) -> bool:
+    """Return True if a job has pods that wait, or is parked and waits for its turn to resume."""
+    if key in snapshot.waiting:
+        return True
+    parked = (owned for owned in parking_records(snapshot).open if owned.parking.job == key)
+    return any(owned.waits and is_about(snapshot, owned) for owned in parked)
 
 
 def has_started(snapshot: Snapshot, key: JobKey) -> bool:

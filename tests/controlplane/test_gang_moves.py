@@ -1,0 +1,81 @@
+"""The extender itself moves a gang that is spread over racks into one; real processes."""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, Final
+
+import pytest
+
+from devcluster.cluster import Cluster
+from devcluster.extender_process import merged
+from extender.core.parameters.placement import LEVELS
+from shared import labels
+from shared.kube import paths
+from tests.controlplane import training_yard
+from tests.controlplane.test_elastic_training import AGENT_SETTINGS, until_workers
+from tests.controlplane.test_moving_gangs import NODES, SIZE, gang, nodes
+from tests.controlplane.test_parking import (
+    PATIENCE_SECONDS,
+    SETTINGS,
+    begin,
+    losses_are_those_of_one_run,
+    reached,
+)
+from tests.controlplane.training_yard import TrainingYard
+from tests.fakes.eventually import eventually
+
+pytestmark = pytest.mark.controlplane
+
+GANGS_MOVE: Final = merged(SETTINGS, {"migration": {"gangs": True}})
+RACK: Final = next(level.label for level in LEVELS if level.name == "rack")
+RACKS: Final = dict(zip(NODES.names(), ("r1", "r2", "r3", "r3"), strict=True))
+FURTHER_STEPS: Final = 30
+"""Meanwhile the extender searches for moves many times."""
+
+
+@pytest.fixture(scope="module")
+def cluster(control_plane: Cluster) -> Iterator[Cluster]:
+    with training_yard.training(control_plane, NODES, GANGS_MOVE, AGENT_SETTINGS) as started:
+        yield started
+
+
+@pytest.fixture
+async def yard(cluster: Cluster) -> AsyncIterator[TrainingYard]:
+    async with training_yard.lent(cluster, NODES.names()) as yard:
+        yield yard
+
+
+async def record(yard: TrainingYard) -> dict[str, Any]:
+    body = await yard.client.get(paths.job(yard.team, gang().name))
+    notes = json.loads(body)["metadata"]["annotations"]
+    found: dict[str, Any] = json.loads(notes[labels.PARKING])
+    return found
+
+
+async def test_a_gang_over_two_racks_goes_into_one_at_its_step_and_stays(
+    yard: TrainingYard,
+) -> None:
+    for name, rack in RACKS.items():
+        await yard.client.patch(paths.node(name), {"metadata": {"labels": {RACK: rack}}})
+    apart = {name for name, rack in RACKS.items() if rack != "r3"}
+    together = set(RACKS) - apart
+    await yard.cordon(together)
+    ours = await begin(yard, gang())
+    wish = {"metadata": {"annotations": {labels.PREFERRED_TOPOLOGY: "rack"}}}
+    await yard.client.patch(paths.job(yard.team, gang().name), wish)
+    await until_workers(ours, SIZE)
+    assert nodes(yard, gang().name) == apart
+    await yard.cordon(together, cordoned=False)
+    await reached(yard, "Resumed")
+    assert nodes(yard, gang().name) == together
+    (ack,) = ours.acks()
+
+    async def has_trained() -> bool:
+        step = await until_workers(ours, SIZE)
+        return step.number > ack.step + FURTHER_STEPS
+
+    await eventually(has_trained, PATIENCE_SECONDS, f"{FURTHER_STEPS} more steps")
+    moved = await record(yard)
+    assert (moved["cause"], moved["phase"], moved["step"]) == ("Move", "Resumed", ack.step)
+    assert (moved.get("count", 1), nodes(yard, gang().name)) == (1, together)
+    await losses_are_those_of_one_run(ours, gang())

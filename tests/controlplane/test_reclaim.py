@@ -1,0 +1,77 @@
+"""A team gets its guaranteed share back: a gang of the other one saves, leaves, and comes back."""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Final
+
+import pytest
+
+from devcluster.cluster import Cluster
+from devcluster.extender_process import merged
+from shared import labels
+from shared.kube import paths
+from tests.controlplane import training_yard
+from tests.controlplane.test_elastic_training import (
+    AGENT_SETTINGS,
+    MOST,
+    NODES,
+    elastic,
+    important,
+    until_workers,
+)
+from tests.controlplane.test_gang_moves import record
+from tests.controlplane.test_parking import (
+    PATIENCE_SECONDS,
+    SETTINGS,
+    begin,
+    losses_are_those_of_one_run,
+    reached,
+)
+from tests.controlplane.training_yard import TrainingYard
+from tests.controlplane.watching import node_of
+from tests.fakes.eventually import eventually
+
+pytestmark = pytest.mark.controlplane
+
+RECLAIMS: Final = merged(
+    SETTINGS,
+    {"preemption": {"enabled": False}, "tenancy": {"fair_share": True, "reclaim": True}},
+)
+HALF: Final = {labels.GUARANTEED_SHARE: "0.5"}
+
+
+@pytest.fixture(scope="module")
+def cluster(control_plane: Cluster) -> Iterator[Cluster]:
+    with training_yard.training(control_plane, NODES, RECLAIMS, AGENT_SETTINGS) as started:
+        yield started
+
+
+@pytest.fixture
+async def yard(cluster: Cluster) -> AsyncIterator[TrainingYard]:
+    async with training_yard.lent(cluster, NODES.names()) as yard:
+        yield yard
+
+
+async def test_a_team_gets_its_guaranteed_share_back_after_a_checkpoint_of_the_other(
+    yard: TrainingYard,
+) -> None:
+    ours = await begin(yard, elastic())
+    await until_workers(ours, MOST)
+    owner = await yard.namespace("owner")
+    await yard.client.patch(paths.namespace(owner), {"metadata": {"annotations": HALF}})
+    wanted = important(MOST // 2)
+    del wanted["spec"]["template"]["spec"]["priorityClassName"]
+    await yard.submit(wanted, to=owner)
+    await reached(yard, "Parked")
+    (ack,) = ours.acks()
+    parked = await record(yard)
+    assert (parked["cause"], parked["starts"]) == ("Share", f"{owner}/job/important")
+
+    async def owner_has_it() -> bool:
+        pods = await yard.items(paths.namespaced(paths.PODS, owner))
+        return sum(node_of(pod) is not None for pod in pods) == MOST // 2
+
+    await eventually(owner_has_it, PATIENCE_SECONDS, "the owner's gang is bound")
+    await reached(yard, "Resumed")
+    await until_workers(ours, MOST)
+    assert parked["step"] == ack.step
+    await losses_are_those_of_one_run(ours, elastic())
