@@ -52,6 +52,8 @@ _OPTIONAL: Final = {
     "resourceclaims.resource.k8s.io": "list watch",
     "resourceclaimtemplates.resource.k8s.io": "list watch",
     "devicetaintrules.resource.k8s.io": "list watch",
+    "evictions.lifecycle.k8s.io": "list watch",
+    "evictions.lifecycle.k8s.io/status": "patch",
 }
 _UNCHANGED: Final = frozenset(kind.resource for kind in OPTIONAL if kind.kind == "PodGroup")
 """Optional kinds whose objects the extender never writes."""

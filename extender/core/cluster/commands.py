@@ -10,6 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from extender.core.cluster.reasons import Reason
+from shared.disruptions import Eviction
 from shared.model import JobKey, NodeName, NodeSelectorTerm, Owner, OwnerReference, PodKey, Uid
 
 QUEUE_ACTION: Final = "Queue"
@@ -78,6 +79,22 @@ class MarkPod(Struct, frozen=True, tag=True):
     pod: PodKey
     uid: Uid
     annotations: Mapping[str, str]
+
+
+class AnswerEviction(Struct, frozen=True, tag=True):
+    """Report to an Eviction in which it is our turn.
+
+    Attributes:
+        eviction: As it was read; uid and resource version are preconditions.
+        at: Seconds since the epoch.
+        message: How far we are, for people.
+        completed: We are done: it is the turn of the next responder.
+    """
+
+    eviction: Eviction
+    at: float
+    message: str
+    completed: bool = False
 
 
 class NoteCheckpoint(Struct, frozen=True, tag=True):

@@ -60,6 +60,13 @@ class DrainParameters:
         bool,
         Doc("Whether a cordon (`spec.unschedulable`) announces it: `kubectl drain` begins so."),
     ] = True
+    evictions: Annotated[
+        bool,
+        Doc(
+            "Whether an Eviction of `lifecycle.k8s.io` announces it, in which it is the turn of "
+            "the responder `shuntyard.io/checkpoint-responder`."
+        ),
+    ] = True
     taints: Annotated[
         tuple[str, ...],
         Doc("Keys of taints that announce it; in the environment separated by commas."),

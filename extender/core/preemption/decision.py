@@ -5,6 +5,7 @@
 2. The jobs are parked that the proposals name, if they may be parked now (``new_parkings``). What
    proposes is given to the decision: ``prompt`` proposals are made in every pass, the others when
    a search is due.
+3. Evictions that wait for us get a report (``evictions``).
 """
 
 from collections.abc import Sequence
@@ -16,10 +17,10 @@ from msgspec.structs import replace
 from typing_extensions import override
 
 from extender.core.cluster import job_views
-from extender.core.cluster.commands import ChangeOwner, EmitEvent
+from extender.core.cluster.commands import AnswerEviction, ChangeOwner, EmitEvent
 from extender.core.cluster.session import Decision, Outcome, Session
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.preemption import new_parkings, open_parkings
+from extender.core.preemption import evictions, new_parkings, open_parkings
 from extender.core.preemption.open_parkings import StepInputs
 from extender.core.preemption.state import PreemptionState, followed
 from extender.core.queue.decision import QUEUE
@@ -55,10 +56,12 @@ class PreemptionOutcome(Outcome[PreemptionState, ChangeOwner]):
     Attributes:
         ended: Parkings that ended since the last pass.
         events: That jobs are not parked, each once.
+        answers: Reports to evictions that wait for us.
     """
 
     ended: tuple[Parking, ...] = ()
     events: tuple[EmitEvent, ...] = ()
+    answers: tuple[AnswerEviction, ...] = ()
 
 
 class PreemptionDecision(Decision[PreemptionState, PreemptionTrigger, PreemptionOutcome]):
@@ -106,6 +109,7 @@ class PreemptionDecision(Decision[PreemptionState, PreemptionTrigger, Preemption
             state=replace(state, declined=declined),
             ended=ended,
             events=events,
+            answers=tuple(evictions.answers(session, chosen.declined)),
         )
 
     @override
@@ -114,7 +118,8 @@ class PreemptionDecision(Decision[PreemptionState, PreemptionTrigger, Preemption
     ) -> dict[str, object]:
         """Return the commands, and why other jobs are not parked."""
         declined = {job: why.reason for job, why in sorted(outcome.state.declined.items())}
-        return {"commands": outcome.commands, "events": outcome.events, "declined": declined}
+        writes = {"commands": outcome.commands, "answers": outcome.answers}
+        return {**writes, "events": outcome.events, "declined": declined}
 
 
 def _of(proposing: Sequence[Propose], session: Session) -> tuple[ParkingProposal, ...]:
