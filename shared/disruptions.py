@@ -12,6 +12,9 @@ from shared.owners import Owner
 RESPONDER: Final = "shuntyard.io/checkpoint-responder"
 """Our name in ``spec.evictionResponders`` of a pod: an eviction of it waits for its checkpoint."""
 
+BUDGET_PREFIX: Final = "shuntyard-"
+"""Our PodDisruptionBudgets are named by this and the uid of their owner."""
+
 
 class PodDisruptionBudget(Struct, frozen=True, kw_only=True, tag=True):
     """A PodDisruptionBudget.
@@ -19,12 +22,23 @@ class PodDisruptionBudget(Struct, frozen=True, kw_only=True, tag=True):
     Attributes:
         selector: Which pods; None: none.
         allowed: How many of them may leave now (``status.disruptionsAllowed``).
+        owner: Of one of ours: uid of the object that owns it; empty: it is not ours.
+        uid: Its uid, if it is ours.
+        min_available: ``spec.minAvailable``, if it is ours.
     """
 
     namespace: str
     name: str
     selector: LabelSelector | None = None
     allowed: int = 0
+    owner: str = ""
+    uid: str = ""
+    min_available: int = 0
+
+    @property
+    def ours(self) -> bool:
+        """Whether we made it, so that drains wait for checkpoints."""
+        return bool(self.owner)
 
     @property
     def key(self) -> str:

@@ -28,7 +28,7 @@ _EVERYWHERE: Final = {
     "pods/binding": "create",
     "pods/status": "patch",
     "pods/eviction": "create",
-    "poddisruptionbudgets.policy": "list watch",
+    "poddisruptionbudgets.policy": "list watch create patch delete",
     "horizontalpodautoscalers.autoscaling": "list watch",
     "migrations.shuntyard.io": "get list watch create delete",
     "migrations.shuntyard.io/status": "patch",

@@ -39,6 +39,7 @@ from extender.store.store import ClusterStore
 from extender.writers.bindings import Bindings
 from extender.writers.cpu_requests import RequestWriter
 from extender.writers.decision_log.recorder import Recorder
+from extender.writers.drain_budgets import DrainBudgetWriter
 from extender.writers.events import EventWriter
 from extender.writers.evictions import EvictionWriter
 from extender.writers.execute import Executor
@@ -225,6 +226,7 @@ class Composition:
             heartbeat=self._context.beat("park"),
             writer=self.owner_writer,
             events=self.events,
+            budgets=DrainBudgetWriter(self.writer, self.recorder, self._context.clock),
             evictions=EvictionWriter(self.writer, self.recorder, self._context.clock),
             changed=self._changed.follower(),
             interval_seconds=self._settings.preemption.interval_seconds,

@@ -218,6 +218,42 @@ async def answer_eviction(
     return await client.patch(path, body, kind=PatchKind.JSON)
 
 
+async def create_budget(client: KubeClient, namespace: str, manifest: Mapping[str, Any]) -> bytes:
+    """Create a PodDisruptionBudget; its name is the precondition.
+
+    Raises:
+        AlreadyExistsError: One of that name is there.
+    """
+    return await client.post(paths.namespaced(paths.DISRUPTION_BUDGETS, namespace), manifest)
+
+
+async def change_budget(
+    client: KubeClient, namespace: str, name: str, uid: str, min_available: int
+) -> bytes:
+    """Let so many pods of the PodDisruptionBudget with ``uid`` stay; return it as it is now.
+
+    Raises:
+        InvalidError: There is another one of that name now.
+        NotFoundError: It is gone.
+    """
+    body = [
+        {"op": "test", "path": "/metadata/uid", "value": uid},
+        {"op": "add", "path": "/spec/minAvailable", "value": min_available},
+    ]
+    path = paths.namespaced(paths.DISRUPTION_BUDGETS, namespace, name)
+    return await client.patch(path, body, kind=PatchKind.JSON)
+
+
+async def delete_budget(client: KubeClient, namespace: str, name: str, uid: str) -> None:
+    """Delete the PodDisruptionBudget with ``uid``.
+
+    Raises:
+        ConflictError: There is another one of that name now.
+        NotFoundError: It is gone.
+    """
+    await client.delete(paths.namespaced(paths.DISRUPTION_BUDGETS, namespace, name), uid=uid)
+
+
 async def create_event(
     client: KubeClient,
     *,

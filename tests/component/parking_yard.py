@@ -130,12 +130,19 @@ def settings(preemption: dict[str, Any], log: Path | None = None) -> dict[str, A
 
 @contextlib.asynccontextmanager
 async def yard(
-    fake: FakeKube, *, log: Path | None = None, order: str = "cps", **preemption: Any
+    fake: FakeKube,
+    *,
+    log: Path | None = None,
+    order: str = "cps",
+    drain: dict[str, Any] | None = None,
+    **preemption: Any,
 ) -> AsyncIterator[tuple[Training, Extender]]:
     """Run trainers, agents, owners, a scheduler and an extender."""
     async with (
         Training(fake).running() as training,
-        extender(fake, **settings(preemption, log), queue={"order": order}) as running,
+        extender(
+            fake, **settings(preemption, log), queue={"order": order}, drain=drain or {}
+        ) as running,
         scheduled(fake, training, running),
     ):
         yield training, running

@@ -24,6 +24,7 @@ from tests.component.parking_yard import (
 from tests.component.shell import lease, node
 from tests.component.test_parking import events
 from tests.component.training import Training
+from tests.fakes import kube_faults
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
 
@@ -176,3 +177,20 @@ async def test_an_eviction_goes_on_if_the_job_cannot_save(fake: FakeKube) -> Non
         await eventually(lambda: "completionTime" in report(fake), PATIENCE_SECONDS)
         assert "shuntyard.io/checkpoint is missing" in report(fake)["message"]
         assert not is_suspended(fake)
+
+
+STOPS = {"before": kube_faults.Slow, "after": kube_faults.LostAnswer}
+
+
+@pytest.mark.parametrize("how", STOPS)
+async def test_killed_at_a_report_the_next_extender_reports(fake: FakeKube, how: str) -> None:
+    fake.install(paths.EVICTIONS)
+    put_job(fake, checkpoint=False)
+    async with yard(fake) as (training, running):
+        await trains(training)
+        fake.faults.order("patch", "*/evictions/*", STOPS[how]())
+        eviction(fake, training.pods(JOB)[0]["metadata"]["name"], "Active")
+        await eventually(lambda: fake.faults.left == 0, PATIENCE_SECONDS)
+        await running.kill()
+    async with yard(fake):
+        await eventually(lambda: "completionTime" in report(fake), PATIENCE_SECONDS)

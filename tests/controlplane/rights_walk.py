@@ -310,6 +310,32 @@ async def _completed(yard: Yard, path: str) -> bool:
     return "completionTime" in report
 
 
+# ---- a budget of ours, until another one selects the pods
+
+
+async def has_a_budget(yard: Yard) -> None:
+    """It is made and set right again; it is deleted when a budget of others selects its pods."""
+    await yard.nodes(KwokNodes(1))
+    await yard.submit(job("it", 1, crowding.of(crowding.MEMBERS)))
+    path = paths.namespaced(paths.DISRUPTION_BUDGETS, yard.team)
+
+    async def least(number: int | None) -> bool:
+        found = [b for b in await yard.items(path) if labels.DRAIN_BUDGET in _marks(b)]
+        return [b["spec"]["minAvailable"] for b in found] == ([] if number is None else [number])
+
+    await eventually(lambda: least(1), PATIENCE_SECONDS, "it has a budget")
+    (one,) = await yard.items(path)
+    await yard.client.patch(f"{path}/{one['metadata']['name']}", {"spec": {"minAvailable": 5}})
+    await eventually(lambda: least(1), PATIENCE_SECONDS, "it is set right again")
+    theirs = {"minAvailable": 1, "selector": {"matchLabels": {"directory": crowding.MEMBERS}}}
+    await yard.client.post(path, {"metadata": {"name": "theirs"}, "spec": theirs})
+    await eventually(lambda: least(None), PATIENCE_SECONDS, "it is deleted")
+
+
+def _marks(found: Object) -> Mapping[str, str]:
+    return found["metadata"].get("labels") or {}
+
+
 # ---- the policy that gates new pods
 
 
@@ -360,6 +386,7 @@ def steps(directory: Path) -> tuple[Step, ...]:
         Step(moves_a_gang, MOVING),
         Step(may_not_suspend, MOVING),
         Step(answers_an_eviction, MOVING),
+        Step(has_a_budget, {**MOVING, "drain": {"disruption_budget": True}}),
         Step(weighs, WEIGHTS),
         Step(gates, {"gating": {"config_map": gate_policy.CONFIG_MAP, "quiet_seconds": 0}}),
     )

@@ -97,6 +97,42 @@ class AnswerEviction(Struct, frozen=True, tag=True):
     completed: bool = False
 
 
+class PutBudget(Struct, frozen=True, tag=True):
+    """Create a PodDisruptionBudget of ours, or change its number.
+
+    Attributes:
+        owner: What owns it: it goes with it.
+        selector: Label and value of its pods.
+        min_available: So many of them stay.
+        uid: Of the one to change, the precondition; empty: it is created.
+    """
+
+    namespace: str
+    name: str
+    owner: OwnerReference
+    selector: tuple[str, str]
+    min_available: int
+    uid: str = ""
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{self.namespace}/{self.name}"
+
+
+class DeleteBudget(Struct, frozen=True, tag=True):
+    """Delete a PodDisruptionBudget of ours; ``uid`` is the precondition."""
+
+    namespace: str
+    name: str
+    uid: str
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{self.namespace}/{self.name}"
+
+
 class NoteCheckpoint(Struct, frozen=True, tag=True):
     """Annotate a pod with its job's last checkpoint, for other programs to read.
 

@@ -67,6 +67,13 @@ class DrainParameters:
             "the responder `shuntyard.io/checkpoint-responder`."
         ),
     ] = True
+    disruption_budget: Annotated[
+        bool,
+        Doc(
+            "Whether running jobs that save get a PodDisruptionBudget of ours, so that evictions "
+            "wait for their checkpoint."
+        ),
+    ] = False
     taints: Annotated[
         tuple[str, ...],
         Doc("Keys of taints that announce it; in the environment separated by commas."),

@@ -64,9 +64,9 @@ def answers(session: Session, declined: Mapping[JobKey, Declined]) -> Iterator[A
         declined: Why jobs that should leave are not parked, by this pass.
     """
     for eviction in _open(session):
-        said = _report(session, eviction, declined)
-        if said is not None:
-            yield AnswerEviction(eviction, session.now, said[0], completed=said[1])
+        due = _report(session, eviction, declined)
+        if due is not None:
+            yield AnswerEviction(eviction, session.now, due[0], completed=due[1])
 
 
 def _open(session: Session) -> Iterator[Eviction]:

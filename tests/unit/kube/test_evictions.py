@@ -53,7 +53,7 @@ def test_an_eviction_waits_for_us_no_more_when_we_are_done() -> None:
     assert (found.completed_at, found.waits_for_us) == (AT, False)
 
 
-def test_an_eviction_that_nobody_has_taken_over_yet_is_not_ours() -> None:
+def test_an_eviction_without_responders_yet_is_not_ours() -> None:
     assert read().turn is Turn.NONE
 
 
