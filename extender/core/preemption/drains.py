@@ -6,6 +6,7 @@ not hold, since the node leaves no choice; but the trainers are asked once more 
 if the last parking for this cause was aborted.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from extender.core.cluster.owners import above
@@ -69,7 +70,7 @@ def is_wanted(session: Session, key: JobKey) -> bool:
     return False
 
 
-def _first_to_go(snapshot: Snapshot, nodes: dict[NodeName, Leaving]) -> dict[JobKey, NodeName]:
+def _first_to_go(snapshot: Snapshot, nodes: Mapping[NodeName, Leaving]) -> dict[JobKey, NodeName]:
     """Return of each job with a running member on one of the nodes that which goes first."""
     found: dict[JobKey, NodeName] = {}
     pods = {pod.uid: pod for pods in snapshot.jobs.values() for pod in pods}
