@@ -84,7 +84,10 @@ def _features(options: ClusterOptions) -> Mapping[str, object]:
         raise InputError("in_tree_gangs", f"Kubernetes {options.kubernetes}", "at least 1.35")
     gangs = has.gangs if options.in_tree_gangs else None
     policies = has.mutating_policies if options.mutating_policies else None
-    return server_flags(one for one in (gangs, policies) if one is not None)
+    if options.eviction_requests and has.eviction_requests is None:
+        raise InputError("eviction_requests", f"Kubernetes {options.kubernetes}", "at least 1.37")
+    evictions = has.eviction_requests if options.eviction_requests else None
+    return server_flags(one for one in (gangs, policies, evictions) if one is not None)
 
 
 def _recording(options: ClusterOptions, layout: Layout) -> Mapping[str, object]:

@@ -43,11 +43,13 @@ class Differences:
 
     Args:
         gangs: Kubernetes' own gangs (KEP-4671); None: it has none.
+        eviction_requests: The Eviction Request API (KEP-4563); None: it has none.
         mutating_policies: How to switch on ``MutatingAdmissionPolicy``; without gates: always on.
     """
 
     gangs: Feature | None
     mutating_policies: Feature
+    eviction_requests: Feature | None = None
 
     @property
     def has_mutating_policies(self) -> bool:
@@ -76,11 +78,15 @@ def _policies(version: str, *gates: str) -> Feature:
 _BETA_POLICIES: Final = _policies("v1beta1", "MutatingAdmissionPolicy")
 _STABLE_POLICIES: Final = _policies("v1")
 
+_EVICTION_REQUESTS: Final = Feature(
+    ("EvictionRequestAPI",), "lifecycle.k8s.io/v1alpha1", "evictions"
+)
+
 _MINORS: Final[Mapping[str, Differences]] = {
     "1.34": Differences(None, _BETA_POLICIES),
     "1.35": Differences(_gangs("v1alpha1", "workloads", "GangScheduling"), _BETA_POLICIES),
     "1.36": Differences(_gangs("v1alpha2", _POD_GROUPS, "GangScheduling"), _STABLE_POLICIES),
-    "1.37": Differences(_gangs("v1beta1", _POD_GROUPS), _STABLE_POLICIES),
+    "1.37": Differences(_gangs("v1beta1", _POD_GROUPS), _STABLE_POLICIES, _EVICTION_REQUESTS),
 }
 """In 1.37 the gate GangScheduling is gone."""
 

@@ -123,6 +123,9 @@ PROFILE: Final = "shuntyard.io/profile"
 HANG_RESTARTS: Final = "shuntyard.io/hang-restarts"
 """Annotation on the owner: how often its job was restarted because it hung, and when. Ours."""
 
+DRAIN_BUDGET: Final = "shuntyard.io/drain-budget"
+"""Label of our PodDisruptionBudgets, by which drains wait for checkpoints. Ours."""
+
 LEAVING: Final = "shuntyard.io/leaving"
 """Annotation on the Node: its jobs are to save and leave; the time by which, RFC 3339, or anything
 else where that is unknown."""
@@ -236,7 +239,7 @@ TRAINING_REPLICA_TYPE: Final = "training.kubeflow.org/replica-type"
 TRAINING_REPLICA_INDEX: Final = "training.kubeflow.org/replica-index"
 TRAINING_OPERATOR_NAME: Final = "training.kubeflow.org/operator-name"
 
-LABEL_KEYS: Final = frozenset({JOB, ROLE})
+LABEL_KEYS: Final = frozenset({JOB, ROLE, DRAIN_BUDGET})
 """Keys of ours that count as labels; all others are annotations."""
 
 NAMESPACE_KEYS: Final = frozenset({USER_PRIORITY, WEIGHT, GUARANTEED_SHARE, BORROWING_LIMIT})

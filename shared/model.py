@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from shared import devices, identity, owners, pod_cpu, pod_shape
 from shared.claims import PersistentVolume, PersistentVolumeClaim
-from shared.disruptions import HorizontalPodAutoscaler, PodDisruptionBudget
+from shared.disruptions import Eviction, HorizontalPodAutoscaler, PodDisruptionBudget
 
 NodeName = identity.NodeName
 PodKey = identity.PodKey
@@ -351,6 +351,7 @@ Entity = (
     | PersistentVolume
     | PodDisruptionBudget
     | HorizontalPodAutoscaler
+    | Eviction
     | Migration
 )
 

@@ -28,7 +28,7 @@ _EVERYWHERE: Final = {
     "pods/binding": "create",
     "pods/status": "patch",
     "pods/eviction": "create",
-    "poddisruptionbudgets.policy": "list watch",
+    "poddisruptionbudgets.policy": "list watch create patch delete",
     "horizontalpodautoscalers.autoscaling": "list watch",
     "migrations.shuntyard.io": "get list watch create delete",
     "migrations.shuntyard.io/status": "patch",
@@ -52,6 +52,8 @@ _OPTIONAL: Final = {
     "resourceclaims.resource.k8s.io": "list watch",
     "resourceclaimtemplates.resource.k8s.io": "list watch",
     "devicetaintrules.resource.k8s.io": "list watch",
+    "evictions.lifecycle.k8s.io": "list watch",
+    "evictions.lifecycle.k8s.io/status": "patch",
 }
 _UNCHANGED: Final = frozenset(kind.resource for kind in OPTIONAL if kind.kind == "PodGroup")
 """Optional kinds whose objects the extender never writes."""

@@ -39,7 +39,9 @@ from extender.store.store import ClusterStore
 from extender.writers.bindings import Bindings
 from extender.writers.cpu_requests import RequestWriter
 from extender.writers.decision_log.recorder import Recorder
+from extender.writers.drain_budgets import DrainBudgetWriter
 from extender.writers.events import EventWriter
+from extender.writers.evictions import EvictionWriter
 from extender.writers.execute import Executor
 from extender.writers.history import HistoryKeeper
 from extender.writers.leader_writer import LeaderWriter
@@ -224,6 +226,8 @@ class Composition:
             heartbeat=self._context.beat("park"),
             writer=self.owner_writer,
             events=self.events,
+            budgets=DrainBudgetWriter(self.writer, self.recorder, self._context.clock),
+            evictions=EvictionWriter(self.writer, self.recorder, self._context.clock),
             changed=self._changed.follower(),
             interval_seconds=self._settings.preemption.interval_seconds,
         )

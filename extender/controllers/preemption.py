@@ -18,7 +18,9 @@ from extender.core.preemption.decision import (
 from extender.core.preemption.state import PreemptionState
 from extender.core.records import parking
 from extender.core.records.parking import Parking
+from extender.writers.drain_budgets import DrainBudgetWriter
 from extender.writers.events import EventWriter
+from extender.writers.evictions import EvictionWriter
 from extender.writers.owners import OwnerWriter
 from shared.ledgers import Declined
 
@@ -36,6 +38,8 @@ class PreemptionController(Controller[PreemptionState, PreemptionTrigger, Preemp
     Attributes:
         writer: Writes records and suspensions.
         events: Writes Events.
+        evictions: Reports to evictions.
+        budgets: Writes our PodDisruptionBudgets.
         changed: Set when something changed; cleared here.
         interval_seconds: Searches are made this often.
     """
@@ -43,6 +47,8 @@ class PreemptionController(Controller[PreemptionState, PreemptionTrigger, Preemp
     decision: PreemptionDecision = PREEMPTION
     writer: OwnerWriter
     events: EventWriter
+    evictions: EvictionWriter
+    budgets: DrainBudgetWriter
     changed: asyncio.Event
     interval_seconds: float
     _due_at: float = field(init=False, default=0.0)
@@ -75,7 +81,9 @@ class PreemptionController(Controller[PreemptionState, PreemptionTrigger, Preemp
     @override
     async def carry_out(self, outcome: PreemptionOutcome) -> None:
         self.events.enqueue(outcome.events)
+        await self.budgets.carry_out(outcome.budgets)
         await self.writer.carry_out(outcome.commands)
+        await self.evictions.carry_out(outcome.answers)
 
     def ledger(self) -> tuple[Sequence[Parking], Sequence[Declined]]:
         """Return parkings that ended, oldest first, and the jobs that were not parked, by name."""

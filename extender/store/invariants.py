@@ -29,7 +29,7 @@ from extender.store.devices import DeviceIndex
 from extender.store.returning_jobs import keeping
 from extender.store.source import Content
 from shared.claims import PersistentVolume, PersistentVolumeClaim
-from shared.disruptions import HorizontalPodAutoscaler, PodDisruptionBudget
+from shared.disruptions import Eviction, HorizontalPodAutoscaler, PodDisruptionBudget
 from shared.errors import ShuntyardError
 from shared.model import (
     HostPort,
@@ -107,6 +107,7 @@ def _kept(snapshot: Snapshot) -> dict[str, object]:
         "volumes": dict(snapshot.volumes),
         "budgets": dict(snapshot.budgets),
         "autoscalers": dict(snapshot.autoscalers),
+        "evictions": dict(snapshot.evictions),
         "reports": dict(snapshot.reports),
         "migrations": dict(snapshot.migrations),
         "placeholders": dict(snapshot.placeholders),
@@ -143,6 +144,7 @@ def _objects(content: Content) -> dict[str, object]:
         "volumes": {e.name: e for e in entities if isinstance(e, PersistentVolume)},
         "budgets": {e.key: e for e in entities if isinstance(e, PodDisruptionBudget)},
         "autoscalers": {e.key: e for e in entities if isinstance(e, HorizontalPodAutoscaler)},
+        "evictions": {e.key: e for e in entities if isinstance(e, Eviction)},
         "reports": _reports(content),
         "migrations": {e.key: e for e in entities if isinstance(e, Migration)},
         "placeholders": {kept.job: kept for kept in content.placeholders},

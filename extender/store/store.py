@@ -18,6 +18,7 @@ from extender.core.nodes.node_table import NodeTable
 from extender.core.records import migrations
 from extender.store import invariants
 from extender.store.assumed import Act, Assumption
+from extender.store.disruptions import Disruptions
 from extender.store.nodes import NodeIndex
 from extender.store.placeholders import PlaceholderBook
 from extender.store.pods import PodBook
@@ -26,7 +27,6 @@ from extender.store.source import Content, ordered
 from extender.store.table import Collection, Quotas
 from extender.store.versions import Removed, older, only_later
 from shared.claims import PersistentVolume, PersistentVolumeClaim
-from shared.disruptions import HorizontalPodAutoscaler, PodDisruptionBudget
 from shared.model import (
     Delete,
     Delta,
@@ -81,8 +81,7 @@ class ClusterStore:
         self._classes: Collection[str, PriorityClass] = Collection(attrgetter("name"))
         self._topologies: Collection[str, Topology] = Collection(attrgetter("name"))
         self._claims: Collection[str, PersistentVolumeClaim] = Collection(attrgetter("key"))
-        self._budgets: Collection[str, PodDisruptionBudget] = Collection(attrgetter("key"))
-        self._autoscalers: Collection[str, HorizontalPodAutoscaler] = Collection(attrgetter("key"))
+        self._disruptions = Disruptions()
         self._volumes: Collection[str, PersistentVolume] = Collection(attrgetter("name"))
         self._groups: Collection[str, PodGroup] = Collection(attrgetter("key"))
         self._migrations: Collection[str, Migration] = Collection(attrgetter("key"))
@@ -108,8 +107,7 @@ class ClusterStore:
             **self._nodes.devices.by_kind(),
             PersistentVolumeClaim.__name__: self._claims,
             PersistentVolume.__name__: self._volumes,
-            PodDisruptionBudget.__name__: self._budgets,
-            HorizontalPodAutoscaler.__name__: self._autoscalers,
+            **self._disruptions.by_kind(),
             Migration.__name__: self._migrations,
         }
 
@@ -232,8 +230,7 @@ class ClusterStore:
                 devices=self._nodes.devices.view(),
                 claims=self._claims.frozen(),
                 volumes=self._volumes.frozen(),
-                budgets=self._budgets.frozen(),
-                autoscalers=self._autoscalers.frozen(),
+                **self._disruptions.shown(),
                 migrations=self._migrations.frozen(),
                 reports=self._reports.frozen(),
                 groups=self._groups.frozen(),

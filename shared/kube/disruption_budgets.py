@@ -9,7 +9,8 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from shared.disruptions import PodDisruptionBudget
+from shared import labels
+from shared.disruptions import BUDGET_PREFIX, PodDisruptionBudget
 from shared.kube import wire
 from shared.kube.errors import BrokenAnswerError
 from shared.kube.parse import Data, names_the_object
@@ -20,6 +21,7 @@ class Spec(Struct):
     """``spec``."""
 
     selector: LabelSelector | None = None
+    min_available: int | str | None = msgspec.field(default=None, name="minAvailable")
 
 
 class Status(Struct, rename="camel"):
@@ -55,12 +57,25 @@ def decode(data: Data) -> PodDisruptionBudget:
     """
     raw = _ONE.decode(data)
     selector = raw.spec.selector if raw.spec else None
+    owner = _owner(raw.metadata)
+    least = raw.spec.min_available if raw.spec else None
     return PodDisruptionBudget(
+        owner=owner,
+        uid=raw.metadata.uid or "" if owner else "",
+        min_available=least if owner and isinstance(least, int) else 0,
         namespace=raw.metadata.namespace or "",
         name=raw.metadata.name,
         selector=selector if selector is None or selector.small else LabelSelector(),
         allowed=max(0, raw.status.disruptions_allowed) if raw.status else 0,
     )
+
+
+def _owner(meta: wire.Meta) -> str:
+    """Return the uid of the owner of a budget of ours; empty if it is not ours."""
+    if labels.DRAIN_BUDGET not in (meta.labels or {}):
+        return ""
+    owners = (owner.uid for owner in meta.owner_references or ())
+    return next((uid for uid in owners if meta.name == f"{BUDGET_PREFIX}{uid}"), "")
 
 
 def blocking(data: bytes, pods: Sequence[Mapping[str, str]]) -> str | None:

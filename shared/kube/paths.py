@@ -28,6 +28,7 @@ TOPOLOGIES: Final = tuple(
 LEASES: Final = "/apis/coordination.k8s.io/v1/leases"
 EVENTS: Final = "/apis/events.k8s.io/v1/events"
 MIGRATIONS: Final = "/apis/shuntyard.io/v1alpha1/migrations"
+EVICTIONS: Final = "/apis/lifecycle.k8s.io/v1alpha1/evictions"
 DISRUPTION_BUDGETS: Final = "/apis/policy/v1/poddisruptionbudgets"
 AUTOSCALERS: Final = "/apis/autoscaling/v2/horizontalpodautoscalers"
 VOLUME_CLAIMS: Final = "/api/v1/persistentvolumeclaims"

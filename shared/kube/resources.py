@@ -10,6 +10,7 @@ from shared.kube import (
     device_claims,
     devices,
     disruption_budgets,
+    evictions,
     kinds,
     migrations,
     parse,
@@ -125,6 +126,10 @@ AUTOSCALERS: Final = ResourceKind(
     autoscalers.decode,
     _namespaced,
 )
+EVICTIONS: Final = ResourceKind(
+    "Eviction", "Eviction", paths.EVICTIONS, evictions.decode, _namespaced
+)
+"""Alpha in Kubernetes 1.37 (gate EvictionRequestAPI)."""
 DEVICE_CLASSES: Final = ResourceKind(
     "DeviceClass", "DeviceClass", paths.DEVICE_CLASSES, devices.decode_class, _name
 )

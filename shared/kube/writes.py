@@ -7,6 +7,7 @@ have happened; repeating it is safe because of the precondition.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shared.disruptions import RESPONDER, Eviction
 from shared.kube import paths, stamps
 from shared.kube.client import KubeClient, PatchKind
 from shared.model import NodeName, NodeSelectorTerm, OwnerReference, PodKey, Requirement, Uid
@@ -184,6 +185,73 @@ async def create_pod(client: KubeClient, namespace: str, manifest: Mapping[str, 
         AlreadyExistsError: A pod of that name is there.
     """
     return await client.post(paths.pods(namespace), manifest)
+
+
+async def answer_eviction(
+    client: KubeClient, eviction: Eviction, *, at: float, message: str, completed: bool
+) -> bytes:
+    """Report to an Eviction as its active responder; return it as it is now.
+
+    Args:
+        client: Of the API server.
+        eviction: As it was read; uid and resource version are preconditions.
+        at: Time of the report, seconds since the epoch.
+        message: How far we are, for people.
+        completed: We are done: it is the turn of the next responder.
+
+    Raises:
+        ConflictError: It has changed.
+        InvalidError: It is not our turn.
+    """
+    stamp = stamps.seconds(max(at, eviction.started_at, eviction.heartbeat_at))
+    place = f"/status/responders/{eviction.row}"
+    report = {"heartbeatTime": stamp, "message": message}
+    if completed:
+        report["completionTime"] = stamp
+    body = [
+        {"op": "test", "path": "/metadata/uid", "value": eviction.uid},
+        {"op": "test", "path": f"{place}/name", "value": RESPONDER},
+        {"op": "replace", "path": "/metadata/resourceVersion", "value": eviction.resource_version},
+        *({"op": "add", "path": f"{place}/{key}", "value": text} for key, text in report.items()),
+    ]
+    path = paths.namespaced(paths.EVICTIONS, eviction.namespace, eviction.name, "status")
+    return await client.patch(path, body, kind=PatchKind.JSON)
+
+
+async def create_budget(client: KubeClient, namespace: str, manifest: Mapping[str, Any]) -> bytes:
+    """Create a PodDisruptionBudget; its name is the precondition.
+
+    Raises:
+        AlreadyExistsError: One of that name is there.
+    """
+    return await client.post(paths.namespaced(paths.DISRUPTION_BUDGETS, namespace), manifest)
+
+
+async def change_budget(
+    client: KubeClient, namespace: str, name: str, uid: str, min_available: int
+) -> bytes:
+    """Let so many pods of the PodDisruptionBudget with ``uid`` stay; return it as it is now.
+
+    Raises:
+        InvalidError: There is another one of that name now.
+        NotFoundError: It is gone.
+    """
+    body = [
+        {"op": "test", "path": "/metadata/uid", "value": uid},
+        {"op": "add", "path": "/spec/minAvailable", "value": min_available},
+    ]
+    path = paths.namespaced(paths.DISRUPTION_BUDGETS, namespace, name)
+    return await client.patch(path, body, kind=PatchKind.JSON)
+
+
+async def delete_budget(client: KubeClient, namespace: str, name: str, uid: str) -> None:
+    """Delete the PodDisruptionBudget with ``uid``.
+
+    Raises:
+        ConflictError: There is another one of that name now.
+        NotFoundError: It is gone.
+    """
+    await client.delete(paths.namespaced(paths.DISRUPTION_BUDGETS, namespace, name), uid=uid)
 
 
 async def create_event(

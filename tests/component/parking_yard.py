@@ -144,13 +144,14 @@ async def yard(
     order: str = "cps",
     gangs: bool = False,
     tenancy: dict[str, Any] | None = None,
+    drain: dict[str, Any] | None = None,
     **preemption: Any,
 ) -> AsyncIterator[tuple[Training, Extender]]:
     """Run trainers, agents, owners, a scheduler and an extender."""
     sections = settings(preemption, log, gangs=gangs, tenancy=tenancy)
     async with (
         Training(fake).running() as training,
-        extender(fake, **sections, queue={"order": order}) as running,
+        extender(fake, **sections, queue={"order": order}, drain=drain or {}) as running,
         scheduled(fake, training, running),
     ):
         yield training, running

@@ -1,5 +1,6 @@
 """A node announces that it leaves: its jobs save, leave together, and start elsewhere."""
 
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -7,7 +8,8 @@ import pytest
 
 from extender.core.records.parking import Cause, Phase
 from shared import labels
-from shared.kube import paths
+from shared.disruptions import RESPONDER
+from shared.kube import paths, stamps
 from tests.component.moving_yard import PATIENCE_SECONDS
 from tests.component.parking_yard import (
     JOB,
@@ -22,6 +24,7 @@ from tests.component.parking_yard import (
 from tests.component.shell import lease, node
 from tests.component.test_parking import events
 from tests.component.training import Training
+from tests.fakes import kube_faults
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
 
@@ -127,3 +130,67 @@ async def test_a_job_on_another_node_stays(fake: FakeKube) -> None:
         put_job(fake, name="other")
         await trains(training, "other")
         assert (parking_of(fake), nodes(training)) == (None, {A})
+
+
+def eviction(fake: FakeKube, name: str, state: str) -> None:
+    """Put an Eviction of a pod in which we are a responder, as its controller does."""
+    pod = fake.object(paths.PODS, name, "default")
+    assert pod is not None
+    target = {"pod": {"name": name, "uid": pod["metadata"]["uid"]}}
+    at = stamps.seconds(time.time())  # noqa: TID251 - that of the controller
+    responders = [{"name": "acme.io/other"}, {"name": RESPONDER, "startTime": at}]
+    turns = [
+        {"name": "acme.io/other", "state": "Completed", "priority": 30000},
+        {"name": RESPONDER, "state": state, "priority": 20000},
+    ]
+    status = {"targetResponders": turns, "responders": responders}
+    metadata = {"name": "e", "namespace": "default"}
+    fake.put(paths.EVICTIONS, {"metadata": metadata, "spec": {"target": target}, "status": status})
+
+
+def report(fake: FakeKube) -> dict[str, Any]:
+    found = fake.object(paths.EVICTIONS, "e", "default")
+    assert found is not None
+    ours: dict[str, Any] = found["status"]["responders"][1]
+    return ours
+
+
+async def test_a_pod_is_not_evicted_before_its_gang_has_saved_and_left(fake: FakeKube) -> None:
+    fake.install(paths.EVICTIONS)
+    put_job(fake, 2)
+    async with yard(fake) as (training, _):
+        await trains(training, count=2)
+        eviction(fake, training.pods(JOB)[0]["metadata"]["name"], "Active")
+        resumed = await reached(fake, Phase.RESUMED)
+        await trains(training, count=2)
+        assert resumed.cause is Cause.DRAIN
+        await eventually(lambda: "completionTime" in report(fake), PATIENCE_SECONDS)
+        assert report(fake)["message"] == "the pod is gone"
+
+
+async def test_an_eviction_goes_on_if_the_job_cannot_save(fake: FakeKube) -> None:
+    fake.install(paths.EVICTIONS)
+    put_job(fake, checkpoint=False)
+    async with yard(fake) as (training, _):
+        await trains(training)
+        eviction(fake, training.pods(JOB)[0]["metadata"]["name"], "Active")
+        await eventually(lambda: "completionTime" in report(fake), PATIENCE_SECONDS)
+        assert "shuntyard.io/checkpoint is missing" in report(fake)["message"]
+        assert not is_suspended(fake)
+
+
+STOPS = {"before": kube_faults.Slow, "after": kube_faults.LostAnswer}
+
+
+@pytest.mark.parametrize("how", STOPS)
+async def test_killed_at_a_report_the_next_extender_reports(fake: FakeKube, how: str) -> None:
+    fake.install(paths.EVICTIONS)
+    put_job(fake, checkpoint=False)
+    async with yard(fake) as (training, running):
+        await trains(training)
+        fake.faults.order("patch", "*/evictions/*", STOPS[how]())
+        eviction(fake, training.pods(JOB)[0]["metadata"]["name"], "Active")
+        await eventually(lambda: fake.faults.left == 0, PATIENCE_SECONDS)
+        await running.kill()
+    async with yard(fake):
+        await eventually(lambda: "completionTime" in report(fake), PATIENCE_SECONDS)

@@ -5,6 +5,7 @@ Every step needs a cluster with settings of its own; it asserts only that it rea
 
 import json
 import signal
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,8 @@ from typing import Any, Final
 from devcluster import gate_policy
 from devcluster.options import KwokNodes
 from shared import labels
-from shared.kube import paths, resources
+from shared.disruptions import RESPONDER
+from shared.kube import paths, resources, stamps
 from shared.kube.client import KubeClient, PatchKind
 from shared.kube.errors import ApiError, ForbiddenError, InvalidError
 from shared.kube.resources import ResourceKind
@@ -69,7 +71,9 @@ async def define(client: KubeClient) -> None:
             await client.post(DEFINITIONS, definition(kind.path, name))
     levels = resources.TOPOLOGIES
     await client.post(DEFINITIONS, definition(levels.path, levels.kind, scope="Cluster"))
-    for kind in (*resources.OPTIONAL, levels):
+    evictions = resources.EVICTIONS
+    await client.post(DEFINITIONS, definition(evictions.path, evictions.kind, status=True))
+    for kind in (*resources.OPTIONAL, levels, evictions):
         await eventually(partial(_served, client, kind.path), PATIENCE_SECONDS, kind.path)
 
 
@@ -277,6 +281,61 @@ async def _weighed(yard: Yard) -> bool:
     return len(set(found)) == len(found)
 
 
+# ---- an eviction of a pod whose job cannot save
+
+
+async def answers_an_eviction(yard: Yard) -> None:
+    """It is our turn in an eviction, and then that of the next responder."""
+    await yard.nodes(KwokNodes(1))
+    await yard.submit(job("it", 1))
+    (bound,) = await eventually(partial(_bound, yard), PATIENCE_SECONDS, "it is bound")
+    path = paths.namespaced(paths.EVICTIONS, yard.team)
+    target = {"pod": {"name": bound["metadata"]["name"], "uid": bound["metadata"]["uid"]}}
+    head = {"apiVersion": "lifecycle.k8s.io/v1alpha1", "kind": resources.EVICTIONS.kind}
+    await yard.client.post(path, {**head, "metadata": {"name": "e"}, "spec": {"target": target}})
+    turn = {"name": RESPONDER, "state": "Active", "priority": 20000}
+    now = time.time()  # noqa: TID251 - the API server compares it with its own
+    report = {"name": RESPONDER, "startTime": stamps.seconds(now)}
+    status = {"targetResponders": [turn], "responders": [report]}
+    await yard.client.patch(f"{path}/e/status", {"status": status})
+    await eventually(partial(_completed, yard, f"{path}/e"), PATIENCE_SECONDS, "we are done")
+
+
+async def _bound(yard: Yard) -> list[Object]:
+    return [found for found in await _pods(yard) if found["spec"].get("nodeName")]
+
+
+async def _completed(yard: Yard, path: str) -> bool:
+    (report,) = json.loads(await yard.client.get(path))["status"]["responders"]
+    return "completionTime" in report
+
+
+# ---- a budget of ours, until another one selects the pods
+
+
+async def has_a_budget(yard: Yard) -> None:
+    """It is made and set right again; it is deleted when a budget of others selects its pods."""
+    await yard.nodes(KwokNodes(1))
+    await yard.submit(job("it", 1, crowding.of(crowding.MEMBERS)))
+    path = paths.namespaced(paths.DISRUPTION_BUDGETS, yard.team)
+
+    async def least(number: int | None) -> bool:
+        found = [b for b in await yard.items(path) if labels.DRAIN_BUDGET in _marks(b)]
+        return [b["spec"]["minAvailable"] for b in found] == ([] if number is None else [number])
+
+    await eventually(lambda: least(1), PATIENCE_SECONDS, "it has a budget")
+    (one,) = await yard.items(path)
+    await yard.client.patch(f"{path}/{one['metadata']['name']}", {"spec": {"minAvailable": 5}})
+    await eventually(lambda: least(1), PATIENCE_SECONDS, "it is set right again")
+    theirs = {"minAvailable": 1, "selector": {"matchLabels": {"directory": crowding.MEMBERS}}}
+    await yard.client.post(path, {"metadata": {"name": "theirs"}, "spec": theirs})
+    await eventually(lambda: least(None), PATIENCE_SECONDS, "it is deleted")
+
+
+def _marks(found: Object) -> Mapping[str, str]:
+    return found["metadata"].get("labels") or {}
+
+
 # ---- the policy that gates new pods
 
 
@@ -326,6 +385,8 @@ def steps(directory: Path) -> tuple[Step, ...]:
         Step(moves_a_bare_pod, MOVING),
         Step(moves_a_gang, MOVING),
         Step(may_not_suspend, MOVING),
+        Step(answers_an_eviction, MOVING),
+        Step(has_a_budget, {**MOVING, "drain": {"disruption_budget": True}}),
         Step(weighs, WEIGHTS),
         Step(gates, {"gating": {"config_map": gate_policy.CONFIG_MAP, "quiet_seconds": 0}}),
     )

@@ -7,12 +7,21 @@ from shared.kube import paths
 DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
-def definition(collection: str, kind: str, *, scope: str = "Namespaced") -> dict[str, Any]:
-    """Return a CustomResourceDefinition that accepts anything for ``spec`` and ``status``."""
+def definition(
+    collection: str, kind: str, *, scope: str = "Namespaced", status: bool = False
+) -> dict[str, Any]:
+    """Return a CustomResourceDefinition that accepts anything for ``spec`` and ``status``.
+
+    Args:
+        collection: Path of its objects.
+        kind: Their kind.
+        scope: Of its objects.
+        status: Whether ``status`` is a subresource.
+    """
     group, version = paths.group_version(collection).split("/")
     plural = collection.rpartition("/")[2]
     free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    one = {
+    one: dict[str, Any] = {
         "name": version,
         "served": True,
         "storage": True,
@@ -20,6 +29,8 @@ def definition(collection: str, kind: str, *, scope: str = "Namespaced") -> dict
             "openAPIV3Schema": {"type": "object", "properties": {"spec": free, "status": free}}
         },
     }
+    if status:
+        one["subresources"] = {"status": {}}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

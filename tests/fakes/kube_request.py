@@ -38,6 +38,7 @@ KINDS = {
     "resourceclaims": "ResourceClaim",
     "resourceclaimtemplates": "ResourceClaimTemplate",
     "devicetaintrules": "DeviceTaintRule",
+    "evictions": "Eviction",
 }
 
 BUILT_IN = (

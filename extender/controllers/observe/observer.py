@@ -82,11 +82,14 @@ class Observer:
         devices = (self._optional(kind, by_nodes, PATIENCE_SECONDS) for kind in resources.DEVICES)
         by_slices = "the taints of devices are those that their drivers write"
         rules = self._optional(resources.DEVICE_TAINT_RULES, by_slices, PATIENCE_SECONDS)
+        by_cordons = "jobs leave for other announcements alone"
+        evictions = self._optional(resources.EVICTIONS, by_cordons, PATIENCE_SECONDS)
         without = "gang sizes of its pods must be stated"
         jobs = (self._optional(kind, without, PATIENCE_SECONDS) for kind in self.kinds)
         by_settings = "levels of the topology are those of the settings"
         levels = self._optional(resources.TOPOLOGIES, by_settings, PATIENCE_SECONDS)
-        self._migrations, self.optional = moving, (moving, levels, *devices, rules, *jobs)
+        beside = (moving, levels, *devices, rules, evictions, *jobs)
+        self._migrations, self.optional = moving, beside
 
     @property
     def synced(self) -> bool:

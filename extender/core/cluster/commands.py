@@ -10,6 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from extender.core.cluster.reasons import Reason
+from shared.disruptions import Eviction
 from shared.model import JobKey, NodeName, NodeSelectorTerm, Owner, OwnerReference, PodKey, Uid
 
 QUEUE_ACTION: Final = "Queue"
@@ -78,6 +79,58 @@ class MarkPod(Struct, frozen=True, tag=True):
     pod: PodKey
     uid: Uid
     annotations: Mapping[str, str]
+
+
+class AnswerEviction(Struct, frozen=True, tag=True):
+    """Report to an Eviction in which it is our turn.
+
+    Attributes:
+        eviction: As it was read; uid and resource version are preconditions.
+        at: Seconds since the epoch.
+        message: How far we are, for people.
+        completed: We are done: it is the turn of the next responder.
+    """
+
+    eviction: Eviction
+    at: float
+    message: str
+    completed: bool = False
+
+
+class PutBudget(Struct, frozen=True, tag=True):
+    """Create a PodDisruptionBudget of ours, or change its number.
+
+    Attributes:
+        owner: What owns it: it goes with it.
+        selector: Label and value of its pods.
+        min_available: So many of them stay.
+        uid: Of the one to change, the precondition; empty: it is created.
+    """
+
+    namespace: str
+    name: str
+    owner: OwnerReference
+    selector: tuple[str, str]
+    min_available: int
+    uid: str = ""
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{self.namespace}/{self.name}"
+
+
+class DeleteBudget(Struct, frozen=True, tag=True):
+    """Delete a PodDisruptionBudget of ours; ``uid`` is the precondition."""
+
+    namespace: str
+    name: str
+    uid: str
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{self.namespace}/{self.name}"
 
 
 class NoteCheckpoint(Struct, frozen=True, tag=True):

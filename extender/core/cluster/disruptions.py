@@ -12,7 +12,9 @@ _BUDGETS: Final[Slot[Kept[str, Mapping[str, list[PodDisruptionBudget]]]]] = Slot
 
 
 def forbidding(snapshot: Snapshot, pods: Iterable[Pod]) -> PodDisruptionBudget | None:
-    """Return a budget that allows fewer disruptions than it has pods among these; None if none.
+    """Return a budget of others that allows fewer disruptions than it has pods among these.
+
+    None if there is none.
 
     Source:
         Kubernetes 1.36 ``pkg/registry/core/pod/storage/eviction.go``: each eviction takes one of
@@ -35,6 +37,15 @@ def forbidding(snapshot: Snapshot, pods: Iterable[Pod]) -> PodDisruptionBudget |
     )
 
 
+def selecting(snapshot: Snapshot, pods: Iterable[Pod]) -> PodDisruptionBudget | None:
+    """Return a budget of others that selects one of these pods; None if none does."""
+    if not snapshot.budgets:
+        return None
+    by_namespace = _by_namespace(snapshot)
+    every = ((one, pod) for pod in pods for one in by_namespace.get(pod.namespace, ()))
+    return next((one for one, pod in every if one.selects(pod.labels)), None)
+
+
 def is_autoscaled(snapshot: Snapshot, owner: Owner) -> bool:
     """Return True if a HorizontalPodAutoscaler changes the number of pods of an owner."""
     return any(one.scales(owner) for one in snapshot.autoscalers.values())
@@ -47,6 +58,8 @@ def _by_namespace(snapshot: Snapshot) -> Mapping[str, list[PodDisruptionBudget]]
         grouped: dict[str, list[PodDisruptionBudget]] = {}
         for key in sorted(snapshot.budgets):
             budget = snapshot.budgets[key]
+            if budget.ours:  # it is deleted before we end pods
+                continue
             grouped.setdefault(budget.namespace, []).append(budget)
         held = grouped
         kept.put(_ALL, source, held)

@@ -19,7 +19,7 @@ from extender.core.cluster.owner_index import OwnerIndex
 from extender.core.nodes.device_columns import Devices
 from extender.core.nodes.node_table import NodeTable
 from shared.claims import PersistentVolume, PersistentVolumeClaim
-from shared.disruptions import HorizontalPodAutoscaler, PodDisruptionBudget
+from shared.disruptions import Eviction, HorizontalPodAutoscaler, PodDisruptionBudget
 from shared.model import (
     JobKey,
     Migration,
@@ -246,6 +246,7 @@ class Snapshot:
     volumes: Mapping[str, PersistentVolume] = field(default_factory=dict)
     budgets: Mapping[str, PodDisruptionBudget] = field(default_factory=dict)
     autoscalers: Mapping[str, HorizontalPodAutoscaler] = field(default_factory=dict)
+    evictions: Mapping[str, Eviction] = field(default_factory=dict)
     migrations: Mapping[str, Migration] = field(default_factory=dict)
     reports: Mapping[NodeName, NodeReport] = field(default_factory=dict)
     groups: Mapping[str, PodGroup] = field(default_factory=dict)

@@ -60,6 +60,20 @@ class DrainParameters:
         bool,
         Doc("Whether a cordon (`spec.unschedulable`) announces it: `kubectl drain` begins so."),
     ] = True
+    evictions: Annotated[
+        bool,
+        Doc(
+            "Whether an Eviction of `lifecycle.k8s.io` announces it, in which it is the turn of "
+            "the responder `shuntyard.io/checkpoint-responder`."
+        ),
+    ] = True
+    disruption_budget: Annotated[
+        bool,
+        Doc(
+            "Whether running jobs that save get a PodDisruptionBudget of ours, so that evictions "
+            "wait for their checkpoint."
+        ),
+    ] = False
     taints: Annotated[
         tuple[str, ...],
         Doc("Keys of taints that announce it; in the environment separated by commas."),

@@ -5,9 +5,11 @@
 2. The jobs are parked that the proposals name, if they may be parked now (``new_parkings``). What
    proposes is given to the decision: ``prompt`` proposals are made in every pass, the others when
    a search is due.
+3. Evictions that wait for us get a report (``evictions``).
+4. Our PodDisruptionBudgets are made and deleted (``drain_budgets``).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,14 +18,21 @@ from msgspec.structs import replace
 from typing_extensions import override
 
 from extender.core.cluster import job_views
-from extender.core.cluster.commands import ChangeOwner, EmitEvent
+from extender.core.cluster.commands import (
+    AnswerEviction,
+    ChangeOwner,
+    DeleteBudget,
+    EmitEvent,
+    PutBudget,
+)
 from extender.core.cluster.session import Decision, Outcome, Session
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.preemption import new_parkings, open_parkings
+from extender.core.preemption import drain_budgets, evictions, new_parkings, open_parkings
 from extender.core.preemption.open_parkings import StepInputs
 from extender.core.preemption.state import PreemptionState, followed
 from extender.core.queue.decision import QUEUE
 from extender.core.records import parking, parking_writes
+from extender.core.records.drain_budget_reasons import NoBudget
 from extender.core.records.parking import (
     OwnedParking,
     Parking,
@@ -36,6 +45,9 @@ from shared.model import JobKey
 
 REFUSED: Final = "ParkingRefused"
 """Reason of the Event about a job that a person wants parked and that is not."""
+
+UNPROTECTED: Final = "NoDrainBudget"
+"""Reason of the Event about a job that would be parked and has no budget of ours."""
 
 
 class PreemptionTrigger(Struct, frozen=True):
@@ -55,10 +67,14 @@ class PreemptionOutcome(Outcome[PreemptionState, ChangeOwner]):
     Attributes:
         ended: Parkings that ended since the last pass.
         events: That jobs are not parked, each once.
+        answers: Reports to evictions that wait for us.
+        budgets: Writes of our PodDisruptionBudgets.
     """
 
     ended: tuple[Parking, ...] = ()
     events: tuple[EmitEvent, ...] = ()
+    answers: tuple[AnswerEviction, ...] = ()
+    budgets: tuple[PutBudget | DeleteBudget, ...] = ()
 
 
 class PreemptionDecision(Decision[PreemptionState, PreemptionTrigger, PreemptionOutcome]):
@@ -100,12 +116,19 @@ class PreemptionDecision(Decision[PreemptionState, PreemptionTrigger, Preemption
             for key, one in chosen.declined.items()
             if _is_news(state.declined.get(key), one)
         )
+        budgets = drain_budgets.writes(session, chosen.declined, due=trigger.due)
+        if trigger.due:
+            news = _news(state.without_budget, budgets.refused)
+            events += tuple(_no_budget(session, key, why) for key, why in news)
+            state = replace(state, without_budget=budgets.refused)
         declined = chosen.declined if trigger.due else {**state.declined, **chosen.declined}
         return PreemptionOutcome(
             commands=commands + chosen.commands,
             state=replace(state, declined=declined),
             ended=ended,
             events=events,
+            budgets=budgets.commands,
+            answers=tuple(evictions.answers(session, chosen.declined)),
         )
 
     @override
@@ -114,7 +137,9 @@ class PreemptionDecision(Decision[PreemptionState, PreemptionTrigger, Preemption
     ) -> dict[str, object]:
         """Return the commands, and why other jobs are not parked."""
         declined = {job: why.reason for job, why in sorted(outcome.state.declined.items())}
-        return {"commands": outcome.commands, "events": outcome.events, "declined": declined}
+        writes = {"commands": outcome.commands, "answers": outcome.answers}
+        writes |= {"budgets": outcome.budgets}
+        return {**writes, "events": outcome.events, "declined": declined}
 
 
 def _of(proposing: Sequence[Propose], session: Session) -> tuple[ParkingProposal, ...]:
@@ -137,6 +162,20 @@ def _step(session: Session, records: ParkingRecords, owned: OwnedParking) -> Cha
 
 def _is_news(before: Declined | None, now: Declined) -> bool:
     return before is None or before.reason != now.reason
+
+
+def _news(
+    before: Mapping[JobKey, NoBudget], now: Mapping[JobKey, NoBudget]
+) -> tuple[tuple[JobKey, NoBudget], ...]:
+    return tuple((key, why) for key, why in sorted(now.items()) if before.get(key) != why)
+
+
+def _no_budget(session: Session, key: JobKey, why: NoBudget) -> EmitEvent:
+    job = job_views.view(session.snapshot, key)
+    text = f"evictions of its pods do not wait for a checkpoint: {why.text}"
+    return EmitEvent(
+        job.namespace, job.about, UNPROTECTED, text, warning=True, action=parking_writes.ACTION
+    )
 
 
 def _refused(session: Session, declined: Declined) -> EmitEvent:

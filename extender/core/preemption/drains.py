@@ -1,8 +1,9 @@
 """Jobs on nodes that leave: they save, leave together, and start elsewhere (docs/drain.md).
 
 Each job with a running member on such a node is proposed, those on the node that goes first come
-first. Its owner's limits of parking do not hold, since the node leaves no choice; but the trainers
-are asked once more only after a rest, if the last parking for this cause was aborted.
+first, then those with a pod that is to be evicted (``evictions``). Its owner's limits of parking do
+not hold, since the node leaves no choice; but the trainers are asked once more only after a rest,
+if the last parking for this cause was aborted.
 """
 
 from collections.abc import Mapping
@@ -12,7 +13,8 @@ from extender.core.cluster.owners import above
 from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.kinds import registry
-from extender.core.nodes.leaving import Leaving, leaving_nodes
+from extender.core.nodes.leaving import Leaving, leaving, leaving_nodes
+from extender.core.preemption.evictions import asked_to_leave
 from extender.core.records.parking import (
     Cause,
     Parking,
@@ -29,19 +31,43 @@ _NEVER: Final = float("inf")
 
 
 def proposals(session: Session) -> tuple[ParkingProposal, ...]:
-    """Return one proposal for each job with a running member on a node that leaves."""
-    snapshot = session.snapshot
-    nodes = leaving_nodes(snapshot.node_table, session.parameters.drain)
-    if not nodes:
+    """Return one proposal for each job that has to leave a node."""
+    found = _jobs(session)
+    if not found:
         return ()
-    records = parking_records(snapshot)
-    first = _first_to_go(snapshot, nodes)
-    ranked = sorted(first.items(), key=lambda one: (_when(nodes[one[1]]), one[1], one[0]))
+    records = parking_records(session.snapshot)
     return tuple(
-        ParkingProposal((key,), Cause.DRAIN, why=_why(node, nodes[node]), in_turn=False)
-        for key, node in ranked
+        ParkingProposal((key,), Cause.DRAIN, why=why, in_turn=False)
+        for key, why in found.items()
         if not _rests(session, records, key)
     )
+
+
+def _jobs(session: Session) -> dict[JobKey, str]:
+    """Return the jobs that have to leave a node, each with why, the most urgent one first."""
+    snapshot = session.snapshot
+    nodes = leaving_nodes(snapshot.node_table, session.parameters.drain)
+    first = _first_to_go(snapshot, nodes) if nodes else {}
+    ranked = sorted(first.items(), key=lambda one: (_when(nodes[one[1]]), one[1], one[0]))
+    found = {key: _why(node, nodes[node]) for key, node in ranked}
+    for key, why in sorted(asked_to_leave(session).items()):
+        found.setdefault(key, why)
+    return found
+
+
+def is_wanted(session: Session, key: JobKey) -> bool:
+    """Return True if a job still has to leave a node, or its node is not there any more."""
+    snapshot, table = session.snapshot, session.snapshot.node_table
+    if key in asked_to_leave(session):
+        return True
+    for pod in snapshot.jobs.get(key, ()):
+        node = snapshot.bound.get(pod.uid)
+        row = None if node is None else table.index.get(node)
+        if node is None or pod.finished:
+            continue
+        if row is None or leaving(table.nodes[row], session.parameters.drain) is not None:
+            return True
+    return False
 
 
 def _first_to_go(snapshot: Snapshot, nodes: Mapping[NodeName, Leaving]) -> dict[JobKey, NodeName]:

@@ -131,6 +131,15 @@ def _places(
     return dict(proposal.places) if chosen else moves.places(session, job, owner)
 
 
+def saving_owner(session: Session, job: Job) -> Owner | None:
+    """Return the owner that is suspended once the job has saved; None if it would not be."""
+    spec = job.spec
+    if not spec.has_checkpoint or spec.preemptible is not Preemptible.CHECKPOINT:
+        return None
+    owner = _pausable(session.snapshot, parking.parking_records(session.snapshot), job)
+    return None if isinstance(owner, R) else owner
+
+
 def _pausable(snapshot: Snapshot, records: ParkingRecords, job: Job) -> Owner | R:
     pods = [member.pod for member in job.members if member.state not in _GONE]
     owner = parking.pausing_owner(snapshot, pods)

@@ -31,7 +31,7 @@ from extender.core.cluster.commands import ChangeOwner
 from extender.core.cluster.jobs import Job
 from extender.core.cluster.session import Session
 from extender.core.parameters.preemption import PreemptionParameters
-from extender.core.preemption import budgets
+from extender.core.preemption import budgets, drains
 from extender.core.records import migrations, parked_jobs, parking_writes
 from extender.core.records.parking import (
     Cause,
@@ -233,6 +233,8 @@ def _needless(inputs: StepInputs) -> R | None:
     """
     parking, snapshot = inputs.parking, inputs.session.snapshot
     if parking.cause is Cause.MANUAL and not is_asked_for(inputs.owner):
+        return R.WITHDRAWN
+    if parking.cause is Cause.DRAIN and not drains.is_wanted(inputs.session, parking.job):
         return R.WITHDRAWN
     if parking.starts and not is_waiting(snapshot, parking.starts):
         return R.STARTER_GONE

@@ -6,6 +6,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from extender.core.records.drain_budget_reasons import NoBudget
 from extender.core.records.parking import OwnedParking, Parking, ParkingRecords, Phase
 from extender.core.records.parking_reasons import ParkingReason
 from shared.ledgers import Declined
@@ -21,6 +22,7 @@ class PreemptionState(Struct, frozen=True):
         primed: A pass has taken over the parkings that ended before this process began.
         open: Parkings under way, by owner.
         ended: The last ones that ended, the newest last.
+        without_budget: Why jobs that would be parked have no budget of ours.
         declined: Why proposals were last not followed, by job.
     """
 
@@ -28,6 +30,7 @@ class PreemptionState(Struct, frozen=True):
     open: Mapping[Uid, Parking] = {}
     ended: tuple[Parking, ...] = ()
     declined: Mapping[JobKey, Declined] = {}
+    without_budget: Mapping[JobKey, NoBudget] = {}
 
 
 def followed(

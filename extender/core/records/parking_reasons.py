@@ -135,7 +135,10 @@ class ParkingReason(StrEnum):
         "StarterGone", "the job that was to get the room waits no more", rests_longer=False
     )
     WITHDRAWN = ParkingRecord(
-        "Withdrawn", "the annotation shuntyard.io/park was removed", rests_longer=False
+        "Withdrawn",
+        "what asked for it was taken back: the annotation shuntyard.io/park, or the announcement"
+        " that its node leaves",
+        rests_longer=False,
     )
     # what was not reached when one has ended
     NOT_WHOLE = ParkingRecord(

@@ -3,10 +3,11 @@
 Nothing here asks the extender, and nothing uses its code.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from shared import labels
 from tests.controlplane import watching
 from tests.controlplane.storm.proxy import Write
 from tests.controlplane.watching import Event, History, Object, job_of, node_of
@@ -19,6 +20,13 @@ only for a moment in between does not count."""
 GHOST_SECONDS: Final = 60.0
 """Pods of a gang may come for so long after its user deleted it: the Job controller's, or a
 copy that was on its way; after that, whatever exists stays."""
+DUPLICATE_SECONDS: Final = 30.0
+"""After the API server was killed the Job controller may make a pod again whose creation was
+written and its answer lost; when it has seen both, it deletes one.
+
+Source:
+    Kubernetes 1.36 ``pkg/controller/job/indexed_job_utils.go``:
+    ``appendDuplicatedIndexPodsForRemoval``."""
 
 
 @dataclass
@@ -32,6 +40,7 @@ class Known:
         struck: Uids of pods that the storm deleted, or that were on a node that it deleted.
         struck_jobs: Their jobs.
         foreign: Uids of pods of another scheduler that must be left alone.
+        server_kills: When the API server was killed (monotonic seconds).
     """
 
     sizes: dict[str, int] = field(default_factory=dict)
@@ -40,6 +49,7 @@ class Known:
     struck: set[str] = field(default_factory=set)
     struck_jobs: set[str] = field(default_factory=set)
     foreign: set[str] = field(default_factory=set)
+    server_kills: list[float] = field(default_factory=list)
 
 
 def broken(history: History, known: Known, writes: list[Write]) -> list[str]:
@@ -63,27 +73,56 @@ def _lives(pod: Object) -> bool:
     )
 
 
-def _living(history: History) -> Iterator[tuple[Event, str, int]]:
-    """Yield each event with its job, and how many pods of that job live after it."""
-    every: dict[str, set[str]] = {}
+def _living(history: History) -> Iterator[tuple[Event, str, Mapping[str, Object]]]:
+    """Yield each event with its job, and the pods of that job that live after it, by uid."""
+    every: dict[str, dict[str, Object]] = {}
     for event in history.events:
         job = job_of(event.pod)
-        pods = every.setdefault(job, set())
+        pods = every.setdefault(job, {})
         if not event.gone and _lives(event.pod):
-            pods.add(event.uid)
+            pods[event.uid] = event.pod
         else:
-            pods.discard(event.uid)
-        yield event, job, len(pods)
+            pods.pop(event.uid, None)
+        yield event, job, pods
 
 
 def _too_many(history: History, known: Known) -> Iterator[str]:
     """Two copies of a member run: more living pods than the gang has members."""
     worst: dict[str, int] = {}
-    for _, job, living in _living(history):
-        if job in known.sizes and living > max(known.sizes[job], worst.get(job, 0)):
-            worst[job] = living
+    made: dict[str, float] = {}
+    for event, job, living in _living(history):
+        made.setdefault(event.uid, event.at)
+        if job not in known.sizes or len(living) <= known.sizes[job]:
+            continue
+        count = len(living) - _made_twice(living, made, known, event.at)
+        if count > max(known.sizes[job], worst.get(job, 0)):
+            worst[job] = count
     for job, count in worst.items():
         yield f"{job}: {count} pods lived at one time in a gang of {known.sizes[job]}"
+
+
+def _made_twice(
+    living: Mapping[str, Object], made: Mapping[str, float], known: Known, now: float
+) -> int:
+    """Return how many of these pods the Job controller made again after a kill, and just now."""
+    first: set[tuple[str, str]] = set()
+    count = 0
+    for uid in sorted(living, key=made.__getitem__):
+        seat = _seat(living[uid])
+        if seat is None or seat not in first:
+            first.update(() if seat is None else (seat,))
+            continue
+        after_kill = any(0 <= made[uid] - at <= DUPLICATE_SECONDS for at in known.server_kills)
+        count += after_kill and now - made[uid] <= DUPLICATE_SECONDS
+    return count
+
+
+def _seat(pod: Object) -> tuple[str, str] | None:
+    """Return the Job of an indexed pod and its index there."""
+    meta = pod["metadata"]
+    index = (meta.get("labels") or {}).get(labels.JOB_INDEX_LABEL)
+    owners = [o["uid"] for o in meta.get("ownerReferences") or () if o.get("controller")]
+    return (str(owners[0]), str(index)) if owners and index is not None else None
 
 
 def _overfull(history: History, known: Known) -> Iterator[str]:
@@ -158,7 +197,7 @@ def _whole_since(history: History, known: Known) -> dict[str, float]:
             continue
         if job in begun and event.at - begun[job] >= WHOLE_SECONDS:
             since[job] = begun[job] + WHOLE_SECONDS
-        elif living >= known.sizes[job]:
+        elif len(living) >= known.sizes[job]:
             begun.setdefault(job, event.at)
         else:
             begun.pop(job, None)

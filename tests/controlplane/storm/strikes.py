@@ -107,6 +107,8 @@ class Strikes:
     async def _kill(self, component: str) -> None:
         if self.cluster.runs(component):
             sending(self.cluster, component, signal.SIGKILL)()
+            if component == "kube-apiserver":
+                self.known.server_kills.append(time.monotonic())
         await self._pause(2.0)
 
     async def _freeze(self, component: str) -> None:

@@ -1,13 +1,15 @@
 """A storm of drains and deaths under real training: no acknowledged step is lost or repeated.
 
 Nodes are cordoned, get notices and taints, lose their kubelet, and die behind a fence while their
-trainers live on. `SHUNTYARD_STORM_DRAINS` says how many (200), `SHUNTYARD_STORM_SEED` which. What
-happened is read from the trainers' files and the API server's history, not from our own programs.
+trainers live on. `SHUNTYARD_STORM_DRAINS` says how many (200), `SHUNTYARD_STORM_SECONDS` for how
+long at most, `SHUNTYARD_STORM_SEED` which. What happened is read from the trainers' files and the
+API server's history, not from our own programs.
 """
 
 import os
 import random
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -22,6 +24,7 @@ from tests.controlplane.training_yard import SETTINGS
 pytestmark = [pytest.mark.controlplane, pytest.mark.e2e]
 
 DRAINS: Final = int(os.environ.get("SHUNTYARD_STORM_DRAINS", "200"))
+SECONDS: Final = float(os.environ.get("SHUNTYARD_STORM_SECONDS", "inf"))
 SEED: Final = int(os.environ.get("SHUNTYARD_STORM_SEED", "1"))
 NODES: Final = tuple(f"{name}-0000" for name in ("north", "east", "south", "west"))
 EVERY: Final = 10
@@ -52,7 +55,8 @@ async def test_no_acknowledged_step_is_lost_in_a_storm_of_drains(cluster: Cluste
     async with training_yard.lent(cluster, NODES) as yard:
         trainings = Trainings(yard, random.Random(SEED))
         drains = Drains(yard, trainings, random.Random(SEED + 1))
-        while drains.count.total() < DRAINS:
+        end = time.monotonic() + SECONDS
+        while drains.count.total() < DRAINS and time.monotonic() < end:
             await trainings.fill()
             await drains.strike()
             if drains.count.total() % EVERY == 0:

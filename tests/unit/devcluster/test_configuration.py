@@ -182,6 +182,14 @@ def test_a_version_without_gangs_of_its_own_cannot_serve_them(tmp_path: Path) ->
         api_server(Layout(tmp_path), ClusterOptions("1.34.4", in_tree_gangs=True))
 
 
+def test_the_eviction_request_api_is_switched_on_where_a_version_has_it(tmp_path: Path) -> None:
+    found = api_server(Layout(tmp_path), ClusterOptions("1.37.2", eviction_requests=True)).argv
+    assert "--feature-gates=EvictionRequestAPI=true" in found
+    assert "--runtime-config=lifecycle.k8s.io/v1alpha1=true" in found
+    with pytest.raises(InputError, match=r"eviction_requests.*at least 1\.37"):
+        api_server(Layout(tmp_path), ClusterOptions("1.36.3", eviction_requests=True))
+
+
 def test_calls_are_recorded_only_on_demand_and_of_our_programs_alone(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
     without = api_server(layout, ClusterOptions())
