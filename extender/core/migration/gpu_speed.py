@@ -2,11 +2,11 @@
 
 The speed of a pod is its part of a device, where time slices or MPS share it, times the speed of
 the model that its owner states in ``shuntyard.io/accelerators``. What is not known counts nothing:
-models of which a speed is missing are equal, and so are links between members. The slowest pod
-counts.
+models of which a speed is missing are equal. The slowest pod counts; what the spread of members
+costs is for ``spread``.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from extender.core.nodes.gpus import gpus
 from extender.core.nodes.node_table import NodeTable
 from extender.core.placement import wishes
 from shared.accelerators import is_gpu
-from shared.model import NodeName, PodShape
+from shared.model import NodeName, PodShape, Uid
 
 
 def trains_on_gpus(unit: MoveUnit) -> bool:
@@ -23,20 +23,37 @@ def trains_on_gpus(unit: MoveUnit) -> bool:
     return any(is_gpu(name) for shape in unit.shapes.values() for name, _ in shape.requests)
 
 
-def speeds(unit: MoveUnit, target: NodeName, table: NodeTable) -> tuple[float, float]:
-    """Return the speed of a unit now and on the target, 1 on a whole device of the first model."""
-    shapes, order = list(unit.shapes.values()), unit.job.spec.accelerators
-    rows = [None if m.node is None else table.index.get(m.node) for m in unit.members]
-    here, there = [row for row in rows if row is not None], table.index[target]
-    now = min((device_share(shapes, row, table) for row in here), default=0.0)
-    coming = [
-        unit.shapes[m.pod.uid] for m, row in zip(unit.members, rows, strict=True) if row != there
-    ]
-    then = device_share(shapes, there, table, coming)
-    nodes, one = [table.nodes[row] for row in {*here}], table.nodes[there]
-    if all(wishes.has_speed(order, node) for node in (*nodes, one)):
-        now, then = now / wishes.slowdown(order, nodes), then / wishes.slowdown(order, [one])
+def speeds(
+    unit: MoveUnit, targets: Mapping[Uid, NodeName], table: NodeTable
+) -> tuple[float, float]:
+    """Return the speed of a unit now and on its targets, 1 on a whole device of the first model.
+
+    Args:
+        unit: The pods that move.
+        targets: The node to which each of them goes.
+        table: The nodes.
+    """
+    order = unit.job.spec.accelerators
+    placed = ((m.pod.uid, table.index.get(m.node)) for m in unit.members if m.node is not None)
+    here = {uid: row for uid, row in placed if row is not None}
+    there = {uid: table.index[node] for uid, node in targets.items()}
+    shapes = list(unit.shapes.values())
+    now = min((device_share(shapes, row, table) for row in here.values()), default=0.0)
+    then = min(_share_there(unit, row, here, there, table) for row in {*there.values()})
+    before = [table.nodes[row] for row in {*here.values()}]
+    after = [table.nodes[row] for row in {*there.values()}]
+    if all(wishes.has_speed(order, node) for node in (*before, *after)):
+        now, then = now / wishes.slowdown(order, before), then / wishes.slowdown(order, after)
     return now, then
+
+
+def _share_there(
+    unit: MoveUnit, row: int, here: Mapping[Uid, int], there: Mapping[Uid, int], table: NodeTable
+) -> float:
+    """Return the least part of a device that those of a unit have that go to a node."""
+    own = [uid for uid, target in there.items() if target == row]
+    coming = [unit.shapes[uid] for uid in own if here.get(uid) != row]
+    return device_share([unit.shapes[uid] for uid in own], row, table, coming)
 
 
 def device_share(

@@ -15,7 +15,7 @@ import numpy as np
 from extender.core.cluster.pod_shape import unpinned
 from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.migration import gpu_speed, migration_gain
+from extender.core.migration import gpu_speed, migration_gain, spread
 from extender.core.migration.migration_history import MigrationHistory
 from extender.core.migration.migration_target import Host, counted
 from extender.core.migration.move_unit import MoveUnit
@@ -134,10 +134,18 @@ class Hosts:
         """Return the cores the slowest pod of a unit has now, and would have on the target.
 
         On a node with spare CPU its containers use what they need, and gain nothing from more. Of a
-        unit with GPUs their speeds are returned: its CPU does not count.
+        unit with GPUs their speeds are returned: its CPU does not count. What the spread of the
+        job's members is stated to cost takes its part of both.
         """
+        targets = dict.fromkeys(unit.shapes, target)
         if gpu_speed.trains_on_gpus(unit):
-            return gpu_speed.speeds(unit, target, self.node_table)
+            now, then = gpu_speed.speeds(unit, targets, self.node_table)
+        else:
+            now, then = self._core_shares(unit, target)
+        together, after = spread.speeds(unit.job, targets, self.node_table, self.topology)
+        return now * together, then * after
+
+    def _core_shares(self, unit: MoveUnit, target: NodeName) -> tuple[float, float]:
         size = len(unit.members)
         now = [self._share_now(member.pod.uid, member.node) for member in unit.members]
         share_now, most = min(now, key=lambda pair: pair[0])

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from extender.core.cluster import spread_speeds
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.topology_request import LevelRequest, PodSet, TopologyRequest
 from extender.core.kinds.base import Problem
@@ -78,6 +79,8 @@ def problem(job: Job, params: TopologyParameters) -> Problem | None:
     try:
         for pod_set in job.spec.topology:
             _check(pod_set.request, params)
+        for stated in job.spec.spread_speeds:
+            params.level(stated.level, spread_speeds.FIELD)
     except InputError as error:
         return Problem.of(error)
     return None
