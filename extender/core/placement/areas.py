@@ -170,10 +170,12 @@ class Search:
             if len(one.homes) != 1 or home < 0:
                 continue
             at = np.flatnonzero(of_node == home)
-            before = free[at].cumsum() - free[at]
-            if free[at].sum() >= len(one.pods):
+            if free[at].sum() < len(one.pods):
+                continue
+            held += 1
+            if len(self.layers) == 1:  # else it depends on the parts what is left
+                before = free[at].cumsum() - free[at]
                 free[at] -= np.clip(len(one.pods) - before, 0, free[at])
-                held += 1
         left = sorted((len(one.pods) for one in self.slices if not one.homes), reverse=True)
         return held + Capacity(free, self.layers).slices_held(left)
 

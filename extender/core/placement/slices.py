@@ -87,10 +87,8 @@ class SlicePlacement:
         Returns:
             The groups that got no node.
         """
-        for one in (one for one in self._slices if one.homes):
-            (home, *more) = sorted(one.homes)
-            if more or home < 0 or self._fill_domain([one], home, self._within):
-                return self._rest()
+        if not self._complete():
+            return self._rest()
         left = sorted((one for one in self._slices if not one.homes), key=lambda s: -len(s.pods))
         if not self._alike:
             self._place_one_by_one(left)
@@ -98,6 +96,49 @@ class SlicePlacement:
         for mask in self._outer(left):
             left = self._fill(left, mask)
         return self._rest()
+
+    def _complete(self) -> bool:
+        """Place the pods of slices with members, of the finest layer first; return False if not."""
+        for depth in reversed(range(len(self._layers))):
+            for one, mask in self._with_members(depth):
+                if mask is None:
+                    return False
+                groups = self._waiting([one])
+                finer = self._layers[depth + 1 :]
+                if finer and groups:
+                    parts = [part for part in one.parts if self._waiting([part])]
+                    placement = SlicePlacement(
+                        self._allocation,
+                        groups,
+                        self._preference,
+                        slices=[replace(part, homes=frozenset()) for part in parts],
+                        layers=finer,
+                        within=mask,
+                    )
+                    left = placement.place()
+                else:
+                    left = fewest_nodes(self._allocation, groups, self._preference, within=mask)
+                if left:
+                    return False
+        return True
+
+    def _with_members(self, depth: int) -> Iterator[tuple[Slice, BoolVector | None]]:
+        """Yield the slices of a layer that have members, with the nodes where they may be.
+
+        None for these where the members are in no domain, or in several.
+        """
+        every = self._domains.of_node >= 0
+        found = [(one, every if self._within is None else self._within) for one in self._slices]
+        for layer, (_, domains) in enumerate(self._layers[: depth + 1]):
+            here = list[tuple[Slice, BoolVector]]()
+            for one, mask in ((one, mask) for one, mask in found if one.homes):
+                (home, *more) = sorted(one.homes)
+                if more or home < 0:
+                    yield one, None
+                here.append((one, mask & domains.within(home)))
+            if layer == depth:
+                yield from here
+            found = [(part, mask) for one, mask in here for part in one.parts]
 
     def _outer(self, slices: Sequence[Slice]) -> Iterator[BoolVector | None]:
         """Yield the coarser domains that the slices use, and at last all nodes."""
@@ -167,6 +208,11 @@ class SlicePlacement:
             allocation, groups, self._preference, slices=parts, layers=finer, within=mask
         )
         return inside.place()
+
+    def _waiting(self, slices: Sequence[Slice]) -> list[Group]:
+        """Return the groups of the pods of these slices that have no node yet."""
+        pods = {pod.uid for one in slices for pod in one.pods}
+        return _only(self._groups, pods - self._allocation.nodes.keys())
 
     def _of(self, slices: Sequence[Slice]) -> list[Group]:
         """Return the groups of the pods of these slices."""
