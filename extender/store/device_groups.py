@@ -46,7 +46,7 @@ class Group:
     """Nodes that are alike.
 
     Attributes:
-        devices: Of one of them; the names of the others' differ.
+        devices: Of one of them; others differ in names, and in what no column reads.
         offered: Resources that the nodes offer themselves.
         narrow: Taints of rules that name a pool or a device.
         found: By column what it finds, and what the column counts.
@@ -162,7 +162,9 @@ class DeviceGroups:
         if not self._right():
             self._regroup()
         else:
-            for group in self._groups.values():
+            member = {group: node for node, group in self._group_of.items()}
+            for group, node in member.items():
+                group.devices, _ = self._devices[node]  # of one that is there: what is read is new
                 self._find(group)
 
     def taint(

@@ -150,6 +150,16 @@ def test_a_column_that_tells_too_many_nodes_apart_is_not_modelled(
     assert groups.sets(NodeName("n1")).sets == {"all": 1, "by uuid": 1}
 
 
+def test_a_new_column_reads_a_node_that_is_there() -> None:
+    """A node that is gone may have differed in what no column read before."""
+    groups = DeviceGroups()
+    groups.put(NodeName("gone"), of_node("gone", alike(1, uuid="u0")), frozenset())
+    groups.put(NodeName("here"), of_node("here", alike(1, uuid="u1")), frozenset())
+    groups.remove(NodeName("gone"))
+    groups.use({"by uuid": KINDS["by uuid"]})
+    assert groups.sets(NodeName("here")).sets == {"by uuid": 1}
+
+
 def test_what_no_node_has_any_more_is_forgotten() -> None:
     groups = DeviceGroups()
     groups.use({"by uuid": KINDS["by uuid"]})
