@@ -126,11 +126,13 @@ def _part(path: Path, driver: str) -> _Part:
 
 
 def _value(device: Device, part: _Part) -> object:
+    """Return what a device has there; of both names the last counts, as in ``Subject``."""
     of_capacity, full, short = part
+    found: object = None
     for name, value in device.capacity if of_capacity else device.attributes:
         if name in {full, short}:
-            return value
-    return None
+            found = value
+    return found
 
 
 @dataclass
