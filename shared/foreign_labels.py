@@ -68,6 +68,7 @@ KUEUE_REQUIRED_TOPOLOGY: Final = "kueue.x-k8s.io/podset-required-topology"
 KUEUE_PREFERRED_TOPOLOGY: Final = "kueue.x-k8s.io/podset-preferred-topology"
 KUEUE_SLICE_REQUIRED_TOPOLOGY: Final = "kueue.x-k8s.io/podset-slice-required-topology"
 KUEUE_SLICE_SIZE: Final = "kueue.x-k8s.io/podset-slice-size"
+KUEUE_SLICE_LAYERS: Final = "kueue.x-k8s.io/podset-slice-required-topology-constraints"
 KUEUE_PODSET_GROUP: Final = "kueue.x-k8s.io/podset-group-name"
 
 SAME_AS: Final[Mapping[str, tuple[str, ...]]] = {

@@ -52,9 +52,16 @@ SLICE_REQUIRED_TOPOLOGY: Final = "shuntyard.io/slice-required-topology"
 SLICE_SIZE: Final = "shuntyard.io/slice-size"
 """Annotation on pod or owner: how many pods, by index, make a slice, e.g. ``16``."""
 
+EQUAL_PARTS: Final = "shuntyard.io/equal-parts"
+"""Annotation on pod or owner: ``required`` lets the gang wait until domains take equal parts."""
+
 ACCELERATORS: Final = "shuntyard.io/accelerators"
 """Annotation on pod or owner: GPU models in order of preference, ``h100>a100``, with speeds or
 without: ``h100=2.5>a100=1``."""
+
+SPREAD_SPEEDS: Final = "shuntyard.io/spread-speeds"
+"""Annotation on pod or owner: how fast the job trains while its members are in several domains of a
+level, as a part of its speed in one: ``rack=0.8,zone=0.5``."""
 
 SHARE: Final = "shuntyard.io/share"
 """Annotation on pod or owner: ``allowed`` lets pods of the job share one device with each other."""

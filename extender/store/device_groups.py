@@ -6,12 +6,14 @@ as much as there are different nodes, and not as much as there are nodes.
 
 A column that tells more than ``MOST_APART`` nodes apart is not modelled: each of them would be
 searched by itself, on the event loop.
+
+A DeviceTaintRule that selects by driver is found once for each group, too; one that names a pool or
+a device sets its nodes apart.
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import count
+from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from extender.core.nodes.device_catalog import Choice, Counted, WholeClaim
@@ -25,41 +27,18 @@ from extender.core.nodes.device_sets import (
     node_sets,
     on_node,
 )
-from shared.devices import DeviceId
+from extender.store.device_profiles import EVERYTHING, Names, Profile, Profiles, Read, parts
+from extender.store.device_taints import NONE_ADDED, Added, TaintRules, is_wide
+from shared.devices import DeviceId, DeviceTaintRule
 from shared.model import NodeName
 
 MOST_APART: Final = 512
 """Nodes that differ in what a column reads: on nodes of eight devices some 10 ms."""
 
-MOST_FIXED: Final = 4096
-"""Numbers of devices of one kind that are kept; nodes that come later are alike by new ones."""
-
-EVERYTHING: Final = None
-"""As what a column reads: all attributes."""
-
-Read = frozenset[str] | None
-"""Names of attributes, as drivers may write them; ``EVERYTHING`` for all."""
+MOST_SINGLE: Final = 500
+"""Nodes that change their group one by one; of more all are put in groups anew."""
 
 _NOTHING: Final = NodeSets()
-
-
-@dataclass(frozen=True)
-class Profile:
-    """The devices of a node without their names.
-
-    Attributes:
-        fixed: A number for everything but attributes, and for what the node offers itself.
-        attributes: By name the values of all devices, in their order.
-    """
-
-    fixed: int
-    attributes: Mapping[str, Hashable]
-
-    def part(self, names: tuple[str, ...] | None) -> Hashable:
-        """Return what is read of the attributes."""
-        if names is EVERYTHING:
-            return tuple(self.attributes.items())
-        return tuple(map(self.attributes.get, names))
 
 
 @dataclass(eq=False)
@@ -67,8 +46,9 @@ class Group:
     """Nodes that are alike.
 
     Attributes:
-        devices: Of one of them; the names of the others' differ.
+        devices: Of one of them; others differ in names, and in what no column reads.
         offered: Resources that the nodes offer themselves.
+        narrow: Taints of rules that name a pool or a device.
         found: By column what it finds, and what the column counts.
         sets: What that means.
         nodes: How many they are.
@@ -76,6 +56,7 @@ class Group:
 
     devices: NodeDevices
     offered: frozenset[str]
+    narrow: Added = NONE_ADDED
     found: Mapping[str, tuple[Counted, Found]] = field(default_factory=dict)
     sets: NodeSets = _NOTHING
     nodes: int = 0
@@ -84,9 +65,9 @@ class Group:
 class _Apart:
     """How many nodes have each value of what is read."""
 
-    def __init__(self, read: Read, profiles: Iterable[Profile]) -> None:
+    def __init__(self, read: Read, profiles: Collection[Profile]) -> None:
         self._names = _names(read)
-        self._counts = Counter([profile.part(self._names) for profile in profiles])
+        self._counts = Counter(parts(profiles, self._names))
 
     @property
     def too_many(self) -> bool:
@@ -110,13 +91,14 @@ class DeviceGroups:
     def __init__(self) -> None:
         self._seen = Seen()
         self._columns: Mapping[str, Counted] = {}
-        self._fixed: dict[Hashable, int] = {}
-        self._numbers = count(1)
+        self._made = Profiles()
         self._profiles: dict[NodeName, Profile] = {}
         self._devices: dict[NodeName, tuple[NodeDevices, frozenset[str]]] = {}
         self._orders: dict[NodeName, tuple[DeviceId, ...]] = {}
         self._group_of: dict[NodeName, Group] = {}
         self._groups: dict[Hashable, Group] = {}
+        self._rules = TaintRules()
+        self._narrow: dict[NodeName, Added] = {}
         self._apart: dict[Read, _Apart] = {}
         self._read: Read = frozenset()
         self._beyond = frozenset[Read]()
@@ -137,6 +119,8 @@ class DeviceGroups:
 
     def reasons(self, devices: NodeDevices) -> Facts:
         """Return why columns are not modelled because of devices that no single node has."""
+        narrow = self._rules.narrow([identity for identity, _ in devices.devices])
+        devices = replace(devices, devices=self._rules.applied(devices.devices, narrow))
         found = {c: on_node(counts, devices, self._seen) for c, counts in self._columns.items()}
         return Facts(reasons=node_sets(devices, found).facts.reasons)
 
@@ -152,10 +136,12 @@ class DeviceGroups:
         if devices != NodeDevices():
             self._devices[node] = devices, offered
             self._orders[node] = tuple(identity for identity, _ in devices.devices)
-            self._profiles[node] = profile = self._profile(devices, offered)
+            if narrow := self._rules.narrow(self._orders[node]):
+                self._narrow[node] = narrow
+            self._profiles[node] = profile = self._made.of(devices, offered)
             for apart in self._apart.values():
                 apart.count(profile, 1)
-            self._join(node)
+            self._join(node, self._key(node))
         if not self._right():
             self._regroup()
 
@@ -176,20 +162,66 @@ class DeviceGroups:
         if not self._right():
             self._regroup()
         else:
-            for group in self._groups.values():
+            member = {group: node for node, group in self._group_of.items()}
+            for group, node in member.items():
+                group.devices, _ = self._devices[node]  # of one that is there: what is read is new
                 self._find(group)
 
+    def taint(
+        self, rules: TaintRules, changed: Iterable[DeviceTaintRule], selected: Iterable[NodeName]
+    ) -> set[NodeName]:
+        """Take over the rules; return the nodes of which the devices mean something else now.
+
+        Args:
+            rules: All rules.
+            changed: Those that are new, or were there before.
+            selected: The nodes of those that name a pool or a device.
+        """
+        self._rules, moved = rules, set[NodeName]()
+        found = ((node, rules.narrow(self._orders.get(node, ()))) for node in selected)
+        before = self._narrow
+        changed_on = {n: added for n, added in found if added != before.get(n, NONE_ADDED)}
+        if len(changed_on) > MOST_SINGLE:
+            before.update(changed_on)
+            self._join_all()
+        else:
+            for node, added in changed_on.items():
+                self._leave(node)
+                before[node] = added
+                self._join(node, self._key(node))
+        moved.update(changed_on)
+        drivers = {rule.driver for rule in changed if is_wide(rule)}
+        other = {group for group in self._groups.values() if self._retainted(group, drivers)}
+        if other:
+            moved.update(node for node, group in self._group_of.items() if group in other)
+        return moved
+
+    def _retainted(self, group: Group, drivers: Container[str]) -> bool:
+        """Find anew what columns mean for a group with devices of these drivers, "" for all."""
+        if "" not in drivers and not any(i.driver in drivers for i, _ in group.devices.devices):
+            return False
+        before, group.found = group.sets, {}
+        self._find(group)
+        if group.sets == before:
+            group.sets = before
+        return group.sets is not before
+
     def _drop(self, node: NodeName) -> None:
-        profile = self._profiles.pop(node, None)
+        profile = self._profiles.get(node)
         if profile is None:
             return
         for apart in self._apart.values():
             apart.count(profile, -1)
-        del self._devices[node], self._orders[node]
+        self._leave(node)
+        self._made.drop(profile)
+        del self._profiles[node], self._devices[node], self._orders[node]
+        self._narrow.pop(node, None)
+
+    def _leave(self, node: NodeName) -> None:
         group = self._group_of.pop(node)
         group.nodes -= 1
         if not group.nodes:
-            del self._groups[self._key(profile)]
+            del self._groups[self._key(node)]
 
     def _beyond_most(self) -> frozenset[Read]:
         """Return what tells too many nodes apart."""
@@ -214,72 +246,54 @@ class DeviceGroups:
     def _regroup(self) -> None:
         self._beyond, self._read = self._beyond_most(), self._reads()
         self._names = _names(self._read)
+        self._join_all()
+
+    def _join_all(self) -> None:
         self._groups.clear()
         self._group_of.clear()
-        for node in self._profiles:
-            self._join(node)
+        profiles, narrow = self._profiles.values(), self._narrow
+        fixed = [profile.fixed for profile in profiles]
+        narrows = [narrow.get(node, NONE_ADDED) for node in self._profiles]
+        keys = zip(fixed, parts(profiles, self._names), narrows, strict=True)
+        for node, key in zip(self._profiles, keys, strict=True):
+            self._join(node, key)
 
-    def _join(self, node: NodeName) -> None:
-        key = self._key(self._profiles[node])
+    def _join(self, node: NodeName, key: Hashable) -> None:
         group = self._groups.get(key)
         if group is None:
-            group = self._groups[key] = Group(*self._devices[node])
+            narrow = self._narrow.get(node, NONE_ADDED)
+            group = self._groups[key] = Group(*self._devices[node], narrow)
             self._find(group)
         group.nodes += 1
         self._group_of[node] = group
 
-    def _key(self, profile: Profile) -> Hashable:
-        return profile.fixed, profile.part(self._names)
+    def _key(self, node: NodeName) -> Hashable:
+        profile = self._profiles[node]
+        return profile.fixed, profile.part(self._names), self._narrow.get(node, NONE_ADDED)
 
     def _find(self, group: Group) -> None:
         """Find what the columns of the day mean for a group; those of before are kept."""
+        tainted = self._rules.applied(group.devices.devices, group.narrow)
+        devices = replace(group.devices, devices=tainted)
         group.found = {
-            column: (counts, self._found(group, column, counts))
+            column: (counts, self._found(group.found.get(column), devices, counts))
             for column, counts in self._columns.items()
             if column not in group.offered
         }
-        group.sets = node_sets(group.devices, {c: found for c, (_, found) in group.found.items()})
+        group.sets = node_sets(devices, {c: found for c, (_, found) in group.found.items()})
 
-    def _found(self, group: Group, column: str, counts: Counted) -> Found:
+    def _found(
+        self, before: tuple[Counted, Found] | None, devices: NodeDevices, counts: Counted
+    ) -> Found:
         if self._apart[_read_by(counts)].too_many:
             return f"selector not read: it tells more than {MOST_APART} nodes apart"
-        before, found = group.found.get(column, (None, ""))
-        return found if before == counts else on_node(counts, group.devices, self._seen)
-
-    def _profile(self, devices: NodeDevices, offered: frozenset[str]) -> Profile:
-        """Return the profile; pools count by their place: often they are called like the node."""
-        pools = {(i.driver, i.pool): 0 for i, _ in devices.devices}
-        pools = {pool: place for place, pool in enumerate(pools)}
-        of_devices = tuple(
-            (
-                *(identity.driver, pools[identity.driver, identity.pool]),
-                *(device.capacity, device.taints, device.counters),
-                *(device.shared, device.policies, device.special),
-            )
-            for identity, device in devices.devices
-        )
-        counters = tuple(
-            (pools.get((driver, pool), -1), driver, name, amounts)
-            for (driver, pool, name), amounts in devices.counters
-        )
-        fixed = (of_devices, counters, devices.partial, offered)
-        found = [dict(device.attributes) for _, device in devices.devices]
-        names = sorted({name for of_device in found for name in of_device})
-        if len(self._fixed) >= MOST_FIXED:
-            self._fixed.clear()
-        return Profile(
-            self._fixed.get(fixed) or self._fixed.setdefault(fixed, next(self._numbers)),
-            {name: tuple(map(_typed, (of.get(name) for of in found))) for name in names},
-        )
+        if before is not None and before[0] == counts:
+            return before[1]
+        return on_node(counts, devices, self._seen)
 
 
-def _names(read: Read) -> tuple[str, ...] | None:
+def _names(read: Read) -> Names:
     return EVERYTHING if read is EVERYTHING else tuple(sorted(read))
-
-
-def _typed(value: object) -> Hashable:
-    """Return a value that is equal only to values of its type: True is not 1."""
-    return (bool, value) if isinstance(value, bool) else value
 
 
 def _read_by(counts: Counted) -> Read:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from extender.core.nodes.device_catalog import is_claim
 from extender.core.nodes.device_columns import Demand
@@ -46,6 +46,9 @@ class Waiting(NamedTuple):
         return found
 
 
+NOTHING_WAITS: Final = Waiting()
+
+
 class DeviceHolders:
     """By node.
 
@@ -85,8 +88,11 @@ class DeviceHolders:
 
         A claim that several of a node's pods name counts once.
         """
+        holders = self._holders.get(node.name)
+        if holders is None:
+            return NOTHING_WAITS
         amounts, claims = Counter[str](), Counter[str]()
-        for uid, holder in self._holders.get(node.name, {}).items():
+        for uid, holder in holders.items():
             if holder.requests and not self._claimed.has(uid, EXTENDED):
                 of_node = node.allocatable
                 amounts.update({n: a for n, a in holder.requests if not of_node.get(n)})

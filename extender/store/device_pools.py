@@ -3,8 +3,7 @@
 Source:
     k8s.io/dynamic-resource-allocation v0.36.3, ``GatherPools``: only slices of the latest
     generation count, and only while all of them are there; pools are sorted by driver and name,
-    slices by name. A pool with a device name twice is invalid. v0.37.2, ``resourceslice/tracker``:
-    taints of DeviceTaintRules are added to those that the driver writes.
+    slices by name. A pool with a device name twice is invalid.
 """
 
 from collections import Counter
@@ -14,7 +13,7 @@ from operator import attrgetter
 from msgspec.structs import replace
 
 from extender.core.nodes.device_sets import DevicesOfNode, NodeDevices
-from shared.devices import Amounts, Device, DeviceId
+from shared.devices import Amounts, DeviceId
 from shared.model import DeviceTaintRule, NodeName, ResourceSlice
 
 PoolName = tuple[str, str]
@@ -35,7 +34,6 @@ class Pools:
 
     def __init__(self) -> None:
         self._slices: dict[PoolName, dict[str, ResourceSlice]] = {}
-        self._rules: dict[PoolName, dict[str, DeviceTaintRule]] = {}
         self._of_pool: dict[PoolName, dict[NodeName, DevicesOfNode]] = {}
         self._of_node: dict[NodeName, dict[PoolName, DevicesOfNode]] = {}
         self._counters: dict[PoolName, CounterSets] = {}
@@ -59,15 +57,11 @@ class Pools:
             touched |= self._renewed(pool)
         return touched
 
-    def taint(self, old: DeviceTaintRule | None, new: DeviceTaintRule | None) -> set[NodeName]:
-        """Take over a change of one rule; return the nodes whose devices may differ now."""
-        changed = [rule for rule in (old, new) if rule is not None]
-        if old is not None:
-            del self._rules[old.driver, old.pool][old.name]
-        if new is not None:
-            self._rules.setdefault((new.driver, new.pool), {})[new.name] = new
-        pools = [pool for pool in self._slices if any(rule.of_pool(*pool) for rule in changed)]
-        return {node for pool in pools for node in self._renewed(pool)}
+    def selected(self, rule: DeviceTaintRule) -> set[NodeName]:
+        """Return the nodes of which a rule may select devices."""
+        if rule.driver and rule.pool:
+            return {*self._of_pool.get((rule.driver, rule.pool), ())}
+        return {n for pool, of in self._of_pool.items() if rule.of_pool(*pool) for n in of}
 
     def of(self, node: NodeName) -> NodeDevices:
         """Return the devices of a node."""
@@ -86,33 +80,19 @@ class Pools:
         slices = _valid(held.values())
         shared = [device for one in slices if one.special for device in _special(one)]
         if shared:
-            self.shared[pool] = self._tainted(pool, shared)
+            self.shared[pool] = tuple(shared)
         after: dict[NodeName, list[ResourceSlice]] = {}
         for one in slices:
             if one.node and one.devices:
                 after.setdefault(one.node, []).append(one)
         for node, of_node in after.items():
-            devices = _devices(of_node, alone=len(after) == 1)
-            self._put(pool, node, self._tainted(pool, devices))
+            self._put(pool, node, _devices(of_node, alone=len(after) == 1))
         self._divide(pool, slices)
         broken = set() if slices else {one.node for one in held.values() if one.node}
         if broken:
             self._broken[pool] = broken
             self._partial.update(broken)
         return {*before, *after, *broken}
-
-    def _tainted(self, pool: PoolName, devices: Iterable[tuple[DeviceId, Device]]) -> DevicesOfNode:
-        """Return the devices with the taints of rules, too."""
-        driver, name = pool
-        kept = ((driver, name), (driver, ""), ("", name), ("", ""))
-        rules = [rule for of in kept for rule in self._rules.get(of, {}).values() if rule.selects]
-        if not rules:
-            return tuple(devices)
-        rules.sort(key=attrgetter("name"))
-        found = ((i, d, [r.taint for r in rules if r.device in {"", i.device}]) for i, d in devices)
-        return tuple(
-            (i, replace(d, taints=(*d.taints, *more)) if more else d) for i, d, more in found
-        )
 
     def _divide(self, pool: PoolName, slices: Sequence[ResourceSlice]) -> None:
         counters = (found for one in slices for found in one.counters)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import reduce
+from itertools import repeat
 from operator import or_
 from typing import Final, NamedTuple
 
@@ -17,7 +18,7 @@ from extender.core.nodes.claim_allocation import (
 from extender.core.nodes.device_columns import Layout
 from extender.core.nodes.device_sets import Mask, NodeSets
 from extender.store.device_claims import ClaimedDevices
-from extender.store.device_holders import Waiting
+from extender.store.device_holders import NOTHING_WAITS, Waiting
 from shared.devices import DeviceId
 from shared.model import Node
 
@@ -42,7 +43,10 @@ class Load(NamedTuple):
 
     alone: Mask = 0
     parts: tuple[tuple[int, Numbers], ...] = ()
-    waiting: Waiting = Waiting()
+    waiting: Waiting = NOTHING_WAITS
+
+
+NOTHING_TAKEN: Final = Load()
 
 
 def load(order: Sequence[DeviceId], claimed: ClaimedDevices, waiting: Waiting) -> Load:
@@ -51,6 +55,8 @@ def load(order: Sequence[DeviceId], claimed: ClaimedDevices, waiting: Waiting) -
     for place, device in enumerate(order if claimed.divided else ()):
         if (of_device := claimed.parts(device)) is not None:
             parts.append((place, tuple(sorted(of_device.items()))))
+    if alone.isdisjoint(order) and not parts and waiting is NOTHING_WAITS:
+        return NOTHING_TAKEN
     mask = sum(1 << place for place, device in enumerate(order) if device in alone)
     return Load(mask, tuple(parts), waiting)
 
@@ -81,7 +87,7 @@ class DeviceRows:
             self._members = tuple(
                 {m: None for members in columns.members.values() for m in members}
             )
-        offered = tuple(node.allocatable.get(member, 0) for member in self._members)
+        offered = tuple(map(node.allocatable.get, self._members, repeat(0)))
         key = (id(found), on_node, offered)
         kept = self._kept.get(key)
         if kept is None:

@@ -30,6 +30,7 @@ from extender.store.device_holders import DeviceHolders
 from extender.store.device_names import DeviceNames
 from extender.store.device_pools import Pools
 from extender.store.device_rows import DeviceRows, Load, Row, load
+from extender.store.device_taints import TaintRules, is_wide
 from extender.store.table import Collection, Keyed
 from shared.devices import ClaimSpec, served_resources
 from shared.model import (
@@ -98,8 +99,10 @@ class DeviceIndex:
         self._view = Devices()
         self._renamed = False
         self._resliced: set[NodeName] = set()
+        self._rules: list[DeviceTaintRule] = []
         self._reclaimed: set[str] = set()
         self._dirty: set[NodeName] = set()
+        self._retainted: set[NodeName] = set()
         self._arrays = DeviceArrays()
         self._rows = DeviceRows()
         self._loads: dict[NodeName, Load] = {}
@@ -152,26 +155,35 @@ class DeviceIndex:
         return self._view
 
     def on_nodes(self, table: NodeTable) -> NodeTable:
-        """Return the table with the columns of devices; the very table if there are none."""
+        """Return the table with the columns of devices; the very table if there are none.
+
+        What is taken of a node is counted whenever it changes, also while no pod names devices:
+        the first that does finds it.
+        """
         self._settle()
         dirty, self._dirty = self._dirty, set()
+        retainted, self._retainted = self._retainted, set()
         for name in dirty:
             self._loads.pop(name, None)
+            if (node := self._nodes.get(name)) is not None:
+                self._load(node)
         if not self._layout.members:
             return table
-        return self._arrays.joined(table, self._layout, dirty, self._row)
+        return self._arrays.joined(table, self._layout, dirty | retainted, self._row)
 
     def _row(self, node: Node) -> Row:
-        on_node = self._loads.get(node.name)
-        if on_node is None:
-            order, waiting = self._groups.order(node.name), self._holders.waiting(node)
-            on_node = self._loads[node.name] = load(order, self._claimed, waiting)
+        on_node = self._loads.get(node.name) or self._load(node)
         return self._rows.row(node, self._groups.sets(node.name), on_node, self._layout)
+
+    def _load(self, node: Node) -> Load:
+        order, waiting = self._groups.order(node.name), self._holders.waiting(node)
+        found = self._loads[node.name] = load(order, self._claimed, waiting)
+        return found
 
     def _settle(self) -> None:
         """Bring sets, columns and the view up to date with what has changed."""
         renamed = self._renamed or self._names.changed
-        if not (renamed or self._resliced or self._reclaimed):
+        if not (renamed or self._resliced or self._reclaimed or self._rules):
             return
         self._renamed = self._names.changed = False
         for name in self._reclaimed:
@@ -179,7 +191,7 @@ class DeviceIndex:
         self._reclaimed.clear()
         if renamed:
             self._rename()
-        if renamed or self._resliced:
+        if renamed or self._resliced or self._rules:
             self._lay_out()
         view = Devices(self._served, self._layout.demands, dict(self._shared_claims))
         if view != self._view:
@@ -197,6 +209,8 @@ class DeviceIndex:
             self._groups.use(known)
 
     def _lay_out(self) -> None:
+        if self._rules:
+            self._retaint()
         for name in self._resliced:
             self._renew(name)
         self._resliced.clear()
@@ -207,6 +221,14 @@ class DeviceIndex:
         if found != self._layout:
             self._layout = found
             self._arrays = DeviceArrays()
+
+    def _retaint(self) -> None:
+        """Take over the rules of taints."""
+        narrow = (rule for rule in self._rules if not is_wide(rule))
+        selected = {node for rule in narrow for node in self._pools.selected(rule)}
+        rules = TaintRules(self.taint_rules.all())
+        self._retainted |= self._groups.taint(rules, self._rules, selected)
+        self._rules = []
 
     def _resolved(self) -> Iterator[tuple[str, Ways | str]]:
         catalog = Catalog(
@@ -262,8 +284,7 @@ class DeviceIndex:
         self._renamed |= divided != bool(self._pools.divided)
 
     def _rule_change(self, old: DeviceTaintRule | None, new: DeviceTaintRule | None) -> None:
-        self._resliced |= self._pools.taint(old, new)
-        self._renamed |= bool(self._pools.shared)
+        self._rules += [rule for rule in (old, new) if rule is not None and rule.selects]
 
     def _claim_change(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
         self._claimed.change(old, new)

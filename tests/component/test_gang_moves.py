@@ -21,7 +21,7 @@ from tests.component.training import Training
 from tests.fakes.kube import FakeKube
 
 SIZE = 4
-WISH = {labels.PREFERRED_TOPOLOGY: "rack"}
+WISH = {labels.PREFERRED_TOPOLOGY: "rack", labels.SPREAD_SPEEDS: "rack=0.9"}
 RACK = next(level.label for level in LEVELS if level.name == "rack")
 
 

@@ -61,7 +61,11 @@ async def test_a_gang_over_two_racks_goes_into_one_at_its_step_and_stays(
     together = set(RACKS) - apart
     await yard.cordon(together)
     ours = await begin(yard, gang())
-    wish = {"metadata": {"annotations": {labels.PREFERRED_TOPOLOGY: "rack"}}}
+    wish = {
+        "metadata": {
+            "annotations": {labels.PREFERRED_TOPOLOGY: "rack", labels.SPREAD_SPEEDS: "rack=0.9"}
+        }
+    }
     await yard.client.patch(paths.job(yard.team, gang().name), wish)
     await until_workers(ours, SIZE)
     assert nodes(yard, gang().name) == apart

@@ -1,6 +1,7 @@
 """Gangs that ask for a rack, on a real control plane: in one rack, or waiting with a reason."""
 
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 
@@ -97,6 +98,56 @@ async def test_slices_that_no_racks_hold_wait_with_their_number(yard: Yard) -> N
     assert all(is_gated(found) for found in yard.of("it"))
     await yard.nodes(KwokNodes(1, prefix="west", first=3, cpu="1", labels={RACK: "r2"}))
     await yard.until_bound("it")
+
+
+LAYERS = {
+    "ours": {labels.SLICE_REQUIRED_TOPOLOGY: "rack, hostname", labels.SLICE_SIZE: "4, 2"},
+    "kueue": {
+        foreign_labels.KUEUE_SLICE_LAYERS: json.dumps(
+            [{"topology": RACK, "size": 4}, {"topology": labels.HOSTNAME_LABEL, "size": 2}]
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("notes", LAYERS.values(), ids=LAYERS)
+async def test_slices_of_a_rack_are_divided_among_its_nodes(
+    yard: Yard, notes: dict[str, str]
+) -> None:
+    await yard.submit(job("it", 12, Pods().annotated(notes)))
+    await yard.until_bound("it")
+    at = {
+        int(found["metadata"]["labels"][labels.JOB_INDEX_LABEL]): str(node_of(found))
+        for found in yard.of("it")
+    }
+    assert all(at[i] == at[i + 1] for i in range(0, 12, 2))
+    racks = [{at[i].partition("-")[0] for i in range(first, first + 4)} for first in (0, 4, 8)]
+    assert sorted(map(sorted, racks)) == [["east"], ["east"], ["west"]]
+
+
+SPREAD = {labels.PREFERRED_TOPOLOGY: "rack"}
+
+
+async def test_a_spread_gang_is_in_equal_parts(yard: Yard) -> None:
+    """Six and six, where one rack would hold eight."""
+    await yard.submit(job("it", 12, Pods().annotated(SPREAD)))
+    await yard.until_bound("it")
+    assert per_rack(yard, "it") == {"east": 6, "west": 6}
+
+
+async def test_a_gang_that_requires_equal_parts_waits_for_them(yard: Yard) -> None:
+    notes = {**SPREAD, labels.EQUAL_PARTS: "required"}
+    await yard.submit(job("it", 14, Pods().annotated(notes)))
+    entry = await yard.until_waiting("it", "TopologyPlacementFailed")
+    assert "no number of domains (rack) takes equal parts of its 14 pods" in entry.message
+    assert all(is_gated(found) for found in yard.of("it"))
+    await yard.nodes(KwokNodes(1, prefix="west", first=3, cpu="1", labels={RACK: "r2"}))
+    await yard.until_bound("it")
+    assert per_rack(yard, "it") == {"east": 7, "west": 7}
+
+
+def per_rack(yard: Yard, name: str) -> dict[str, int]:
+    return dict(Counter(str(node_of(found)).partition("-")[0] for found in yard.of(name)))
 
 
 @pytest.fixture

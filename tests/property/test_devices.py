@@ -151,6 +151,8 @@ def test_the_store_keeps_what_a_recomputation_gives(
         *(make_pod(f"s{i}", device_claims=[shared, "alike"], node=n) for i, n in enumerate(PLACES)),
     ]
     rules = [make_taint_rule("all"), make_taint_rule("one", pool=NODE, device="gpu-0")]
+    rules += [make_taint_rule("named", device="gpu-1")]
+    rules += [make_taint_rule("driver", driver="gpu.example.com")]
     entities = [*cluster(of_devices, requests), served, *members, *claims, *more, *rules]
     store = store_of()
     for entity in data.draw(st.permutations(entities)):

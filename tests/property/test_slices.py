@@ -10,7 +10,7 @@ from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.placement import TopologyParameters
 from extender.core.placement import planner, topology
 from extender.core.placement.placement import Placement, Unschedulable
-from extender.core.placement.slices import WantedSlices
+from extender.core.placement.slice_parts import Layer, WantedSlices
 from extender.core.placement.topology import Wanted
 from shared import labels
 from tests.fakes.builders import make_pod
@@ -23,7 +23,7 @@ slice_sizes = st.integers(1, 3)
 
 
 def in_slices(level, size, *, whole=None, required=True):
-    slices = WantedSlices(INDEX[level], size)
+    slices = WantedSlices((Layer(INDEX[level], size),))
     return Wanted(INDEX[whole or level], whole is not None and required, slices=slices)
 
 

@@ -334,7 +334,6 @@ def test_both_printed_sets_of_weights_can_be_chosen(tmp_path: Path, weights: str
 
 
 OTHER: dict[tuple[str, ...], object] = {
-    ("migration", "spread_loss_ratio"): 0.5,
     ("queue", "order"): "creation",
     ("queue", "job_size"): "published",
     ("priority", "weights"): "paper-section-3",

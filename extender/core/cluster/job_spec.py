@@ -19,6 +19,7 @@ from typing import Final, Generic, TypeVar
 from extender.core.cluster import training_spec, utility
 from extender.core.cluster.accelerator_order import Accelerator, order_of
 from extender.core.cluster.relations import Relations
+from extender.core.cluster.spread_speeds import SpreadSpeed, spread_speeds_of
 from extender.core.cluster.topology_request import PodSet, RolePod, pod_sets
 from extender.core.cluster.training_spec import Training
 from extender.core.cluster.utility import UtilityCurve
@@ -110,6 +111,7 @@ class JobSpec:
         topology_key: Node label for the places of the buckets; None if not stated.
         topology: What its sets of pods request of the topology; empty if nothing.
         accelerators: GPU models in order of preference; empty if not stated.
+        spread_speeds: How fast it trains while its members are apart; empty if not stated.
         shares_devices: Whether pods of the job may share one device.
         workers: Bounds of the number of workers; None if it may not change.
         shrink: How workers leave.
@@ -130,6 +132,7 @@ class JobSpec:
     topology_key: str | None = None
     topology: tuple[PodSet, ...] = ()
     accelerators: tuple[Accelerator, ...] = ()
+    spread_speeds: tuple[SpreadSpeed, ...] = ()
     shares_devices: bool = False
     workers: WorkerRange | None = None
     shrink: Shrink = Shrink.CHECKPOINT
@@ -169,6 +172,7 @@ def read(
             topology_key=registry.annotation(pod, above, labels.TOPOLOGY_KEY),
             topology=pod_sets(roles or [RolePod("", pod, above)]),
             accelerators=_accelerators(registry.annotation(pod, above, labels.ACCELERATORS)),
+            spread_speeds=_spread_speeds(registry.annotation(pod, above, labels.SPREAD_SPEEDS)),
             shares_devices=_shares_devices(registry.annotation(pod, above, labels.SHARE)),
             workers=_workers(of_owner(labels.WORKERS)),
             shrink=_shrink(of_owner(labels.SHRINK)),
@@ -260,6 +264,10 @@ def _relations(pod: Pod, above: Owners) -> Relations | None:
 
 def _accelerators(text: str | None) -> tuple[Accelerator, ...]:
     return () if text is None else order_of(text)
+
+
+def _spread_speeds(text: str | None) -> tuple[SpreadSpeed, ...]:
+    return () if text is None else spread_speeds_of(text)
 
 
 def _shares_devices(text: str | None) -> bool:

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from extender.core.cluster.topology_request import LevelRequest
+from extender.core.cluster.slice_request import LevelRequest
 from extender.core.explain import verdicts
 from extender.core.explain.trials import Offer, Scenario, Trials, value
 from extender.core.nodes.feasibility import taint_text
@@ -117,7 +117,11 @@ def change_port(s: Scenario, trials: Trials) -> Iterator[Offer]:
 
 def drop_topology(s: Scenario, trials: Trials) -> Iterator[Offer]:
     """Yield the gang without a topology level that it requires, of the gang or of its slices."""
-    levels = (one for pod_set in s.job.spec.topology for one in pod_set.request.keys)
+    levels = (
+        level
+        for pod_set in s.job.spec.topology
+        for level in {one.key: one for one in pod_set.request.keys}.values()
+    )
     for level in dict.fromkeys(levels):
         if trials.runs(s.without_level(level)):
             yield without_topology(s, level)
@@ -125,7 +129,7 @@ def drop_topology(s: Scenario, trials: Trials) -> Iterator[Offer]:
 
 def without_topology(s: Scenario, level: LevelRequest) -> Offer:
     """Return the offer to drop a level that the job requires, with the size of its slices."""
-    stated = [(level.key, level.text), *([level.size] if level.size else [])]
+    stated = [(level.key, level.whole or level.text), *([level.size] if level.size else [])]
     steps = tuple(
         Step(kind=StepKind.DROP_TOPOLOGY, subject=s.job.key, field=key, before=text)
         for key, text in stated

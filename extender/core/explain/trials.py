@@ -16,8 +16,8 @@ from msgspec.structs import replace as changed
 from extender.core.cluster import pod_shape
 from extender.core.cluster.jobs import PLANNED_STATES, Job, Member, State, in_order
 from extender.core.cluster.session import Session
+from extender.core.cluster.slice_request import LevelRequest
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.cluster.topology_request import LevelRequest
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import allocation, planner

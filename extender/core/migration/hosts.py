@@ -57,14 +57,12 @@ class Hosts:
         containers: By uid.
         reports: Of the hosts.
         topology: The levels that jobs may require or prefer.
-        spread_loss_ratio: Part of its speed that a job loses for each level it is spread over.
     """
 
     node_table: NodeTable
     containers: Mapping[Uid, Container]
     reports: Mapping[NodeName, NodeReport]
     topology: TopologyParameters = field(default_factory=TopologyParameters)
-    spread_loss_ratio: float = 0.0
 
     def on(self, node: NodeName) -> tuple[Container, ...]:
         """Return the containers of a host."""
@@ -213,7 +211,7 @@ def read_hosts(session: Session, history: MigrationHistory, stayed: Iterable[Uid
     usable = _usable(table, shapes)
     hosts = {n: r for n, r in reports.items() if n in table.index and usable[table.index[n]]}
     params = session.parameters
-    return Hosts(table, containers, hosts, params.topology, params.migration.gain.spread_loss_ratio)
+    return Hosts(table, containers, hosts, params.topology)
 
 
 def fits_all(table: NodeTable, shapes: Sequence[PodShape]) -> BoolVector:

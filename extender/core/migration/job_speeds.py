@@ -1,7 +1,7 @@
 """How fast a job trains where it is, and in other places (docs/policies/migration_gain.md).
 
 Without GPUs it is the CPU share of its slowest pod; with GPUs their speeds (``gpu_speed``). Either
-is smaller where the job is spread over domains of a level that it prefers.
+is smaller where the job's members are apart, as its owner states it (``spread``).
 """
 
 import math
@@ -9,11 +9,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from extender.core.migration import gpu_speed
+from extender.core.migration import gpu_speed, spread
 from extender.core.migration.hosts import Container, Hosts
 from extender.core.migration.migration_gain import share_cores
 from extender.core.migration.move_unit import MovingPods, places_of
-from extender.core.placement import topology
 from extender.core.records.migrations import TargetReservation
 from shared.accelerators import is_gpu
 from shared.model import NodeName
@@ -29,8 +28,11 @@ def shares(
         now, then = gpu_speed.speeds(unit, arriving, hosts.node_table)
     else:
         now, then = _slowest(hosts, unit)[0], _cores_then(hosts, unit, arriving)
-    here = places_of(unit)
-    return now * _kept_by_spread(hosts, unit, here), then * _kept_by_spread(hosts, unit, arriving)
+    targets = {node for node, _ in arriving}
+    together, after = spread.speeds(
+        unit.job, unit.shapes.keys(), targets, hosts.node_table, hosts.topology
+    )
+    return now * together, then * after
 
 
 def best_share(hosts: Hosts, unit: MovingPods) -> float:
@@ -90,9 +92,3 @@ def _cores_then(hosts: Hosts, unit: MovingPods, arriving: Sequence[TargetReserva
     others = {node: sum(c.pod.uid not in unit.shapes for c in hosts.on(node)) for node in coming}
     then = (share_cores(hosts.cores(node), others[node] + n, most) for node, n in coming.items())
     return min(then, default=0.0)
-
-
-def _kept_by_spread(hosts: Hosts, unit: MovingPods, places: Sequence[TargetReservation]) -> float:
-    nodes = {node for node, _ in places}
-    levels = topology.levels_spanned(unit.job, nodes, hosts.node_table, hosts.topology)
-    return (1.0 - hosts.spread_loss_ratio) ** levels

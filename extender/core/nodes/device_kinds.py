@@ -79,10 +79,12 @@ class _Selector:
         raise result
 
     def _seen(self, device: Device) -> tuple[object, ...]:
-        """Return what the expression reads of a device."""
+        """Return what the expression reads of a device, with types: True is equal to 1."""
         if self._whole:
-            return device.attributes, device.capacity
-        return tuple(_value(device, part) for part in self._parts)
+            types = tuple(value.__class__ for _, value in device.attributes)
+            return device.attributes, device.capacity, types
+        values = [_value(device, part) for part in self._parts]
+        return tuple((value.__class__, value) for value in values)
 
     def _result(self, device: Device) -> "bool | EvaluationError | UnsupportedError":
         try:
@@ -124,11 +126,13 @@ def _part(path: Path, driver: str) -> _Part:
 
 
 def _value(device: Device, part: _Part) -> object:
+    """Return what a device has there; of both names the last counts, as in ``Subject``."""
     of_capacity, full, short = part
+    found: object = None
     for name, value in device.capacity if of_capacity else device.attributes:
         if name in {full, short}:
-            return value
-    return None
+            found = value
+    return found
 
 
 @dataclass

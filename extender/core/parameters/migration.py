@@ -29,8 +29,7 @@ class GainParameters:
         Ours. A ratio of 2: a prediction that is wrong by half still loses nothing. Thresholds from
         0 to 2 changed the mean completion time by at most 1.3 points in model runs: the limit keeps
         jobs undisturbed, it does not make them faster. A first cost of 30 s: a framework is
-        imported and a model loaded again; the paper's own containers took below 5. A loss of 0.1
-        for a level is a guess: enough for a gang with hours ahead, too little for one that ends.
+        imported and a model loaded again; the paper's own containers took below 5.
     """
 
     minimum_ratio: Annotated[
@@ -42,16 +41,6 @@ class GainParameters:
     first_cost_seconds: Annotated[
         float, Ge(0.0), Le(86400.0), Doc("Assumed cost of a move until one was measured.")
     ] = 30.0
-    spread_loss_ratio: Annotated[
-        float,
-        Ge(0.0),
-        Le(0.9),
-        Doc(
-            "Part of its speed that a job loses for each topology level, from the one that it "
-            "prefers upwards, of which it is in several domains. Links are not measured: 0 counts "
-            "nothing."
-        ),
-    ] = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)

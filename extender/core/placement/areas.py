@@ -17,7 +17,9 @@ from extender.core.placement.allocation import GangAllocation, Group, Preference
 from extender.core.placement.domains import Domain, Domains, domain_fit, domains
 from extender.core.placement.placement import Unschedulable
 from extender.core.placement.rules import fewest_domains, fewest_nodes
-from extender.core.placement.slices import Slice, rooms, slices_held
+from extender.core.placement.slice_capacity import Capacity
+from extender.core.placement.slice_parts import OfLayer, Slice
+from extender.core.placement.slices import slots
 from extender.core.placement.topology import Wanted
 
 
@@ -94,14 +96,25 @@ class Search:
 
     @property
     def required(self) -> bool:
-        """Whether the gang waits if no domain of a level holds it, or each of its slices."""
-        return self.wanted.required or self.wanted.slices is not None
+        """Whether the gang waits if no domains hold it as it requires."""
+        return self.wanted.required or self.wanted.slices is not None or self.wanted.equal
 
     @cached_property
-    def slice_domains(self) -> Domains | None:
-        """The domains of which one must hold each slice; None if there are no slices."""
+    def layers(self) -> Sequence[OfLayer]:
+        """Sizes of its slices and the domains that must hold them; empty if it has none."""
         wanted = self.wanted.slices
-        return None if wanted is None else self.of_level(wanted.level)
+        layers = () if wanted is None else wanted.layers
+        return [(layer.size, self.of_level(layer.level)) for layer in layers]
+
+    @property
+    def part_domains(self) -> Domains:
+        """The domains of which each may take a part of the gang."""
+        wanted = self.wanted
+        if not wanted.required:
+            return self.of_level(wanted.level)
+        if wanted.inside is not None:
+            return self.of_level(wanted.inside)
+        return self.layers[0][1] if self.layers else self.of_level(wanted.level)
 
     def refusal(self) -> Unschedulable:
         """Return why no domain of the level holds the gang: how many of its pods the best holds."""
@@ -110,8 +123,10 @@ class Search:
         if self.wanted.required and (-1 in home or len(home) > 1):
             return _failed(f"its other members are not in one {level.name}{_named(own, home)}")
         fit = domain_fit(own, self.groups, allocation, self.preference)
-        if self.slice_domains is not None and (not self.wanted.required or fit.holds_all.any()):
-            return self._slices_refused(own, self.slice_domains)
+        if self.layers and (not self.wanted.required or fit.holds_all.any()):
+            return self._slices_refused(own, self.layers[0][1])
+        if self.wanted.equal and (not self.wanted.required or fit.holds_all.any()):
+            return self._parts_refused()
         best = [*home] or fit.roomiest()
         if not best:
             return _failed(f"no node has the label {level.label}, which makes a {level.name}")
@@ -146,28 +161,34 @@ class Search:
 
     def _slices_held(self, within: BoolVector | None) -> int:
         """Return how many slices a part of the nodes holds, for pods alike; for others all."""
-        domains = self.slice_domains
-        if domains is None or len({group.need for group in self.groups}) > 1:
+        if not self.layers or len({group.need for group in self.groups}) > 1:
             return len(self.slices)
-        left, held = rooms(self.allocation(None), self.groups, domains, within), 0
+        free = slots(self.allocation(None), self.groups, within)
+        held, of_node = 0, self.layers[0][1].of_node
         for one in self.slices:
             home = next(iter(one.homes), -1)
-            if len(one.homes) == 1 and home >= 0 and left[home] >= len(one.pods):
-                left[home] -= len(one.pods)
-                held += 1
-        return held + slices_held(left, [len(one.pods) for one in self.slices if not one.homes])
+            if len(one.homes) != 1 or home < 0:
+                continue
+            at = np.flatnonzero(of_node == home)
+            if free[at].sum() < len(one.pods):
+                continue
+            held += 1
+            if len(self.layers) == 1:  # else it depends on the parts what is left
+                before = free[at].cumsum() - free[at]
+                free[at] -= np.clip(len(one.pods) - before, 0, free[at])
+        left = sorted((len(one.pods) for one in self.slices if not one.homes), reverse=True)
+        return held + Capacity(free, self.layers).slices_held(left)
 
     def _slices_refused(self, own: Domains, of_slices: Domains) -> Unschedulable:
         """Return why the slices have no domains: how many of them fit in the best domain."""
-        assert self.wanted.slices is not None  # noqa: S101 - what is refused are slices
-        level, size, total = of_slices.level.name, self.wanted.slices.size, len(self.slices)
+        level, size, total = of_slices.level.name, self.layers[0][0], len(self.slices)
         for one in self.slices:
             if -1 in one.homes or len(one.homes) > 1:
                 where = _named(of_slices, set(one.homes))
                 return _failed(f"other members of a slice are not in one {level}{where}")
-        if not of_slices.all:
-            label = of_slices.level.label
-            return _failed(f"no node has the label {label}, which makes a {level}")
+        absent = next((of.level for _, of in self.layers if not of.all), None)
+        if absent is not None:
+            return _failed(f"no node has the label {absent.label}, which makes a {absent.name}")
         parts: list[tuple[str, BoolVector | None]] = [("", None)]
         if self.wanted.required:
             home = self._home(own) or range(len(own.all))
@@ -175,10 +196,25 @@ class Search:
         held, name = max(
             ((self._slices_held(mask), name) for name, mask in parts), key=lambda part: part[0]
         )
+        if held == total and self.wanted.equal:
+            return self._parts_refused()
         if held == total:
             return _failed(f"its slices of {size} {self._pods} differ, and find no {level} each")
         fit = f"{held} of {total} slices of {size} {self._pods} fit{name}"
-        return _failed(f"{fit}, each in one {level}")
+        inner = (f"{count} in one {of.level.name}" for count, of in self.layers[1:])
+        return _failed(", ".join([f"{fit}, each in one {level}", *inner]))
+
+    def _parts_refused(self) -> Unschedulable:
+        """Return that no domains take equal parts of the gang."""
+        own = self.part_domains.level
+        if not self.part_domains.all:
+            return _failed(f"no node has the label {own.label}, which makes a {own.name}")
+        if len({group.need for group in self.groups}) > 1:
+            return _failed(f"its {self._pods} differ, so there are no equal parts of them")
+        what = f"{sum(len(group) for group in self.groups)} {self._pods}"
+        if self.layers:
+            what = f"{len(self.slices)} slices of {self.layers[0][0]} {self._pods}"
+        return _failed(f"no number of domains ({own.name}) takes equal parts of its {what}")
 
     @property
     def _pods(self) -> str:
@@ -193,7 +229,7 @@ class Search:
 
     def _spread(self, area: Area, own: Domains) -> Iterator[Area]:
         """Yield the area; before it, for a gang in buckets, the domains that a spread uses."""
-        if self.in_buckets:
+        if self.in_buckets and not self.wanted.equal:
             allocation = self.allocation(area.within)
             fewest_domains(allocation, self.groups, self.preference, own)
             used = np.unique(own.of_node[list(allocation.nodes.values())])

@@ -30,7 +30,8 @@ from extender.core.placement.allocation import (
 from extender.core.placement.areas import EVERYWHERE, Area, Search
 from extender.core.placement.bucket_placement import BucketPlacement, buckets_of
 from extender.core.placement.buckets import Bucket
-from extender.core.placement.domains import Domain, Domains, Places, domains, places
+from extender.core.placement.domains import Domain, Domains, Places, places
+from extender.core.placement.equal_parts import EqualParts
 from extender.core.placement.placement import (
     Placement,
     Unschedulable,
@@ -40,14 +41,14 @@ from extender.core.placement.placement import (
     placement_of,
 )
 from extender.core.placement.rules import (
-    equal_domains,
     fewest_domains,
     fewest_nodes,
     largest_first,
     most_constrained_first,
     one_node,
 )
-from extender.core.placement.slices import Slice, SlicePlacement, slices_of
+from extender.core.placement.slice_parts import slices_of
+from extender.core.placement.slices import SlicePlacement
 from extender.core.placement.tiers import Tier, tiers
 from extender.core.placement.topology import Wanted
 from extender.core.placement.wishes import Accelerators
@@ -67,6 +68,9 @@ EQUAL_DOMAINS: Final = "equal-domains"
 
 
 FEWEST_DOMAINS: Final = "fewest-domains"
+
+
+EQUAL_SLICES: Final = "equal-slices"
 
 
 SLICES: Final = "slices"
@@ -193,11 +197,10 @@ class _Job:
         if not self.pods:
             return None
         params = levels or TopologyParameters()
-        if self.only_one_node and wanted.slices is not None:  # one node is in one domain of each
-            level = wanted.slices.level
-            wanted = replace(wanted, level=level, required=True, inside=None, slices=None)
+        if self.only_one_node:  # one node is in one domain of each level
+            wanted = _of_one_node(wanted)
         own = [one for one in placed if wanted.has(one.role)]
-        return Search(
+        search = Search(
             wanted=wanted,
             params=params,
             groups=self.groups,
@@ -205,16 +208,11 @@ class _Job:
             preference=self.preference,
             in_buckets=any(bucket.tasks for bucket in buckets) and wanted.slices is None,
             home_nodes=members_on_node(own, self.node_table),
-            slices=self._slices(wanted, params, own),
         )
-
-    def _slices(
-        self, wanted: Wanted, params: TopologyParameters, own: Sequence[Placed]
-    ) -> list[Slice]:
         if wanted.slices is None:
-            return []
-        of_level = domains(self.node_table, params.levels[: wanted.slices.level + 1])
-        return slices_of(self.pods, own, wanted.slices, of_level, self.node_table)
+            return search
+        found = slices_of(self.pods, own, wanted.slices, search.layers, self.node_table)
+        return replace(search, slices=found)
 
     def allocation(self, within: BoolVector | None = None) -> GangAllocation:
         needs = self.by_shape.values()
@@ -229,12 +227,14 @@ class _Job:
         search, failures = replace(search, allocation=self.allocation), _Failures()
         for area in search.areas():
             tries: Iterable[tuple[str, _Rule]]
-            if search.slice_domains is not None:
-                tries = self._in_slices(search, search.slice_domains, area.over)
+            if search.layers:
+                tries = self._in_slices(search, area.over)
             elif area.over is None or self.only_one_node:
                 tries = rules()
+            elif search.wanted.equal:
+                tries = self._over(search, area.over)[:1]
             else:
-                tries = chain(self._over(area.over), rules())
+                tries = chain(self._over(search, area.over), rules())
             result = self._place_in(area, tries, buckets, spare_count, search)
             if isinstance(result, Placement):
                 return result
@@ -250,7 +250,9 @@ class _Job:
         search: Search | None = None,
     ) -> Placement | _Failures:
         failures: _Failures = {}
-        near = area.near if search is None else search.slice_domains or area.near
+        near = area.near
+        if search is not None and search.layers:
+            near = search.layers[-1][1]
         for name, rule in rules:
             allocation = self.allocation(area.within)
             left = rule(allocation)
@@ -267,7 +269,7 @@ class _Job:
                     spare_count=spare_count,
                     domain=area.domain,
                     held_in=_held_in(search, area, allocation),
-                    in_slices=name == SLICES,
+                    in_slices=name in {SLICES, EQUAL_SLICES},
                 )
             failures.setdefault(name, (left, allocation))
         return failures
@@ -282,29 +284,41 @@ class _Job:
             return Unschedulable(Reason.GANG_DOES_NOT_FIT, detail)
         return short or fragmented(*failures[FEWEST_NODES])
 
-    def _over(self, domains: Domains) -> list[tuple[str, _Rule]]:
-        def equally(allocation: GangAllocation) -> list[Group]:
-            return equal_domains(allocation, self.groups, self.preference, domains)
-
+    def _over(self, search: Search, domains: Domains) -> list[tuple[str, _Rule]]:
         def fewest(allocation: GangAllocation) -> list[Group]:
             return fewest_domains(allocation, self.groups, self.preference, domains)
 
+        equally = self._equal_parts(search, domains).of_pods
         return [(EQUAL_DOMAINS, equally), (FEWEST_DOMAINS, fewest)]
 
-    def _in_slices(
-        self, search: Search, of_slices: Domains, over: Domains | None
-    ) -> list[tuple[str, _Rule]]:
+    def _in_slices(self, search: Search, over: Domains | None) -> list[tuple[str, _Rule]]:
+        equal = self._equal_parts(search, search.part_domains)
+
+        def equally(allocation: GangAllocation) -> list[Group]:
+            return equal.of_slices(allocation, search.slices, search.layers)
+
         def by_slices(allocation: GangAllocation) -> list[Group]:
             return SlicePlacement(
                 allocation,
                 self.groups,
                 self.preference,
                 slices=search.slices,
-                domains=of_slices,
+                layers=search.layers,
                 over=over,
             ).place()
 
-        return [(SLICES, by_slices)]
+        if search.wanted.equal:
+            return [(EQUAL_SLICES, equally)]
+        return [(EQUAL_SLICES, equally), (SLICES, by_slices)]
+
+    def _equal_parts(self, search: Search, domains: Domains) -> EqualParts:
+        return EqualParts(
+            groups=self.groups,
+            preference=self.preference,
+            domains=domains,
+            exact=search.wanted.equal,
+            held=search.home_nodes,
+        )
 
     def plain_rules(self) -> Iterator[tuple[str, _Rule]]:
         tries: list[tuple[str, _Try]] = [(ONE_NODE, one_node), (FEWEST_NODES, fewest_nodes)]
@@ -350,12 +364,20 @@ def _job(
     )
 
 
+def _of_one_node(wanted: Wanted) -> Wanted:
+    """Return what is left of a request if one node holds all pods: the finest level it requires."""
+    if wanted.slices is None:
+        return replace(wanted, equal=False)
+    level = wanted.slices.layers[-1].level
+    return replace(wanted, level=level, required=True, inside=None, slices=None, equal=False)
+
+
 def _held_in(search: Search | None, area: Area, allocation: GangAllocation) -> dict[Uid, Domain]:
     """Return the domain that must hold each pod with others of its gang."""
     if search is None:
         return {}
-    of_slices = search.slice_domains
-    if of_slices is not None:
+    if search.layers:
+        of_slices = search.layers[-1][1]
         nodes = allocation.nodes.items()
         return {uid: of_slices.all[of_slices.of_node[node]] for uid, node in nodes}
     if not search.wanted.required or area.domain is None:

@@ -65,7 +65,7 @@ class Placement:
         order: Bind order: ps first, then bucket, then pod index.
         spares: Other nodes where the pod would fit with the whole gang placed, best first.
         rule: ``buckets``, ``one-node``, ``fewest-nodes`` or ``best-fit`` (docs/policies/gang.md),
-            ``equal-domains``, ``fewest-domains``, ``slices`` or ``pod-sets``
+            ``equal-domains``, ``fewest-domains``, ``equal-slices``, ``slices`` or ``pod-sets``
             (docs/policies/topology.md).
         node_table: The nodes with the gang in it.
         bucket_of: Bucket of every pod that has one.

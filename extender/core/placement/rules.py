@@ -172,60 +172,6 @@ def _size(allocation: GangAllocation, group: Group) -> float:
     return float((group.need.request / capacity).sum())
 
 
-def equal_domains(
-    allocation: GangAllocation, groups: Sequence[Group], preference: Preference, domains: Domains
-) -> list[Group]:
-    """Place pods that are alike in equal parts on as few domains as could hold them.
-
-    Of 32 pods and domains for 18 each two domains take 16 each: a ring is as fast as its smallest
-    part. Where the number does not divide, parts differ by one; the larger ones are placed first. A
-    part goes to the domain that holds least of those that hold it.
-
-    Returns:
-        The groups that got no node: all, if pods differ, members have nodes already, or the fewest
-        domains cannot take equal parts.
-    """
-    count = sum(len(group) for group in groups)
-    if len({group.need for group in groups}) != 1 or allocation.members.any():
-        return list(groups)
-    holds = domain_fit(domains, groups, allocation, preference).holds
-    enough = np.flatnonzero(np.sort(holds)[::-1].cumsum() >= count)
-    if not enough.size:
-        return list(groups)
-    parts = int(enough[0]) + 1
-    sizes = [count // parts + (part < count % parts) for part in range(parts)]
-    chosen = _of_sizes(holds, sizes)
-    if chosen is None:
-        return list(groups)
-    left = list(groups)
-    for index, size in zip(chosen, sizes, strict=True):
-        part, left = _first(left, size)
-        left = [*fewest_nodes(allocation, part, preference, within=domains.within(index)), *left]
-    return left
-
-
-def _of_sizes(holds: IntVector, sizes: Sequence[int]) -> list[int] | None:
-    """Return a domain for each size, the one that holds least of those that hold enough."""
-    order, chosen = np.argsort(holds, kind="stable").tolist(), list[int]()
-    for size in sizes:
-        index = next((i for i in order if holds[i] >= size and i not in chosen), None)
-        if index is None:
-            return None
-        chosen.append(index)
-    return chosen
-
-
-def _first(groups: Sequence[Group], count: int) -> tuple[list[Group], list[Group]]:
-    """Split the first pods off."""
-    first, rest = list[Group](), list[Group]()
-    for group in groups:
-        taken = min(count, len(group))
-        count -= taken
-        first += [group.first(taken)] if taken else []
-        rest += [group.after(taken)] if taken < len(group) else []
-    return first, rest
-
-
 def fewest_domains(
     allocation: GangAllocation, groups: Sequence[Group], preference: Preference, domains: Domains
 ) -> list[Group]:

@@ -1,152 +1,31 @@
-"""Slices of a gang: every so many pods, by index, inside one domain (docs/policies/topology.md).
-
-Pods without an index of their own complete the slices that lack members, then make new ones in the
-order of their names.
+"""Placement of a gang by its slices, each in one domain (docs/policies/topology.md).
 
 Source:
     Kueue, Topology Aware Scheduling, for slices of a pod set; the order in which domains take them
     is ours.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from extender.core.nodes.node_table import BoolVector, IntVector, NodeTable
-from extender.core.placement.allocation import (
-    GangAllocation,
-    GangPod,
-    Group,
-    Placed,
-    Preference,
-)
+from extender.core.nodes.node_table import BoolVector, IntVector
+from extender.core.placement.allocation import GangAllocation, Group, Preference
 from extender.core.placement.domains import Domains, domain_fit
 from extender.core.placement.rules import fewest_nodes
+from extender.core.placement.slice_capacity import Capacity
+from extender.core.placement.slice_parts import OfLayer, Slice
 from shared.model import Uid
 
 
-@dataclass(frozen=True)
-class WantedSlices:
-    """Slices of one set of pods.
-
-    Attributes:
-        level: Index of the level of which one domain must hold each slice.
-        size: How many pods make a slice; the last one may be smaller.
-        anchors: Members of which the domain is known, but not the node, on some node of it.
-    """
-
-    level: int
-    size: int
-    anchors: tuple[Placed, ...] = ()
-
-
-@dataclass(frozen=True)
-class Slice:
-    """The pods of one slice that are to be placed.
-
-    Attributes:
-        pods: These pods.
-        homes: Domains of its other members; -1 for nodes without the label.
-    """
-
-    pods: tuple[GangPod, ...]
-    homes: frozenset[int] = frozenset()
-
-
-def slice_numbers(pods: Sequence[tuple[str, int]], size: int) -> list[tuple[str, int]] | None:
-    """Return the slice of each pod by its role and index; None if two have one index."""
-    if len(set(pods)) < len(pods):
-        return None
-    return [(role, index // size) for role, index in pods]
-
-
-def slices_of(
-    pods: Sequence[GangPod],
-    placed: Sequence[Placed],
-    wanted: WantedSlices,
-    domains: Domains,
-    table: NodeTable,
-) -> list[Slice]:
-    """Return the slices of which pods are to be placed, in the order of the pods.
-
-    Args:
-        pods: The pods of the set without a node, in order.
-        placed: Members of the set that have one.
-        wanted: The request.
-        domains: The domains of its level.
-        table: The nodes.
-    """
-    held = [one for one in (*placed, *wanted.anchors) if one.node in table.index]
-    homes = [int(domains.of_node[table.index[one.node]]) for one in held]
-    every = [*((p.role, p.index) for p in pods), *((one.role, one.index) for one in held)]
-    numbers = slice_numbers(every, wanted.size)
-    if numbers is None:
-        return _unnumbered(pods, Counter(zip((o.role for o in held), homes, strict=True)), wanted)
-    parts: defaultdict[tuple[str, int], list[GangPod]] = defaultdict(list)
-    for pod, number in zip(pods, numbers, strict=False):
-        parts[number].append(pod)
-    homes_of: defaultdict[tuple[str, int], set[int]] = defaultdict(set)
-    for number, home in zip(numbers[len(pods) :], homes, strict=True):
-        homes_of[number].add(home)
-    return [Slice(tuple(part), frozenset(homes_of[number])) for number, part in parts.items()]
-
-
-def _unnumbered(
-    pods: Sequence[GangPod], held: Mapping[tuple[str, int], int], wanted: WantedSlices
-) -> list[Slice]:
-    by_role: defaultdict[str, list[GangPod]] = defaultdict(list)
-    for pod in pods:
-        by_role[pod.role].append(pod)
-    made = []
-    for role, waiting in by_role.items():
-        left = waiting
-        for (of_role, home), count in sorted(held.items()):
-            lacking = -count % wanted.size
-            if of_role == role and home >= 0 and lacking and left:
-                made.append(Slice(tuple(left[:lacking]), frozenset({home})))
-                left = left[lacking:]
-        made += [
-            Slice(tuple(left[at : at + wanted.size])) for at in range(0, len(left), wanted.size)
-        ]
-    return made
-
-
-def slices_held(rooms: IntVector, sizes: Iterable[int]) -> int:
-    """Return how many slices of alike pods domains hold that have room for so many pods each."""
-    left, total = rooms.copy(), 0
-    for size, count in sorted(Counter(sizes).items(), reverse=True):
-        each = left // size
-        order = np.argsort(-each, kind="stable")
-        taken = np.diff(np.minimum(each[order].cumsum(), count), prepend=0)
-        left[order] -= taken * size
-        total += int(taken.sum())
-    return total
-
-
-def rooms(
-    allocation: GangAllocation,
-    groups: Sequence[Group],
-    domains: Domains,
-    within: BoolVector | None = None,
+def slots(
+    allocation: GangAllocation, groups: Sequence[Group], within: BoolVector | None = None
 ) -> IntVector:
-    """Return for how many pods of the first group's need each domain has room, up to all pods."""
-    slots = np.minimum(allocation.slots(groups[0].need), sum(len(group) for group in groups))
-    if within is not None:
-        slots = np.where(within, slots, 0)
-    by_domain: IntVector = domains.sums(slots[None, :])[0]
-    return by_domain
-
-
-def _pods_held(rooms_of: IntVector, sizes: Iterable[int]) -> IntVector:
-    """Return how many pods of these slices each domain would take alone."""
-    left = rooms_of.copy()
-    for size, count in sorted(Counter(sizes).items(), reverse=True):
-        left -= np.minimum(left // size, count) * size
-    held: IntVector = rooms_of - left
-    return held
+    """Return for how many pods of the first group's need each node has room, up to all pods."""
+    found = np.minimum(allocation.slots(groups[0].need), sum(len(group) for group in groups))
+    return found if within is None else np.where(within, found, 0)
 
 
 def _best(held: IntVector, room: IntVector, total: int) -> int | None:
@@ -175,8 +54,9 @@ class SlicePlacement:
         groups: The pods.
         preference: Which of equal domains and nodes.
         slices: The pods by slice.
-        domains: The domains of which one must hold each slice.
+        layers: The domains of which one must hold each slice, and each part of one.
         over: Coarser domains of which as few as possible should hold all; None: no matter.
+        within: The nodes that may be used; None for all.
     """
 
     def __init__(
@@ -186,11 +66,13 @@ class SlicePlacement:
         preference: Preference,
         *,
         slices: Sequence[Slice],
-        domains: Domains,
-        over: Domains | None,
+        layers: Sequence[OfLayer],
+        over: Domains | None = None,
+        within: BoolVector | None = None,
     ) -> None:
         self._allocation, self._groups, self._preference = allocation, groups, preference
-        self._slices, self._domains, self._over = slices, domains, over
+        self._slices, self._layers, self._over, self._within = slices, layers, over, within
+        self._domains = layers[0][1]
         self._alike = len({group.need for group in groups}) == 1
 
     def place(self) -> list[Group]:
@@ -205,10 +87,8 @@ class SlicePlacement:
         Returns:
             The groups that got no node.
         """
-        for one in (one for one in self._slices if one.homes):
-            (home, *more) = sorted(one.homes)
-            if more or home < 0 or self._fill_domain([one], home):
-                return self._rest()
+        if not self._complete():
+            return self._rest()
         left = sorted((one for one in self._slices if not one.homes), key=lambda s: -len(s.pods))
         if not self._alike:
             self._place_one_by_one(left)
@@ -217,6 +97,49 @@ class SlicePlacement:
             left = self._fill(left, mask)
         return self._rest()
 
+    def _complete(self) -> bool:
+        """Place the pods of slices with members, of the finest layer first; return False if not."""
+        for depth in reversed(range(len(self._layers))):
+            for one, mask in self._with_members(depth):
+                if mask is None:
+                    return False
+                groups = self._waiting([one])
+                finer = self._layers[depth + 1 :]
+                if finer and groups:
+                    parts = [part for part in one.parts if self._waiting([part])]
+                    placement = SlicePlacement(
+                        self._allocation,
+                        groups,
+                        self._preference,
+                        slices=[replace(part, homes=frozenset()) for part in parts],
+                        layers=finer,
+                        within=mask,
+                    )
+                    left = placement.place()
+                else:
+                    left = fewest_nodes(self._allocation, groups, self._preference, within=mask)
+                if left:
+                    return False
+        return True
+
+    def _with_members(self, depth: int) -> Iterator[tuple[Slice, BoolVector | None]]:
+        """Yield the slices of a layer that have members, with the nodes where they may be.
+
+        None for these where the members are in no domain, or in several.
+        """
+        every = self._domains.of_node >= 0
+        found = [(one, every if self._within is None else self._within) for one in self._slices]
+        for layer, (_, domains) in enumerate(self._layers[: depth + 1]):
+            here = list[tuple[Slice, BoolVector]]()
+            for one, mask in ((one, mask) for one, mask in found if one.homes):
+                (home, *more) = sorted(one.homes)
+                if more or home < 0:
+                    yield one, None
+                here.append((one, mask & domains.within(home)))
+            if layer == depth:
+                yield from here
+            found = [(part, mask) for one, mask in here for part in one.parts]
+
     def _outer(self, slices: Sequence[Slice]) -> Iterator[BoolVector | None]:
         """Yield the coarser domains that the slices use, and at last all nodes."""
         unused = set() if self._over is None else set(range(len(self._over.all)))
@@ -224,58 +147,72 @@ class SlicePlacement:
             left = [one for one in slices if one.pods[0].uid not in self._allocation.nodes]
             if not left:
                 return
-            size = max(len(one.pods) for one in left)
             masks = {index: self._over.within(index) for index in sorted(unused)}
-            rooms = {index: self._rooms(mask) for index, mask in masks.items()}
-            held = np.array([int((of_one // size).sum()) for of_one in rooms.values()])
-            sums = np.array([int(of_one.sum()) for of_one in rooms.values()])
+            rooms = [self._capacity(mask) for mask in masks.values()]
+            size = max(len(one.pods) for one in left)
+            held = np.array([int((of_one.rooms // size).sum()) for of_one in rooms])
+            sums = np.array([int(of_one.rooms.sum()) for of_one in rooms])
             best = _best(np.minimum(held, len(left)), sums, len(left))
             if best is None:
                 break
             index = list(masks)[best]
             unused.discard(index)
             yield masks[index]
-        yield None
+        yield self._within
 
     def _fill(self, left: list[Slice], within: BoolVector | None) -> list[Slice]:
         """Place slices in the domains of a part of the nodes; return those that are left."""
         while left:
-            rooms, total = self._rooms(within), sum(len(one.pods) for one in left)
-            held = _pods_held(rooms, [len(one.pods) for one in left])
-            best = _best(held, rooms, total)
+            capacity, sizes = self._capacity(within), [len(one.pods) for one in left]
+            best = _best(capacity.pods_held(sizes), capacity.rooms, sum(sizes))
             if best is None:
                 break
-            chosen, rest, room = list[Slice](), list[Slice](), int(rooms[best])
-            for one in left:
-                fits = len(one.pods) <= room
-                (chosen if fits else rest).append(one)
-                room -= len(one.pods) if fits else 0
-            self._fill_domain(chosen, best, within)
-            left = rest
+            taken = capacity.taken_by(best, sizes)
+            self._fill_domain([s for s, t in zip(left, taken, strict=True) if t], best, within)
+            left = [s for s, t in zip(left, taken, strict=True) if not t]
         return left
 
-    def _rooms(self, within: BoolVector | None) -> IntVector:
-        return rooms(self._allocation, self._groups, self._domains, within)
+    def _capacity(self, within: BoolVector | None) -> Capacity:
+        return Capacity(slots(self._allocation, self._groups, within), self._layers)
 
     def _place_one_by_one(self, left: Sequence[Slice]) -> None:
         """Place slices of several shapes, each in the first domain that holds it."""
+        inside = None if self._within is None else set(self._domains.of_node[self._within].tolist())
         for one in left:
-            groups = self._of([one])
-            fit = domain_fit(self._domains, groups, self._allocation, self._preference)
-            for index in fit.best_fits()[:MOST_DOMAINS]:
-                trial, within = self._allocation.copy(), self._domains.within(index)
-                if not fewest_nodes(trial, groups, self._preference, within=within):
-                    self._fill_domain([one], index)
+            fit = domain_fit(self._domains, self._of([one]), self._allocation, self._preference)
+            best = [index for index in fit.best_fits() if inside is None or index in inside]
+            for index in best[:MOST_DOMAINS]:
+                trial = self._allocation.copy()
+                if not self._fill_domain([one], index, self._within, trial):
+                    self._fill_domain([one], index, self._within)
                     break
             else:
                 return
 
     def _fill_domain(
-        self, slices: Sequence[Slice], index: int, within: BoolVector | None = None
+        self,
+        slices: Sequence[Slice],
+        index: int,
+        within: BoolVector | None,
+        allocation: GangAllocation | None = None,
     ) -> list[Group]:
+        """Place slices in a domain; return the groups that got no node."""
         mask = self._domains.within(index)
         mask = mask if within is None else mask & within
-        return fewest_nodes(self._allocation, self._of(slices), self._preference, within=mask)
+        groups, allocation = self._of(slices), allocation or self._allocation
+        finer = self._layers[1:]
+        if not finer:
+            return fewest_nodes(allocation, groups, self._preference, within=mask)
+        parts = [part for one in slices for part in one.parts]
+        inside = SlicePlacement(
+            allocation, groups, self._preference, slices=parts, layers=finer, within=mask
+        )
+        return inside.place()
+
+    def _waiting(self, slices: Sequence[Slice]) -> list[Group]:
+        """Return the groups of the pods of these slices that have no node yet."""
+        pods = {pod.uid for one in slices for pod in one.pods}
+        return _only(self._groups, pods - self._allocation.nodes.keys())
 
     def _of(self, slices: Sequence[Slice]) -> list[Group]:
         """Return the groups of the pods of these slices."""

@@ -4,19 +4,21 @@ A job has one set of pods, or several that request different things (docs/polici
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
 
+from extender.core.cluster import spread_speeds
 from extender.core.cluster.jobs import Job, Member, State
-from extender.core.cluster.topology_request import LevelRequest, PodSet, TopologyRequest
+from extender.core.cluster.slice_request import LevelRequest
+from extender.core.cluster.topology_request import PodSet, TopologyRequest
 from extender.core.kinds.base import Problem
 from extender.core.nodes.node_table import BoolVector, NodeTable
 from extender.core.parameters.placement import TopologyParameters
 from extender.core.placement.allocation import Placed
 from extender.core.placement.domains import Domains, domains
-from extender.core.placement.slices import WantedSlices, slice_numbers
+from extender.core.placement.slice_parts import Layer, WantedSlices, slice_numbers
 from shared.errors import InputError
 from shared.model import NodeName, Uid
 
@@ -34,6 +36,7 @@ class Wanted:
         inside: Index of the finer level of which as few domains as possible should hold them in the
             required one; None: no matter.
         slices: The slices of which each must be in one domain; None for none.
+        equal: The domains over which the set is spread take equal parts, or it waits.
         roles: Roles of the pods; empty: all of the job.
     """
 
@@ -42,6 +45,7 @@ class Wanted:
     anchors: tuple[int, ...] = ()
     inside: int | None = None
     slices: WantedSlices | None = None
+    equal: bool = False
     roles: frozenset[str] = field(default_factory=frozenset)
 
     def has(self, role: str) -> bool:
@@ -57,20 +61,22 @@ def wanted(job: Job, pod_set: PodSet, table: NodeTable, params: TopologyParamete
     """
     request, slices = pod_set.request, None
     loose = [m for m in job.having(State.LOOSE) if pod_set.has(m.role)]
-    if request.slices is not None:
-        level = _index(request.slices.level, params)
-        found = _anchors(loose, table, domains(table, params.levels[: level + 1]))
+    if request.slices:
+        layers = tuple(Layer(_index(one.level, params), one.size) for one in request.slices)
+        finest = domains(table, params.levels[: layers[-1].level + 1]) if loose else None
+        found = _anchors(loose, table, finest)
         names = [Placed(m.role, m.rank, table.nodes[node].name) for m, node in found]
-        slices = WantedSlices(level, request.slices.size, tuple(names))
+        slices = WantedSlices(layers, tuple(names))
+    wish = slices.layers[0].level if slices is not None else 0
+    level = wish if request.preferred is None else _index(request.preferred, params)
+    spread = Wanted(level, False, slices=slices, equal=request.equal, roles=pod_set.roles)
     if request.required is None:
-        wish = slices.level if slices is not None else 0
-        level = wish if request.preferred is None else _index(request.preferred, params)
-        return Wanted(level, required=False, slices=slices, roles=pod_set.roles)
+        return spread
     level = _index(request.required, params)
     found = _anchors(loose, table, domains(table, params.levels[: level + 1]) if loose else None)
     anchors = tuple(node for _, node in found)
     inside = None if request.preferred is None else _index(request.preferred, params)
-    return Wanted(level, True, anchors, inside=inside, slices=slices, roles=pod_set.roles)
+    return replace(spread, level=level, required=True, anchors=anchors, inside=inside)
 
 
 def problem(job: Job, params: TopologyParameters) -> Problem | None:
@@ -78,6 +84,8 @@ def problem(job: Job, params: TopologyParameters) -> Problem | None:
     try:
         for pod_set in job.spec.topology:
             _check(pod_set.request, params)
+        for stated in job.spec.spread_speeds:
+            params.level(stated.level, spread_speeds.FIELD)
     except InputError as error:
         return Problem.of(error)
     return None
@@ -100,12 +108,13 @@ def _check(request: TopologyRequest, params: TopologyParameters) -> None:
             expected = f"a level finer than {above.text}, which {above.key} requires"
             raise InputError(f"annotation {wish.key}", wish.text, expected)
         above = wish
-    if request.slices is not None:
-        of_slices = request.slices.level
-        level = _index(of_slices, params)
-        if above is not None and level < _index(above, params):
-            expected = f"{above.text}, which {above.key} names, or a finer level"
-            raise InputError(f"annotation {of_slices.key}", of_slices.text, expected)
+    for number, one in enumerate(request.slices):
+        level = _index(one.level, params)
+        if above is not None and level < _index(above, params) + bool(number):
+            same = "" if number else f"{above.text}, which {above.key} names, or "
+            finer = f"a level finer than {above.text}" if number else "a finer level"
+            raise InputError(f"annotation {one.level.key}", one.level.text, f"{same}{finer}")
+        above = one.level
 
 
 def _index(request: LevelRequest, params: TopologyParameters) -> int:
@@ -166,14 +175,14 @@ def nodes_beside(
         params: The levels.
     """
     mask: BoolVector | None = None
-    for pod_set, level_domains, in_slices in _confining(job, member.role, table, params):
+    for pod_set, level_domains, size in _confining(job, member.role, table, params):
         staying = [
             m
             for m in job.having(*_PLACED)
             if pod_set.has(m.role) and m.pod.uid not in leaving and m.node in table.index
         ]
-        if in_slices:
-            staying = _of_one_slice(member, staying, pod_set, job)
+        if size:
+            staying = _of_one_slice(member, staying, pod_set, job, size)
         allowed: BoolVector = level_domains.of_node >= 0
         nodes = {one.node for one in staying if one.node is not None}
         for home in {int(level_domains.of_node[table.index[node]]) for node in nodes}:
@@ -184,7 +193,7 @@ def nodes_beside(
 
 def confined_apart(job: Job, members: Iterable[Member]) -> list[Member]:
     """Return the members for which ``nodes_beside`` may differ: of a role without slices, one."""
-    sliced = [one for one in job.spec.topology if one.request.slices is not None]
+    sliced = [one for one in job.spec.topology if one.request.slices]
     found: dict[str, Member] = {}
     for member in members:
         has_slice = any(one.has(member.role) for one in sliced)
@@ -200,9 +209,8 @@ def keeps(
     nodes = {**placed, **targets}
     members = [m for m in job.members if m.pod.uid in nodes]
     for role in {m.role for m in members if m.pod.uid in targets}:
-        for pod_set, level_domains, in_slices in _confining(job, role, table, params):
+        for pod_set, level_domains, size in _confining(job, role, table, params):
             own = [m for m in members if pod_set.has(m.role)]
-            size = pod_set.request.slices.size if in_slices and pod_set.request.slices else 0
             numbers = slice_numbers([(m.role, m.rank) for m in own], size) if size else None
             parts: dict[object, set[int]] = {}
             for at, one in enumerate(own):
@@ -215,26 +223,6 @@ def keeps(
     return True
 
 
-def levels_spanned(
-    job: Job, nodes: Collection[NodeName], table: NodeTable, params: TopologyParameters
-) -> int:
-    """Return over how many levels a job is spread: those that it prefers, and the coarser ones.
-
-    A level counts if the nodes are in several of its domains; nodes without its label do not. Of
-    several sets of pods the one that is spread most counts.
-    """
-    rows = [table.index[node] for node in nodes if node in table.index]
-    if len(rows) <= 1 or problem(job, params):
-        return 0
-    preferred = (pod_set.request.preferred for pod_set in job.spec.topology)
-    finest_levels = {_index(level, params) for level in preferred if level is not None}
-    spanned = 0
-    for at in range(max(finest_levels, default=-1) + 1):
-        homes = domains(table, params.levels[: at + 1]).of_node[rows]
-        spanned += len({home for home in homes.tolist() if home >= 0}) > 1
-    return spanned
-
-
 def finest(job: Job, role: str, table: NodeTable, params: TopologyParameters) -> Domains | None:
     """Return the finest domains of which one must hold a pod with others; None for none."""
     found = [level_domains for _, level_domains, _ in _confining(job, role, table, params)]
@@ -243,25 +231,25 @@ def finest(job: Job, role: str, table: NodeTable, params: TopologyParameters) ->
 
 def _confining(
     job: Job, role: str, table: NodeTable, params: TopologyParameters
-) -> Iterator[tuple[PodSet, Domains, bool]]:
-    """Yield what holds pods of the role together: their set, the domains, whether by slices."""
+) -> Iterator[tuple[PodSet, Domains, int]]:
+    """Yield what holds pods of the role together: their set, the domains, the size of slices.
+
+    The size is 0 for the whole set; the finest come last.
+    """
     if problem(job, params):
         return
     for pod_set in job.spec.topology:
         if not pod_set.has(role):
             continue
-        request = pod_set.request
-        for level in request.keys:
+        for level, size in pod_set.request.confining:
             of_level = domains(table, params.levels[: _index(level, params) + 1])
-            yield pod_set, of_level, level is not request.required
+            yield pod_set, of_level, size
 
 
 def _of_one_slice(
-    member: Member, staying: Sequence[Member], pod_set: PodSet, job: Job
+    member: Member, staying: Sequence[Member], pod_set: PodSet, job: Job, size: int
 ) -> list[Member]:
     """Return those that stay of the member's slice; without indices those on its node."""
-    assert pod_set.request.slices is not None  # noqa: S101 - of a set with slices
-    size = pod_set.request.slices.size
     own = [m for m in job.members if pod_set.has(m.role) and m.state in {*_PLACED, member.state}]
     numbers = slice_numbers([(m.role, m.rank) for m in own], size)
     if numbers is None:

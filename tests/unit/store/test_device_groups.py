@@ -5,15 +5,17 @@ from collections.abc import Mapping
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from extender.core.nodes.device_catalog import Choice, Counted
 from extender.core.nodes.device_kinds import Kind
-from extender.core.nodes.device_sets import NodeDevices, Seen, node_sets, on_node
+from extender.core.nodes.device_sets import NodeDevices, NodeSets, Seen, node_sets, on_node
 from extender.store import device_groups
 from extender.store.device_groups import DeviceGroups
-from shared.devices import Device, DeviceId, Version
+from extender.store.device_taints import TaintRules
+from shared.devices import Device, DeviceId, DeviceTaintRule, Version
 from shared.model import NodeName, Taint
-from tests.fakes.builders import make_device
+from tests.fakes.builders import make_device, make_taint_rule
 
 DRIVER = "gpu.example.com"
 OWN = f'device.attributes["{DRIVER}"]'
@@ -34,6 +36,17 @@ def of_node(node: str, devices: list[Device]) -> NodeDevices:
     return NodeDevices(tuple((DeviceId(DRIVER, node, one.name), one) for one in devices))
 
 
+def tainted(published: NodeDevices, rules: list[DeviceTaintRule]) -> NodeDevices:
+    """Return the devices with the taints of the rules, device by device."""
+    found = []
+    for identity, device in published.devices:
+        names = {"driver": identity.driver, "pool": identity.pool, "device": identity.device}
+        selecting = (r for r in rules if all(getattr(r, n) in {"", v} for n, v in names.items()))
+        taints = (*device.taints, *(rule.taint for rule in selecting))
+        found.append((identity, replace(device, taints=taints)))
+    return NodeDevices(tuple(found))
+
+
 def alike(count: int, **attributes: int | str) -> list[Device]:
     return [make_device(f"gpu-{i}", attributes=attributes) for i in range(count)]
 
@@ -50,26 +63,49 @@ def devices(draw: st.DrawFn) -> list[Device]:
     ]
 
 
+RULES = {
+    rule.name: rule
+    for rule in (
+        make_taint_rule("all"),
+        make_taint_rule("driver", driver=DRIVER),
+        make_taint_rule("other", driver="nic.example.com"),
+        make_taint_rule("pool", pool="a"),
+        make_taint_rule("name", device="gpu-0"),
+        make_taint_rule("one", driver=DRIVER, pool="b", device="gpu-1"),
+    )
+}
 changes = st.lists(
-    st.tuples(st.sampled_from("abc"), devices()) | st.sets(st.sampled_from(sorted(KINDS))),
+    st.tuples(st.sampled_from("abc"), devices())
+    | st.frozensets(st.sampled_from(sorted(KINDS)))
+    | st.sampled_from(sorted(RULES)),
     max_size=12,
 )
 
 
 @given(changes)
 def test_each_node_has_what_its_own_devices_mean(
-    changed: list[tuple[str, list[Device]] | set[str]],
+    changed: list[tuple[str, list[Device]] | frozenset[str] | str],
 ) -> None:
+    """With the taints of the rules of the day; a rule comes and goes."""
     groups, columns, there = DeviceGroups(), dict[str, Counted](), dict[str, NodeDevices]()
+    rules, before = set[str](), dict[str, NodeSets]()
     for change in changed:
-        if isinstance(change, set):
+        if isinstance(change, frozenset):
             columns = {name: KINDS[name] for name in change}
             groups.use(columns)
-            continue
-        node, of_it = change
-        there[node] = of_node(node, of_it)
-        groups.put(NodeName(node), there[node], frozenset())
-    for node, found in there.items():
+        elif isinstance(change, str):
+            rules ^= {change}
+            before = {node: groups.sets(NodeName(node)) for node in there}
+            of_day = TaintRules(RULES[name] for name in rules)
+            moved = groups.taint(of_day, [RULES[change]], map(NodeName, there))
+            after = {node: groups.sets(NodeName(node)) for node in there}
+            assert {n for n in there if before[n] != after[n]} <= moved
+        else:
+            node, of_it = change
+            there[node] = of_node(node, of_it)
+            groups.put(NodeName(node), there[node], frozenset())
+    for node, published in there.items():
+        found = tainted(published, [RULES[name] for name in sorted(rules)])
         seen = {name: on_node(counts, found, Seen()) for name, counts in columns.items()}
         alone = node_sets(found, seen if found.devices else {})
         assert groups.sets(NodeName(node)) == alone
@@ -114,13 +150,22 @@ def test_a_column_that_tells_too_many_nodes_apart_is_not_modelled(
     assert groups.sets(NodeName("n1")).sets == {"all": 1, "by uuid": 1}
 
 
-def test_kinds_of_nodes_are_dropped_when_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device_groups, "MOST_FIXED", 3)
+def test_a_new_column_reads_a_node_that_is_there() -> None:
+    """A node that is gone may have differed in what no column read before."""
     groups = DeviceGroups()
-    groups.use({"all": KINDS["all"]})
+    groups.put(NodeName("gone"), of_node("gone", alike(1, uuid="u0")), frozenset())
+    groups.put(NodeName("here"), of_node("here", alike(1, uuid="u1")), frozenset())
+    groups.remove(NodeName("gone"))
+    groups.use({"by uuid": KINDS["by uuid"]})
+    assert groups.sets(NodeName("here")).sets == {"by uuid": 1}
+
+
+def test_what_no_node_has_any_more_is_forgotten() -> None:
+    groups = DeviceGroups()
+    groups.use({"by uuid": KINDS["by uuid"]})
     for i in range(10):
-        groups.put(NodeName(f"n{i}"), of_node(f"n{i}", alike(i + 1)), frozenset())
-        assert len(groups._fixed) <= 3
-    assert [groups.sets(NodeName(f"n{i}")).sets["all"].bit_count() for i in range(10)] == [
-        *range(1, 11)
-    ]
+        groups.put(NodeName("n"), of_node("n", alike(i + 1, uuid=f"u{i}")), frozenset())
+        assert len(groups._made) == len({"fixed", "uuid"})
+    assert sum(1 for _ in groups.facts()) == 1
+    groups.remove(NodeName("n"))
+    assert len(groups._made) == 0

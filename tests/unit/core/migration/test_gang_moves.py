@@ -27,7 +27,7 @@ from tests.unit.core.migration.migrating_cluster import (
 from tests.unit.core.policies.racks import RACK, ZONE
 
 ON = MigrationParameters(gangs=True)
-PREFERS_RACK = {labels.PREFERRED_TOPOLOGY: "rack"}
+PREFERS_RACK = {labels.PREFERRED_TOPOLOGY: "rack", labels.SPREAD_SPEEDS: "rack=0.9"}
 Nodes = Mapping[str, Sequence[str | Train]]
 
 

@@ -8,7 +8,7 @@ from extender.core.parameters.placement import GangParameters, ScoringWeights, T
 from extender.core.placement import buckets
 from extender.core.placement.buckets import Relations, Task
 from extender.core.placement.placement import Unschedulable
-from extender.core.placement.slices import WantedSlices
+from extender.core.placement.slice_parts import Layer, WantedSlices
 from extender.core.placement.topology import Wanted
 from shared.model import Toleration
 from tests.fakes.builders import make_node, make_room, make_shape, make_taint
@@ -84,12 +84,12 @@ def _wanted(case: dict[str, Any]) -> Wanted | None:
     slices = None
     if "slices" in case:
         level, size = TopologyParameters().level(case["slices"]["level"], "slices"), case["slices"]
-        slices = WantedSlices(level, size["size"])
+        slices = WantedSlices((Layer(level, size["size"]),))
     for required, key in ((True, "required"), (False, "preferred")):
         if key in case:
             level = TopologyParameters().level(case[key], key)
             return Wanted(level, required, slices=slices)
-    return None if slices is None else Wanted(slices.level, required=False, slices=slices)
+    return None if slices is None else Wanted(slices.layers[0].level, False, slices=slices)
 
 
 def _relations(case: dict[str, Any]) -> Relations:

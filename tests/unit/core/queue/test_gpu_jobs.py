@@ -179,3 +179,10 @@ def test_a_member_that_comes_again_has_a_device_of_its_own():
     outcome = run_pass(nodes[0], job[:2], again)
     assert nodes_of(outcome) is None
     assert reason(outcome).reason == Reason.SHARED_DEVICES_ONLY
+
+
+def test_fractions_of_other_schedulers_are_ignored():
+    """KAI's and HAMi's: the pod gets the whole devices that it requests, or none."""
+    notes = {"gpu-fraction": "0.5", "nvidia.com/gpumem": "4000"}
+    assert nodes_of(run_pass(node("a", 2), gang("j", 2, notes=notes))) == {"a": 2}
+    assert nodes_of(run_pass(node("a", 1), gang("j", 2, notes=notes))) is None

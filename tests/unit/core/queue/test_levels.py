@@ -8,12 +8,8 @@ from msgspec.structs import replace
 
 from extender.core.cluster.commands import RewriteReservation
 from extender.core.cluster.reasons import Reason
-from extender.core.cluster.topology_request import (
-    LevelRequest,
-    PodSet,
-    SliceRequest,
-    TopologyRequest,
-)
+from extender.core.cluster.slice_request import LevelRequest, SliceRequest
+from extender.core.cluster.topology_request import PodSet, TopologyRequest
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.placement import LEVELS, Level, TopologyParameters
 from extender.core.placement import planner
@@ -57,7 +53,14 @@ def of_pod_set(request, joined_by="role "):
 def slices(key, text, size):
     size_key = SIZE if key == OF_SLICES else KUEUE_SIZE
     level = LevelRequest(key, text, size=(size_key, str(size)))
-    return TopologyRequest(slices=SliceRequest(level, size))
+    return TopologyRequest(slices=(SliceRequest(level, size),))
+
+
+EQUAL, LAYERS = labels.EQUAL_PARTS, foreign_labels.KUEUE_SLICE_LAYERS
+
+
+def layers(*of_levels):
+    return json.dumps([{"topology": label, "size": size} for label, size in of_levels])
 
 
 READ = {
@@ -79,6 +82,16 @@ READ = {
         {KUEUE_MUST: RACK, foreign_labels.KUEUE_PODSET_GROUP: "g"},
         {},
         of_pod_set(requires(KUEUE_MUST, RACK), "group g"),
+    ),
+    "slices in equal numbers": (
+        {OF_SLICES: "rack", SIZE: "16", EQUAL: "required"},
+        {},
+        replace_(slices(OF_SLICES, "rack", 16), equal=True),
+    ),
+    "equal parts if possible": (
+        {SHOULD: "rack", EQUAL: "preferred"},
+        {},
+        prefers(SHOULD, "rack"),
     ),
     "ours wins": ({KUEUE_MUST: RACK, SHOULD: "zone"}, {}, prefers(SHOULD, "zone")),
     "ours on the owner wins": ({KUEUE_MUST: RACK}, IN_A_RACK, requires(MUST, "rack")),
@@ -104,6 +117,17 @@ WRONG = {
     "coarser slices": (
         {MUST: "rack", OF_SLICES: "zone", SIZE: "4"},
         [OF_SLICES, "'zone'", MUST, "or a finer level"],
+    ),
+    "equal parts of nothing": ({EQUAL: "required"}, [EQUAL, "'required'", SHOULD, OF_SLICES]),
+    "equal parts of one domain": ({MUST: "rack", EQUAL: "required"}, [EQUAL, SHOULD, OF_SLICES]),
+    "equal parts otherwise": ({SHOULD: "rack", EQUAL: "yes"}, [EQUAL, "'yes'", "preferred"]),
+    "layers in the wrong order": (
+        {OF_SLICES: "hostname, rack", SIZE: "4, 2"},
+        [OF_SLICES, "'rack'", "a level finer than hostname"],
+    ),
+    "Kueue's layers in the wrong order": (
+        {LAYERS: layers(("kubernetes.io/hostname", 4), (RACK, 2))},
+        [LAYERS, f"'{RACK}'", "a level finer than kubernetes.io/hostname"],
     ),
     "no such level": ({MUST: "row"}, [f"annotation {MUST}", "'row'", f"rack ({RACK})"]),
     "no such label": ({KUEUE_SHOULD: "a.b/c"}, [f"annotation {KUEUE_SHOULD}", "'a.b/c'", ZONE]),

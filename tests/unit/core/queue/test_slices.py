@@ -1,8 +1,10 @@
 """Slices and levels of roles, from the annotation to the release, and when members move."""
 
 import json
+from collections import Counter
 
 import pytest
+from msgspec.structs import replace
 
 from extender.core.placement import planner, topology
 from shared import foreign_labels, labels
@@ -157,3 +159,99 @@ def test_targets_are_kept_only_for(nodes, want):
     assert not want or all(
         s[:2] == nodes[m.rank][:2] for m in job.members for s in result.spares[m.pod.uid]
     )
+
+
+KUEUE_LAYERS = json.dumps(
+    [{"topology": RACK, "size": 4}, {"topology": labels.HOSTNAME_LABEL, "size": 2}]
+)
+IN_LAYERS = {
+    "ours": {OF_SLICES: "rack, hostname", SIZE: "4, 2"},
+    "Kueue's": {foreign_labels.KUEUE_SLICE_LAYERS: KUEUE_LAYERS},
+}
+layered = pytest.mark.parametrize("notes", IN_LAYERS.values(), ids=IN_LAYERS)
+
+
+@layered
+def test_slices_are_divided_again_inside_their_rack(notes):
+    nodes = racks({"r1": [2, 2], "r2": [3, 2, 1, 1, 1]})
+    pods = released(run_pass(nodes, queued_job("j", 8, annotations=notes)))
+    node_of = {pod.pod: str(pod.node) for pod in pods}
+    at = [node_of[f"default/j-{i}"] for i in range(8)]
+    assert all(at[i] == at[i + 1] for i in range(0, 8, 2))
+    assert [{node[:2] for node in at[i : i + 4]} for i in (0, 4)] in (
+        [{"r1"}, {"r2"}],
+        [{"r2"}, {"r1"}],
+    )
+    (entry,) = run_pass(nodes, queued_job("j", 12, annotations=notes)).entries
+    assert entry.message.endswith(
+        "2 of 3 slices of 4 pods fit, each in one rack, 2 in one hostname"
+    )
+
+
+@layered
+def test_a_recreated_member_goes_to_the_node_of_its_part_of_the_slice(notes):
+    nodes = racks({"r1": [4, 4], "r2": [4, 4]})
+    owner = make_owner("j", size=4)
+    common = {"owner": owner, "annotations": notes}
+    at = {0: "r1-0", 1: "r1-0", 2: "r1-1"}
+    placed = [make_pod(f"j-{i}", index=i, node=at[i], plan="p", **common) for i in at]
+    again = make_pod("j-3", index=3, gated=True, **common)
+    assert [pod.node for pod in released(run_pass(nodes, owner, placed, again))] == ["r1-1"]
+
+
+PARTS_MOVED = {
+    "a member to the node of its part": ([0], ["r1-0"]),
+    "a part in the rack of its slice": ([0, 1], ["r1-0", "r1-1"]),
+    "a slice anywhere": ([0, 1, 2, 3], ["r1-0", "r1-1", "r2-0", "r2-1"]),
+}
+
+
+@layered
+@pytest.mark.parametrize(("leaving", "want"), PARTS_MOVED.values(), ids=PARTS_MOVED.keys())
+def test_what_is_divided_again_moves(notes, leaving, want):
+    at = ["r1-0", "r1-0", "r1-1", "r1-1"]
+    assert beside(*at, leaving=leaving, wish=notes) == want
+
+
+EQUAL = {labels.EQUAL_PARTS: "required"}
+PARTS = {
+    "of pods": ({labels.PREFERRED_TOPOLOGY: "rack"}, 8, 1, "8 pods"),
+    "of slices": (IN_SLICES, 16, 2, "8 slices of 2 pods"),
+}
+
+
+@pytest.mark.parametrize(("notes", "count", "size", "what"), PARTS.values(), ids=PARTS)
+def test_parts_are_equal_if_possible_and_a_job_may_wait_for_it(notes, count, size, what):
+    def per_rack(outcome):
+        return Counter(str(pod.node)[:2] for pod in released(outcome))
+
+    uneven = racks({"r1": [5 * size], "r2": [3 * size]})
+    even = racks({"r1": [5 * size], "r2": [3 * size], "r3": [4 * size]})
+    gang = queued_job("j", count, annotations=notes)
+    assert per_rack(run_pass(uneven, gang)) == {"r1": 5 * size, "r2": 3 * size}
+    assert per_rack(run_pass(even, gang)) == {"r1": 4 * size, "r3": 4 * size}
+    gang = queued_job("j", count, annotations={**notes, **EQUAL})
+    (entry,) = run_pass(uneven, gang).entries
+    assert entry.reason == "TopologyPlacementFailed"
+    assert f"no number of domains (rack) takes equal parts of its {what}" in entry.message
+    assert per_rack(run_pass(even, gang)) == {"r1": 4 * size, "r3": 4 * size}
+
+
+def test_a_member_that_comes_again_makes_the_parts_equal_again():
+    nodes = racks({"r1": [4], "r2": [4], "r3": [1]})
+    notes = {labels.PREFERRED_TOPOLOGY: "rack", **EQUAL}
+    owner = make_owner("j", size=4)
+    common = {"owner": owner, "annotations": notes}
+    at = {0: "r1-0", 1: "r1-0", 2: "r2-0"}
+    placed = [make_pod(f"j-{i}", index=i, node=at[i], plan="p", **common) for i in at]
+    again = make_pod("j-3", index=3, gated=True, **common)
+    assert [pod.node for pod in released(run_pass(nodes, owner, placed, again))] == ["r2-0"]
+
+
+def test_pods_that_differ_have_no_equal_parts():
+    notes = {labels.PREFERRED_TOPOLOGY: "rack", **EQUAL}
+    gang = two_roles(notes, notes)
+    bigger = [replace(pod, shape=make_shape(cpu="2")) for pod in gang[:2]]
+    nodes = racks({"r1": [4], "r2": [4]})
+    (entry,) = run_pass(nodes, bigger, gang[2:]).entries
+    assert "its pods differ, so there are no equal parts of them" in entry.message
