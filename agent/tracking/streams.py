@@ -9,7 +9,7 @@ from agent.tailing.chunk import Chunk
 from agent.tailing.cri import PodLogFollower
 from agent.tailing.follower import FileFollower
 from agent.tailing.whole_file import Document, NewestDocument, Stamp
-from agent.tracking.allowance import Allowance
+from agent.tracking.allowance import CHECK_LINES, Allowance
 from shared.errors import InputError, MalformedError
 from shared.parsing.base import DocumentParser, GivesHint, HoldsMemory, Parser, Point, RecordParser
 from shared.parsing.json_scan import JsonScan
@@ -18,8 +18,6 @@ STREAM_BYTES: Final = 4096
 """Memory of a follower and a parser, before they keep anything."""
 PIECE_BYTES: Final = 64 * 1024
 """Bytes of records and documents that are processed between two checks of the allowance."""
-CHECK_LINES: Final = 8
-"""The same in lines: the slowest line that we know takes 10 ms."""
 
 
 class Reading(Struct, frozen=True):
@@ -122,10 +120,11 @@ class LineStream:
     def _readings(self, chunk: Chunk, allowance: Allowance) -> Iterator[Reading]:
         feed, lines, times, backlog = self._parser.feed, chunk.lines, chunk.times, chunk.backlog
         for start in range(0, len(lines), CHECK_LINES):
-            if allowance.is_over():
+            part = lines[start : start + CHECK_LINES]
+            if allowance.is_over_before(len(part)):
                 allowance.skip(lines=len(lines) - start)
                 return
-            for index, line in enumerate(lines[start : start + CHECK_LINES], start):
+            for index, line in enumerate(part, start):
                 for point in feed(line):
                     at_seconds = point.at_seconds
                     if at_seconds is None and times:
