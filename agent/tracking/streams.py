@@ -91,6 +91,8 @@ class LineStream:
     def __init__(self, follower: FileFollower | PodLogFollower, parser: Parser) -> None:
         self._follower = follower
         self._parser = parser
+        self._holder = parser if isinstance(parser, HoldsMemory) else None
+        self._adviser = parser if isinstance(parser, GivesHint) else None
 
     @property
     def format(self) -> str:
@@ -100,12 +102,13 @@ class LineStream:
     @property
     def held_bytes(self) -> int:
         """See ``Stream``."""
-        return STREAM_BYTES + self._follower.held_bytes + _held_bytes(self._parser)
+        held_bytes = 0 if self._holder is None else self._holder.held_bytes
+        return STREAM_BYTES + self._follower.held_bytes + held_bytes
 
     @property
     def hint(self) -> str:
         """See ``Stream``."""
-        return self._parser.hint if isinstance(self._parser, GivesHint) else ""
+        return "" if self._adviser is None else self._adviser.hint
 
     def poll(self, monotonic: float, allowance: Allowance) -> Batch:
         """See ``Stream``."""
@@ -256,10 +259,6 @@ def _scan_to_end(document: Document, scan: JsonScan, allowance: Allowance) -> bo
             raise MalformedError("it became shorter")
         scan.feed(piece)
     return True
-
-
-def _held_bytes(parser: Parser) -> int:
-    return parser.held_bytes if isinstance(parser, HoldsMemory) else 0
 
 
 def _batch(chunk: Chunk, readings: Iterable[Reading]) -> Batch:
