@@ -41,18 +41,13 @@ CASES = {
         "accelerate_train", ("accelerate", "torchdata"), "accelerate", 2
     ),
     "two ranks of DeepSpeed with ZeRO": Case("deepspeed_train", ("deepspeed",), "deepspeed", 2),
-    "Lightning": Case(
-        "lightning_fit",
-        ("lightning",),
-        "lightning",
-        differs="in the epoch of the resume it takes its batches from the beginning again",
-    ),
+    "Lightning": Case("lightning_fit", ("lightning", "torchdata"), "lightning"),
     "two ranks of Lightning": Case(
         "lightning_fit",
-        ("lightning",),
+        ("lightning", "torchdata"),
         "lightning",
         2,
-        differs="its sampler begins the epoch again after a resume within it",
+        differs="after a resume within an epoch the ranks take other batches; the cause is not known",
     ),
     "Keras on torch": Case(
         "keras_fit", ("keras", "torch"), "keras", 1, {"KERAS_BACKEND": "torch"}, _AGAIN
@@ -87,7 +82,7 @@ CASES = {
     "a plain PyTorch loop on a GPU": Case("torch_plain", ("torch",), "torch_loop", variables=GPU),
     "Lightning on a GPU": Case(
         "lightning_fit",
-        ("lightning",),
+        ("lightning", "torchdata"),
         "lightning",
         variables=GPU,
         differs="the comparison failed on an H100, where the program had no seed yet",
