@@ -62,6 +62,14 @@ class Measured:
         """Pods bound per second."""
         return self.pods / self.seconds if self.bound_at else 0.0
 
+    def tenths_per_second(self) -> tuple[float, float]:
+        """Return the pods bound per second in the first and in the last tenth of the bound pods."""
+        at = sorted(self.bound_at.values())
+        tenth = len(at) // 10
+        if not tenth:
+            return self.pods_per_second, self.pods_per_second
+        return tenth / at[tenth - 1], tenth / (at[-1] - at[-1 - tenth])
+
     def waited_seconds(self, share: float) -> float:
         """Return the quantile ``share`` of the times from a pod's create to its bind."""
         waits = sorted(at - self.created_at[name] for name, at in self.bound_at.items())

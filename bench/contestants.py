@@ -63,6 +63,12 @@ class Contestant:
         """Return what was bound in bursts so far; None for another project's scheduler."""
         return counted(cluster) if "extender" in self.components else None
 
+    def extender_mib(self, cluster: Cluster) -> float | None:
+        """Return MiB of resident memory of the extender; None for another project's scheduler."""
+        if "extender" not in self.components:
+            return None
+        return round(psutil.Process(cluster.pid("extender")).memory_info().rss / 2**20, 1)
+
     def cpu_seconds(self, cluster: Cluster) -> dict[str, float]:
         """Return the CPU seconds so far of each process, by its role."""
         parts = {name: name for name in _SERVER} | {

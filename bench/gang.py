@@ -49,6 +49,7 @@ class Row:
         pods: Number of bound pods.
         wanted: Number of created pods.
         bound_per_second: From the first create to the last bind.
+        tenths_per_second: The same in the first and in the last tenth of the bound pods.
         seconds: That time.
         created_seconds: From the first create to the last one.
         p50_seconds: Median time from a pod's create to its bind, by a watch.
@@ -59,6 +60,7 @@ class Row:
         cpu_ms_per_pod: CPU time by process per bound pod; empty if none was bound.
         burst_share: Part of the bound pods that was bound in bursts; None for others' schedulers.
         bound_in_cycle: Pods of all rounds that kube-scheduler could not assume for that reason.
+        extender_mib: Its resident memory after the run, the most; None for others' schedulers.
         rounds: Number of runs.
     """
 
@@ -67,6 +69,7 @@ class Row:
     pods: int
     wanted: int
     bound_per_second: float
+    tenths_per_second: tuple[float, float]
     seconds: float
     created_seconds: float
     p50_seconds: float
@@ -77,16 +80,21 @@ class Row:
     cpu_ms_per_pod: dict[str, float]
     burst_share: float | None
     bound_in_cycle: int
+    extender_mib: float | None
     rounds: int
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run, its CPU seconds by process, and what was bound in bursts, where we schedule."""
+    """One run, its CPU seconds by process, and where we schedule, what was bound in bursts.
+
+    ``extender_mib`` is the extender's resident memory once the pods are gone again, or None.
+    """
 
     measured: Measured
     cpu_seconds: dict[str, float]
     bursts: Counted | None = None
+    extender_mib: float | None = None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -94,6 +102,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--kubernetes", default=DEFAULT_KUBERNETES, help="version of all programs of Kubernetes")
     add("--nodes", type=int, default=1000, help="how many nodes")
+    add("--node-cpu", default="16", help="quantity of CPU of each node")
     add("--shapes", default=SHAPES, help="JOBSxPODS[:data|:servers], comma separated")
     add("--against", default="plain", help="of plain, intree, coscheduling, comma separated")
     add("--direct", action="store_true", help="also ours with pods that have no gate")
@@ -112,7 +121,7 @@ def run(options: argparse.Namespace) -> int:
     for kind in kinds:
         contestant(kind).groups(options.kubernetes)  # or it has none in this version
     shapes = [Shape.parse(text) for text in options.shapes.split(",")]
-    nodes = KwokNodes(count=options.nodes, extended={GPU: GPUS})
+    nodes = KwokNodes(count=options.nodes, cpu=options.node_cpu, extended={GPU: GPUS})
     cluster_options = ClusterOptions(
         kubernetes=options.kubernetes, kwok=nodes, in_tree_gangs=Kind.IN_TREE in kinds
     )
@@ -205,6 +214,7 @@ def row(kind: Kind, shape: Shape, runs: Sequence[Run], plain: Sequence[Run] = ()
         pods=min(m.pods for m in measured),
         wanted=shape.total,
         bound_per_second=round(_rate(runs), 1),
+        tenths_per_second=_tenths(measured),
         seconds=_median(m.seconds for m in measured),
         created_seconds=_median(m.created_seconds for m in measured),
         p50_seconds=_median(m.waited_seconds(0.5) for m in measured),
@@ -220,6 +230,7 @@ def row(kind: Kind, shape: Shape, runs: Sequence[Run], plain: Sequence[Run] = ()
         },
         burst_share=_share(counted, measured) if counted else None,
         bound_in_cycle=sum(one.in_cycle for one in counted),
+        extender_mib=max((run_.extender_mib for run_ in runs if run_.extender_mib), default=None),
         rounds=len(runs),
     )
 
@@ -235,6 +246,11 @@ def _share(counted: Sequence[Counted], measured: Sequence[Measured]) -> float:
 
 def _median(values: Iterator[float]) -> float:
     return round(statistics.median(values), 3)
+
+
+def _tenths(measured: Sequence[Measured]) -> tuple[float, float]:
+    first, last = zip(*(one.tenths_per_second() for one in measured), strict=True)
+    return round(statistics.median(first), 1), round(statistics.median(last), 1)
 
 
 def _rate(runs: Sequence[Run]) -> float:
@@ -259,7 +275,8 @@ def _run(
             found = await measure(client, shape, kind, _prefix(), options.patience, groups=groups)
             after, later = contestant_.cpu_seconds(cluster), contestant_.bursts(cluster)
         cpu = {part: after[part] - before.get(part, 0.0) for part in after}
-        return Run(found, cpu, later.since(earlier) if later and earlier else None)
+        bursts = later.since(earlier) if later and earlier else None
+        return Run(found, cpu, bursts, contestant_.extender_mib(cluster))
 
     with contestant_.running(cluster, profile):
         return asyncio.run(connected())

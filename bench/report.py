@@ -101,6 +101,18 @@ def waits(rows: Sequence[Row]) -> Iterator[str]:
     yield f"Gangs that were only partly bound at the end of a run: {torn}."
 
 
+def growth(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield how a long run began and ended, and the extender's memory at its end."""
+    yield from _head(
+        ["scheduler", "pods", "pods per second", "first tenth", "last tenth",
+         "memory of the extender"]
+    )  # fmt: skip
+    for row in rows:
+        rates_ = [row["bound_per_second"], *row["tenths_per_second"]]
+        memory_ = "" if row["extender_mib"] is None else f"{row['extender_mib']:.0f} MiB"
+        yield _line([row["scheduler"], f"{row['pods']:,}", *(f"{x:.0f}" for x in rates_), memory_])
+
+
 def costs(rows: Sequence[Row]) -> Iterator[str]:
     """Yield CPU milliseconds per pod, by process."""
     parts = sorted({part for row in rows for part in row["cpu_ms_per_pod"]})
@@ -258,6 +270,7 @@ def profile(rows: Sequence[Row]) -> Iterator[str]:
 TABLES: Final[Mapping[str, Callable[[Sequence[Row]], Iterator[str]]]] = {
     "rates": rates,
     "waits": waits,
+    "growth": growth,
     "costs": costs,
     "filters": filters,
     "plans": plans,

@@ -1,4 +1,9 @@
-"""Make the pods of a job wait in the queue: ``schedulerName`` and gate in every pod template."""
+"""Make the pods of a job wait in the queue: ``schedulerName`` and gate in every pod template.
+
+Where the cluster adds the gate itself, it is left away: a gang whose manifest has it starts later
+than one that gets it only while jobs lack room. The policy sees pods, so a job whose owner alone
+states that it may be moved needs the gate in its template.
+"""
 
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
@@ -38,8 +43,12 @@ class Queued(NamedTuple):
     notes: list[str]
 
 
-def queued(documents: Sequence[Any]) -> Queued:
+def queued(documents: Sequence[Any], *, policy: bool = False) -> Queued:
     """Return the objects of a manifest with our scheduler and gate in their pod templates.
+
+    Args:
+        documents: The objects.
+        policy: The cluster adds the gate where it is needed.
 
     Raises:
         UnansweredError: No object makes pods of a job, or a template names another scheduler.
@@ -52,8 +61,9 @@ def queued(documents: Sequence[Any]) -> Queued:
         result.documents.append(changed)
         if changed is not document:
             specs = list(_pod_specs(changed))
+            gated = not policy or _may_be_moved(changed)
             for spec in specs:
-                _queue(spec, kind)
+                _queue(spec, kind, gated=gated)
             if is_job:
                 result.jobs.append(place)
             if not specs:
@@ -84,18 +94,26 @@ def _pod_specs(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from (template.body["spec"] for template in templates.find(document))
 
 
-def _queue(spec: dict[str, Any], kind: str) -> None:
-    """Add scheduler and gate to a pod spec."""
+def _may_be_moved(document: dict[str, Any]) -> bool:
+    """Return True if the owner itself states a checkpoint."""
+    meta = _mapping(document.get("metadata"))
+    return labels.CHECKPOINT in _mapping(meta.get("annotations"))
+
+
+def _queue(spec: dict[str, Any], kind: str, *, gated: bool) -> None:
+    """Add the scheduler, and with ``gated`` the gate, to a pod spec."""
     stated = spec.get("schedulerName") or ""
     if stated not in _DEFAULT:
         raise UnansweredError(
             f"the pod template of {kind} has schedulerName {stated}: remove it, or create the job "
             "with kubectl if that scheduler is to place it"
         )
+    spec["schedulerName"] = labels.SCHEDULER_NAME
+    if not gated:
+        return
     gates = spec.get("schedulingGates")
     gates = gates if isinstance(gates, list) else []
     names = [gate.get("name") for gate in gates if isinstance(gate, dict)]
-    spec["schedulerName"] = labels.SCHEDULER_NAME
     spec["schedulingGates"] = gates if labels.GATE in names else [*gates, {"name": labels.GATE}]
 
 

@@ -1,5 +1,7 @@
 """``shuntyard submit``: add scheduler and gate to a job, show what-if's answer, create it.
 
+The gate is left to the cluster where its admission policy adds it.
+
 Source:
     https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation
 """
@@ -16,6 +18,7 @@ from typing_extensions import override
 from cli import api_server, client, gating, manifest, output, sanitize
 from cli.api_server import ApiServer
 from cli.by_service import ByService
+from cli.dry_run import gate_policy
 from cli.dry_run.served import Resource, Served
 from cli.errors import UnansweredError
 from cli.gating import Queued
@@ -50,12 +53,13 @@ def run(options: Namespace, out: TextIO) -> int:
     Raises:
         UnansweredError: The manifest cannot be read, or the API server refuses an object of it.
     """
-    queued = gating.queued(manifest.read(options.file))
-    if options.output in output.DOCUMENTS:  # with --dry-run only
-        print(_printed(queued, options.output), file=out)
+    documents = manifest.read(options.file)
+    if options.output in output.DOCUMENTS:  # with --dry-run only, and without a cluster
+        print(_printed(gating.queued(documents), options.output), file=out)
         return 0
     server = api_server.of_options(options)
     namespace = options.namespace or server.namespace or "default"
+    queued = _queued(server, documents, namespace)
     lines = _forecast(options, ByService(server, options.service, namespace), queued, namespace)
     print("\n".join(lines), file=out, flush=True)
     if options.dry_run:
@@ -67,6 +71,16 @@ def run(options: Namespace, out: TextIO) -> int:
     created = _create_all(server, queued, namespace)
     print("\n".join(_report(created, queued)), file=out)
     return 0
+
+
+def _queued(server: ApiServer, documents: list[Any], namespace: str) -> Queued:
+    """Return the objects with scheduler and gate, without the gate where the cluster adds it."""
+    queued = gating.queued(documents)
+    if not gate_policy.adds_gate(server, namespace):
+        return queued
+    note = "the cluster adds the gate to the pods while jobs lack room"
+    queued = gating.queued(documents, policy=True)
+    return queued._replace(notes=[*queued.notes, note])
 
 
 def _printed(queued: Queued, form: str) -> str:

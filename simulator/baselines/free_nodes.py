@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from extender.core.elastic.scaling_values import freed
-from extender.core.nodes.node_table import NodeTable
+from extender.core.nodes.node_table import IntMatrix, NodeTable
 from extender.core.parameters.combined import PUBLISHED, CoreParameters
 from extender.core.placement import gang
 from extender.core.placement.allocation import GangPod
@@ -120,12 +120,12 @@ class FreeNodes:
         for shape, node in _all(spec, placement_of):
             self.node_table = freed(self.node_table, shape, self.node_table.index[node])
 
-    def fits(self, spec: JobSpec, placement_of: Placement) -> bool:
-        """Return True if the whole placement fits."""
+    def needed(self, spec: JobSpec, placement_of: Placement) -> IntMatrix:
+        """Return the amounts that a placement needs, of shape (nodes, resources)."""
         needed = np.zeros_like(self.node_table.used)
         for shape, node in _all(spec, placement_of):
             needed[self.node_table.index[node]] += self.node_table.demand(shape)
-        return bool(((needed == 0) | (needed <= self.node_table.free)).all())
+        return needed
 
 
 def is_single_cpu_pod(spec: JobSpec) -> bool:

@@ -1,12 +1,15 @@
 """From targets (which jobs run with how many workers) to actions, with as few changes as possible.
 
 Jobs that give up nodes come first, then the most important of the others get theirs. A preempted
-job stays if no other job can use its nodes. A job without checkpoints is never preempted.
+job stays if no other job uses its nodes, not even between two changes. A job without checkpoints is
+never preempted.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
+
+import numpy as np
 
 from simulator.baselines.free_nodes import FreeNodes
 from simulator.cluster.actions import Action, Placement, Preempt, Scale, Start
@@ -99,13 +102,17 @@ def reconcile(
     for job in leaving:
         free.give(job.spec, placement_of(job))
     changes = [change for t in targets if (change := _shrunk(free, t))]
+    least = free.node_table.free
     for target in targets:
         changes += _more(free, target, placer)
+        least = np.minimum(least, free.node_table.free)  # a change may free what one before it took
     may_stay = {job.name for job in fillers}
     preempted: list[Action] = []
     for job in sorted(leaving, key=lambda job: job.name not in may_stay):
-        if free.fits(job.spec, placement_of(job)):
+        needed = free.needed(job.spec, placement_of(job))
+        if ((needed == 0) | (needed <= least)).all():
             free.take(job.spec, placement_of(job))
+            least = least - needed
         else:
             preempted.append(Preempt(job.name))
     preempted_names = {action.job for action in preempted}

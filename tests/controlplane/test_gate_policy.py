@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -82,6 +84,22 @@ async def test_pods_are_gated_only_while_a_job_lacks_room(yard: Yard) -> None:
 
     await yard.client.delete(paths.job(yard.team, "wide"), propagation="Background")
     await until(yard, gated=False)
+
+
+async def test_submit_leaves_the_gate_to_the_policy(yard: Yard, tmp_path: Path) -> None:
+    await until(yard, gated=False)
+    file = tmp_path / "job.json"
+    file.write_text(json.dumps(job("submitted", FITS, PODS)))
+    argv = ("submit", "-f", str(file), "--yes", "-n", yard.team)
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "cli", *argv, "--kubeconfig", str(yard.cluster.kubeconfig)),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    printed, _ = await process.communicate()
+    assert process.returncode == 0
+    assert b"the cluster adds the gate to the pods while jobs lack room" in printed
+    await eventually(lambda: yard.bound("submitted") == FITS, PATIENCE_SECONDS, "all are bound")
+    assert {annotation(one, labels.DIRECT) for one in yard.of("submitted")} == {"true"}
 
 
 async def test_gangs_are_bound_whole_whenever_the_gate_comes_and_goes(yard: Yard) -> None:

@@ -5,13 +5,15 @@ taint, a condition, a label, a cordon. Only the annotation names a time. A bad o
 node leaves all the same.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
+from types import MappingProxyType
 
 import numpy as np
 
-from extender.core.nodes.node_table import NodeTable
+from extender.core.nodes.node_table import NodeList, NodeTable
 from extender.core.parameters.drain import DrainParameters
 from shared import labels
 from shared.model import Node, NodeName
@@ -54,10 +56,15 @@ def leaving(node: Node, params: DrainParameters) -> Leaving | None:
     return next(_announcements(node, params), None)
 
 
-def leaving_nodes(table: NodeTable, params: DrainParameters) -> dict[NodeName, Leaving]:
-    """Return the nodes that leave, in order of name."""
-    found = ((node.name, leaving(node, params)) for node in table.nodes)
-    return {name: why for name, why in found if why is not None}
+def leaving_nodes(table: NodeTable, params: DrainParameters) -> Mapping[NodeName, Leaving]:
+    """Return the nodes that leave, in order of name; the same as long as no node changes."""
+    return _leaving_nodes(NodeList(table.nodes), params)
+
+
+@lru_cache(maxsize=4)
+def _leaving_nodes(listed: NodeList, params: DrainParameters) -> Mapping[NodeName, Leaving]:
+    found = ((node.name, leaving(node, params)) for node in listed.nodes)
+    return MappingProxyType({name: why for name, why in found if why is not None})
 
 
 def without_leaving(table: NodeTable, params: DrainParameters) -> NodeTable:
@@ -82,13 +89,14 @@ def without_nodes(table: NodeTable, names: Iterable[NodeName]) -> NodeTable:
 def _announcements(node: Node, params: DrainParameters) -> Iterator[Leaving]:
     if node.leaves_at is not None:
         yield Leaving(Announcement.ANNOTATION, labels.LEAVING, node.leaves_at or None)
-    kinds = {
-        Announcement.TAINT: (taint.key for taint in node.taints if taint.key in params.taints),
-        Announcement.CONDITION: (c for c in node.conditions if c in params.conditions),
-        Announcement.LABEL: _keys(node, params),
-    }
-    for kind, keys in kinds.items():
-        yield from (Leaving(kind, key) for key in keys)
+    for taint in node.taints:
+        if taint.key in params.taints:
+            yield Leaving(Announcement.TAINT, taint.key)
+    for condition in node.conditions:
+        if condition in params.conditions:
+            yield Leaving(Announcement.CONDITION, condition)
+    for key in _keys(node, params):
+        yield Leaving(Announcement.LABEL, key)
     if params.cordon and node.unschedulable:
         yield Leaving(Announcement.CORDON)
 

@@ -5,6 +5,7 @@ first. Its owner's limits of parking do not hold, since the node leaves no choic
 are asked once more only after a rest, if the last parking for this cause was aborted.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from extender.core.cluster.owners import above
@@ -43,7 +44,7 @@ def proposals(session: Session) -> tuple[ParkingProposal, ...]:
     )
 
 
-def _first_to_go(snapshot: Snapshot, nodes: dict[NodeName, Leaving]) -> dict[JobKey, NodeName]:
+def _first_to_go(snapshot: Snapshot, nodes: Mapping[NodeName, Leaving]) -> dict[JobKey, NodeName]:
     """Return of each job with a running member on one of the nodes that which goes first."""
     found: dict[JobKey, NodeName] = {}
     pods = {pod.uid: pod for pods in snapshot.jobs.values() for pod in pods}

@@ -46,11 +46,16 @@ from shared import labels
 from shared.model import JobKey, NodeName, Pod, PodKey, Uid
 
 ANSWERED_SECONDS: Final = 30.0
-"""A pod counts as in its cycle for so long after an answer. kube-scheduler's cycle takes
-milliseconds; a call that waits for the rest of its gang holds a reservation."""
+"""A pod without a reservation counts as in its cycle for so long after an answer: kube-scheduler's
+cycle takes milliseconds. One with a reservation does until it is bound: its bind call may wait for
+members that are still being created, and takes room on its node meanwhile."""
 
 MOST_BINDINGS: Final = 128
 """Members of a gang that are handed out at a time, beside its parameter servers."""
+
+PARTS: Final = 20
+"""Of a gang so large that a part is more than that, one part: each decision looks at all members,
+and as many are bound in a hold."""
 
 MOST_OF_PINNED: Final = 64
 """Members of a gang of pinned pods that are looked at. A larger one is on more nodes than one of
@@ -176,7 +181,7 @@ class BurstDecision(Decision[BurstState, BurstTrigger, BurstOutcome]):
         answered = {
             uid: entry
             for uid, entry in state.answered.items()
-            if uid not in snapshot.bound and now - entry.at < ANSWERED_SECONDS
+            if _may_be_in_cycle(snapshot, uid, entry, now)
         }
         for uid in trigger.returned:
             if (entry := answered.get(uid)) is not None and entry.handed_out:
@@ -248,6 +253,15 @@ def next_asked(snapshot: Snapshot, outcome: BurstOutcome) -> tuple[BurstBinding,
     for wanted in (*outcome.rest, *outcome.first):
         of_gang.setdefault(registry.job_key(snapshot.pods[wanted.pod]), wanted)
     return tuple(wanted for wanted in of_gang.values() if wanted.uid in outcome.gated)
+
+
+def _may_be_in_cycle(snapshot: Snapshot, uid: Uid, entry: Answered, now: float) -> bool:
+    """Return True if an answered pod may still be in its cycle, or wait in its bind call."""
+    if uid in snapshot.bound:
+        return False
+    if now - entry.at < ANSWERED_SECONDS:
+        return True
+    return entry.node is not None and not entry.handed_out and uid in snapshot.reservations
 
 
 def _on_offer(session: Session, state: BurstState, trigger: BurstTrigger, pod: Pod) -> BurstOutcome:
@@ -333,7 +347,8 @@ def _of_gangs(
 ) -> BurstOutcome:
     """Return the bindings of one gang, or of several without parameter servers."""
     key, seats = gangs[0]
-    rest = tuple(itertools.chain.from_iterable(seats.rest for _, seats in gangs))[:MOST_BINDINGS]
+    free = tuple(itertools.chain.from_iterable(seats.rest for _, seats in gangs))
+    rest = free[: max(MOST_BINDINGS, len(free) // PARTS)]
     gated = {m.pod.uid for m in (*seats.servers, *rest) if m.awaits_burst}
     return BurstOutcome(
         state=state,

@@ -157,6 +157,19 @@ def test_times_are_from_each_pods_own_create() -> None:
     assert result.waited_seconds(0.99) == pytest.approx(9.0)
 
 
+def test_a_long_run_shows_how_fast_it_began_and_ended() -> None:
+    slower = measured({f"p{i}": i + 1.0 if i < 10 else 2.0 * i for i in range(20)}, wanted=20)
+    assert slower.tenths_per_second() == (1.0, 0.5)
+    assert all_bound(2.0).tenths_per_second() == (2.0, 2.0)
+    assert row(Kind.DIRECT, Shape(1, 20), [Run(slower, {})]).tenths_per_second == (1.0, 0.5)
+
+
+def test_the_memory_of_a_row_is_the_most_of_its_runs() -> None:
+    runs = [Run(all_bound(1.0), {}, extender_mib=mib) for mib in (90.0, 110.0)]
+    assert row(Kind.DIRECT, Shape(1, 4), runs).extender_mib == 110.0
+    assert row(Kind.PLAIN, Shape(1, 4), [Run(all_bound(1.0), {})]).extender_mib is None
+
+
 def test_a_gang_is_partial_if_some_of_its_pods_are_bound_and_not_all() -> None:
     def pod(job: str, node: str | None) -> dict:
         return {"metadata": {"labels": {labels.JOB: job}}, "spec": {"nodeName": node}}

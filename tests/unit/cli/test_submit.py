@@ -13,10 +13,12 @@ from cli import gating
 from cli.__main__ import main
 from extender.core.kinds import registry
 from shared import labels
-from tests.unit.cli.conftest import ApiServer
+from tests.unit.cli.conftest import ApiServer, Canned
 from tests.unit.cli.dry_run_cluster import (
+    CANNOT_CREATE,
     JOBS,
     LIMITED,
+    PODS,
     Cluster,
     accepting,
     forbidden,
@@ -24,6 +26,7 @@ from tests.unit.cli.dry_run_cluster import (
     job,
     torch,
 )
+from tests.unit.cli.dry_run_cluster import stored as accepted
 from tests.unit.cli.test_by_service import PROXY, status
 
 GATE = [{"name": "shuntyard.io/queue"}]
@@ -88,12 +91,57 @@ def test_a_job_is_created_with_scheduler_and_gate_after_the_answer_of_what_if(
         "`shuntyard explain vision/mine` shows why it waits, `shuntyard jobs -n vision` all jobs",
     ]
     asked = [path.split("?")[0] for path in cluster.posts]
-    assert asked.index(f"{PROXY}/v1/what-if") < len(asked) - 1 == asked.index(JOBS, 1)
+    assert asked.count(JOBS) == 2  # a dry run, and the job after the question
+    assert asked.index(f"{PROXY}/v1/what-if") < len(asked) - 1
+    assert asked[-1] == JOBS
 
 
 def test_what_if_is_asked_about_the_gated_job(cluster: Cluster, submit: Submit) -> None:
     submit(job(), more=("--dry-run",))
     assert cluster.sent["spec"]["template"]["spec"]["schedulingGates"] == GATE
+
+
+def with_policy(body: bytes) -> Canned:
+    """A pod as the policy of deploy/components/gate leaves it while no job lacks room."""
+    code, answer = accepted(body)
+    pod = json.loads(answer)
+    if labels.CHECKPOINT in (pod["metadata"].get("annotations") or {}):
+        pod["spec"]["schedulingGates"] = GATE
+    return code, json.dumps(pod).encode()
+
+
+def test_where_the_cluster_adds_the_gate_the_manifest_has_none(
+    cluster: Cluster, submit: Submit
+) -> None:
+    cluster.server.known.answers[PODS] = with_policy
+    code, out, _ = submit(job())
+    assert code == 0
+    (created,) = stored(cluster, JOBS)
+    pod = created["spec"]["template"]["spec"]
+    assert pod["schedulerName"] == "shuntyard"
+    assert "schedulingGates" not in pod
+    assert "Note:     the cluster adds the gate to the pods while jobs lack room" in out
+    assert stored(cluster, PODS) == []
+
+
+def test_a_job_whose_owner_alone_may_be_moved_gets_the_gate_all_the_same(
+    cluster: Cluster, submit: Submit
+) -> None:
+    cluster.server.known.answers[PODS] = with_policy
+    movable = job()
+    movable["metadata"]["annotations"] = {labels.CHECKPOINT: "/ckpt"}
+    assert submit(movable)[0] == 0
+    (created,) = stored(cluster, JOBS)
+    assert created["spec"]["template"]["spec"]["schedulingGates"] == GATE
+
+
+def test_a_user_who_may_not_create_pods_gets_the_gate_in_the_manifest(
+    cluster: Cluster, submit: Submit
+) -> None:
+    cluster.server.known.answers[PODS] = forbidden(CANNOT_CREATE.format("pods"))
+    assert submit(job())[0] == 0
+    (created,) = stored(cluster, JOBS)
+    assert created["spec"]["template"]["spec"]["schedulingGates"] == GATE
 
 
 def test_every_role_of_an_operators_job_is_gated(cluster: Cluster, submit: Submit) -> None:

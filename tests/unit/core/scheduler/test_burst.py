@@ -77,12 +77,35 @@ def test_a_member_in_its_cycle_is_bound_by_its_own_bind_call():
 
 
 def test_a_pod_is_free_again_some_time_after_an_answer_that_came_to_nothing():
-    gang = gang_of(3)
-    cycle = cycle_of(gang)
-    cycle.ask(gang[1], NAMES)
-    cycle.decide(gang[1], ())
+    single, other = (make_pod(name, annotations={}) for name in ("one", "two"))
+    cycle = cycle_of(single, other)
+    cycle.decide(single, ())
+    assert burst(cycle, other) == {}
     cycle.now += ANSWERED_SECONDS
-    assert names_of(burst(cycle, gang[2])) == ["j-0", "j-2"]
+    assert names_of(burst(cycle, other)) == ["one"]
+
+
+def test_members_that_wait_long_in_their_bind_calls_do_not_stop_the_burst_of_their_gang():
+    gang = gang_of(6, count=4)
+    cycle = cycle_of(gang)
+    for pod in gang[1:5]:  # they fill the node that they wait for
+        cycle.ask(pod, NAMES)
+        cycle.decide(pod, ("a",))
+    cycle.now += ANSWERED_SECONDS
+    late = [make_pod(f"j-{i}", owner=gang[0], index=i) for i in (4, 5)]
+    for pod in late:
+        cycle.store.apply(Upsert(pod))
+    assert names_of(burst(cycle, late[0], ("b",))) == ["j-5"]
+
+
+@pytest.mark.parametrize(("size", "first"), [(200, 128), (4001, 200)])
+def test_of_a_large_gang_a_part_is_handed_out_at_a_time(size, first):
+    nodes = [make_node("big", cpu=str(size), memory="64Ti", pods=size)]
+    gang = gang_of(size)
+    cycle = Cycle(store_of(nodes, gang))
+    verdict = cycle.ask(gang[1], ("big",))
+    outcome = cycle.decide(gang[1], ("big",), verdict)
+    assert len(outcome.rest) == first
 
 
 def ps_gang():
