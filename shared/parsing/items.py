@@ -45,7 +45,9 @@ _STEP: Final = re.compile(
     r"|generation)e?s?|batch_idx|up\."
 )
 _EPOCH: Final = re.compile(r"(?:.* )?(?:train |training |train_)?(?:epoch|ep\.?)")
-_OTHER_COUNTER: Final = re.compile(r".*(?:ppo|per|last|best|next|warmup|num|total|inner|\bone\b|\beach\b).*")
+_OTHER_COUNTER: Final = re.compile(
+    r".*(?:ppo|per|last|best|next|warmup|num|total|inner|\bone\b|\beach\b).*"
+)
 _PHASE: Final = re.compile(r"(?:.*[\s_/])?(?:train|training)")
 _RANK: Final = re.compile(r"(?:.*[ _])?rank")
 _NOISE: Final = re.compile(

@@ -287,7 +287,7 @@ class _Rounds:
 
 
 def _has_no_end(counts: Counts) -> bool:
-    """Return True for a count without an end: ``39160/50000: episode: 569`` begins with a better."""
+    """Return True for a count without an end: ``39160/50000: episode: 569`` has a better one."""
     return counts.epoch is None and counts.total_steps is None
 
 
