@@ -55,7 +55,8 @@ twice, held, ended with SIGTERM and resumed in another pod: every step is done o
 are compared with those of a run that was not moved.
 `make test-frameworks` runs it, and notes versions and result.
 
-torchtitan trains on GPUs only, so it is not here; its checkpoints are those of DCP."""
+torchtitan 0.3.0 trains on GPUs only (`tools/utils.py:55` falls back to `cuda`), so it is not here;
+its checkpoints are those of DCP."""
 _RIGHTS: Final = """\
 The roles in `deploy/`, rule by rule. `make test-e2e` records every call of its clusters and checks
 that no right is missing and none is unused

@@ -17,7 +17,7 @@ NAME: Final = ".shuntyard"
 MOST_BYTES: Final = 64 * 1024
 """Size of one file of the contract; they have a few hundred bytes."""
 
-_DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _MODE: Final = 0o664
@@ -31,7 +31,7 @@ def opened(checkpoints: int) -> Iterator[int]:
     Raises:
         OSError: It does not exist, is not a directory or is a link, or cannot be opened.
     """
-    descriptor = os.open(NAME, _DIRECTORY, dir_fd=checkpoints)
+    descriptor = os.open(NAME, FLAGS, dir_fd=checkpoints)
     try:
         yield descriptor
     finally:

@@ -168,7 +168,7 @@ class Source:
             batch = self.stream.poll(monotonic, allowance)
             counts = self._take_all(batch, counts, now, events)
             more = batch.more
-            if allowance.is_used():
+            if more and allowance.is_used():
                 break
         return SourceRead(counts=counts, events=tuple(events), more=more)
 

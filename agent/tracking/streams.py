@@ -9,7 +9,7 @@ from agent.tailing.chunk import Chunk
 from agent.tailing.cri import PodLogFollower
 from agent.tailing.follower import FileFollower
 from agent.tailing.whole_file import Document, NewestDocument, Stamp
-from agent.tracking.allowance import Allowance
+from agent.tracking.allowance import CHECK_LINES, Allowance
 from shared.errors import InputError, MalformedError
 from shared.parsing.base import DocumentParser, GivesHint, HoldsMemory, Parser, Point, RecordParser
 from shared.parsing.json_scan import JsonScan
@@ -18,8 +18,6 @@ STREAM_BYTES: Final = 4096
 """Memory of a follower and a parser, before they keep anything."""
 PIECE_BYTES: Final = 64 * 1024
 """Bytes of records and documents that are processed between two checks of the allowance."""
-CHECK_LINES: Final = 8
-"""The same in lines: the slowest line that we know takes 10 ms."""
 
 
 class Reading(Struct, frozen=True):
@@ -93,6 +91,8 @@ class LineStream:
     def __init__(self, follower: FileFollower | PodLogFollower, parser: Parser) -> None:
         self._follower = follower
         self._parser = parser
+        self._holder = parser if isinstance(parser, HoldsMemory) else None
+        self._adviser = parser if isinstance(parser, GivesHint) else None
 
     @property
     def format(self) -> str:
@@ -102,12 +102,13 @@ class LineStream:
     @property
     def held_bytes(self) -> int:
         """See ``Stream``."""
-        return STREAM_BYTES + self._follower.held_bytes + _held_bytes(self._parser)
+        held_bytes = 0 if self._holder is None else self._holder.held_bytes
+        return STREAM_BYTES + self._follower.held_bytes + held_bytes
 
     @property
     def hint(self) -> str:
         """See ``Stream``."""
-        return self._parser.hint if isinstance(self._parser, GivesHint) else ""
+        return "" if self._adviser is None else self._adviser.hint
 
     def poll(self, monotonic: float, allowance: Allowance) -> Batch:
         """See ``Stream``."""
@@ -122,10 +123,11 @@ class LineStream:
     def _readings(self, chunk: Chunk, allowance: Allowance) -> Iterator[Reading]:
         feed, lines, times, backlog = self._parser.feed, chunk.lines, chunk.times, chunk.backlog
         for start in range(0, len(lines), CHECK_LINES):
-            if allowance.is_over():
+            part = lines[start : start + CHECK_LINES]
+            if allowance.is_over_before(len(part)):
                 allowance.skip(lines=len(lines) - start)
                 return
-            for index, line in enumerate(lines[start : start + CHECK_LINES], start):
+            for index, line in enumerate(part, start):
                 for point in feed(line):
                     at_seconds = point.at_seconds
                     if at_seconds is None and times:
@@ -257,10 +259,6 @@ def _scan_to_end(document: Document, scan: JsonScan, allowance: Allowance) -> bo
             raise MalformedError("it became shorter")
         scan.feed(piece)
     return True
-
-
-def _held_bytes(parser: Parser) -> int:
-    return parser.held_bytes if isinstance(parser, HoldsMemory) else 0
 
 
 def _batch(chunk: Chunk, readings: Iterable[Reading]) -> Batch:

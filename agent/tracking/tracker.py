@@ -1,7 +1,6 @@
 """All pods of the node: which exist, their commands, and what is due."""
 
 import logging
-import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -113,7 +112,7 @@ class Tracker:
 
         Cheap ones come first; among equals, those that were read longest ago.
         """
-        begun_at, begun_cpu = self._clock.monotonic(), time.thread_time()
+        begun_at, used_seconds = self._clock.monotonic(), 0.0
         held_bytes = sum(pod.held_bytes for pod in self._pods.values())
         for uid in sorted(self._pods, key=lambda uid: not self._pods[uid].allowance.is_ordinary):
             monotonic = self._clock.monotonic()
@@ -124,8 +123,8 @@ class Tracker:
                 yield uid, pod.read(self._clock.now(), monotonic)
                 self._pods[uid] = self._pods.pop(uid)
                 held_bytes = self._fit_memory(held_bytes + pod.held_bytes)
-            used = time.thread_time() - begun_cpu
-            if used > self._cpu_seconds or monotonic - begun_at > LONGEST_TURN_SECONDS:
+                used_seconds += pod.allowance.last_seconds
+            if used_seconds > self._cpu_seconds or monotonic - begun_at > LONGEST_TURN_SECONDS:
                 return
 
     def _fit_memory(self, held_bytes: int) -> int:

@@ -16,7 +16,7 @@
 
 A line of dashes below a heading makes a table; one of its columns must be a counter. A cell belongs
 to the column below whose heading it is, so cells may be missing. Of a table with bars that has
-several rows no row is read: they are different runs.
+several rows no row is read, unless they begin with the counter: they are different runs.
 """
 
 import re
@@ -76,10 +76,15 @@ class Aligned:
         if not self._columns or self._has_runs:
             return NOTHING
         points = self._row(line)
-        if self._has_bars and points:
+        if self._has_bars and points and not self._is_of_one_run():
             self._rows.append(points)
             return NOTHING
         return points
+
+    def _is_of_one_run(self) -> bool:
+        """Return True if a row begins with its counter: then each row is a later moment."""
+        counts = counts_of({_counter(self._columns[0].name): 1.0})
+        return counts.step is not None or counts.epoch is not None
 
     def _rule(self, line: str) -> Sequence[Point]:
         """Begin a table below its heading, or end one with bars; return the rows of that."""

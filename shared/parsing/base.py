@@ -166,6 +166,8 @@ def plain(value: object) -> float | None:
 
     fairseq and Hugging Face write numbers as texts. true and false are not numbers.
     """
+    if type(value) is float:  # the usual one first: this is called for each value of a line
+        return value
     if isinstance(value, str):
         return number(value)
     if isinstance(value, bool) or not isinstance(value, int | float):

@@ -11,7 +11,7 @@ Source:
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Final
@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from shared import labels
 from shared.errors import InputError
 from shared.parsing.aligned import Aligned
-from shared.parsing.base import NOTHING, AnyParser, GivesHint, HoldsMemory, Parser, Point
+from shared.parsing.base import NOTHING, AnyParser, HoldsMemory, Parser, Point
 from shared.parsing.boxes import Boxes
 from shared.parsing.huggingface import HuggingFace
 from shared.parsing.keras import Keras
@@ -103,6 +103,11 @@ def candidates() -> tuple[Parser, ...]:
     )
 
 
+def holders(parsers: Iterable[Parser]) -> tuple[HoldsMemory, ...]:
+    """Return those that keep something; asking a protocol takes as long as reading a line."""
+    return tuple(parser for parser in parsers if isinstance(parser, HoldsMemory))
+
+
 class ProcessDetector:
     """Detects the format of the lines of one process.
 
@@ -114,20 +119,22 @@ class ProcessDetector:
         self._candidates = candidates()
         self._feeds = tuple(candidate.feed for candidate in self._candidates)
         self._chosen: Parser | None = None
-        self._announced = next(c.announced for c in self._candidates if isinstance(c, Printed))
+        self._printed = next(c for c in self._candidates if isinstance(c, Printed))
+        self._announced = self._printed.announced
+        self._holders = holders(self._candidates)
 
     @property
     def held_bytes(self) -> int:
         """See ``HoldsMemory``."""
-        parsers = self._candidates if self._chosen is None else (self._chosen,)
+        parsers = len(self._candidates) or 1
         points = sum(len(points) for kept in self._kept.values() for points in kept)
-        held = sum(parser.held_bytes for parser in parsers if isinstance(parser, HoldsMemory))
-        return PARSER_BYTES * len(parsers) + POINT_BYTES * points + held
+        held = sum(parser.held_bytes for parser in self._holders)
+        return PARSER_BYTES * parsers + POINT_BYTES * points + held
 
     @property
     def hint(self) -> str:
         """See ``GivesHint``."""
-        return next((c.hint for c in self._candidates if isinstance(c, GivesHint)), "")
+        return self._printed.hint if self._chosen is None else ""
 
     @property
     def format(self) -> str:
@@ -148,6 +155,7 @@ class ProcessDetector:
             if self._is_agreed(candidate, kept):
                 self._chosen = candidate
                 self._candidates, self._feeds, self._kept = (), (), {}
+                self._holders = holders((candidate,))
                 return self._with_totals([point for points in kept for point in points])
         return NOTHING
 

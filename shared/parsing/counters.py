@@ -6,6 +6,7 @@ only put together if they count the same: a total of steps says nothing about a 
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
 from math import isfinite
 from typing import Final
@@ -61,6 +62,8 @@ TOTAL_STEP_KEYS: Final = (
 )
 TOTAL_EPOCH_KEYS: Final = ("total_epochs", "max_epochs", "num_epochs", "num_train_epochs")
 MOST_TOTAL: Final = 2**63
+MOST_REMEMBERED: Final = 16
+"""Names of a line whose counters are remembered: the lines of a log have the same names."""
 
 
 class Place(Struct, frozen=True):
@@ -256,6 +259,7 @@ class Places:
         self._counts = Counts()
         self._epochs: int | None = None
         self._within: tuple[Counts, Counts] | None = None
+        self._bare: Counts | None = None
         self._goes_on = False
 
     def take(self, counts: Counts, *, has_values: bool) -> bool:
@@ -291,9 +295,12 @@ class Places:
 
         ``Iterations: 99/1533`` is a part of that epoch, unless the count goes on in the next one.
         """
-        header, last = self.header, self._within
+        header, last, bare = self.header, self._within, self._bare
         if header is None or counts.step is None or counts.epoch is not None:
+            self._bare = self._bare if counts.step is None else counts
             return counts
+        if last is None and bare is not None and bare.total_steps == counts.total_steps:
+            self._goes_on = self._goes_on or counts.step > (bare.step or 0.0)
         if last is not None and last[0].epoch != header.epoch:
             is_same = last[1].total_steps == counts.total_steps
             self._goes_on = self._goes_on or (is_same and counts.step > (last[1].step or 0.0))
@@ -319,13 +326,12 @@ class Places:
 
 def counts_of(numbers: Mapping[str, float]) -> Counts:
     """Return the counters among the numbers of a structured line, by their names."""
-    lower = {name.lower(): value for name, value in numbers.items() if isfinite(value)}
-    return Counts(
-        step=_first(lower, STEP_KEYS),
-        total_steps=total(_first(lower, TOTAL_STEP_KEYS)),
-        epoch=_first(lower, EPOCH_KEYS),
-        total_epochs=total(_first(lower, TOTAL_EPOCH_KEYS)),
+    names = tuple(name for name, value in numbers.items() if isfinite(value))
+    found = _remembered(names) if len(names) <= MOST_REMEMBERED else _counters(names)
+    step, total_steps, epoch, total_epochs = (
+        None if name is None else numbers[name] for name in found
     )
+    return Counts(step, total(total_steps), epoch, total(total_epochs))
 
 
 def leading_counts(line: str, *, has_values: bool) -> Counts | None:
@@ -353,5 +359,11 @@ def total(value: float | None) -> int | None:
     return int(value) if value is not None and 0 < value < MOST_TOTAL else None
 
 
-def _first(numbers: Mapping[str, float], keys: Sequence[str]) -> float | None:
-    return next((numbers[key] for key in keys if key in numbers), None)
+def _counters(names: Sequence[str]) -> tuple[str | None, ...]:
+    """Return which names are a step, a total of steps, an epoch, a total of epochs."""
+    lower = {name.lower(): name for name in names}
+    kinds = (STEP_KEYS, TOTAL_STEP_KEYS, EPOCH_KEYS, TOTAL_EPOCH_KEYS)
+    return tuple(next((lower[key] for key in keys if key in lower), None) for keys in kinds)
+
+
+_remembered = lru_cache(maxsize=256)(_counters)

@@ -17,11 +17,13 @@ Source:
 from datetime import UTC, datetime
 from typing import Final
 
-from shared.parsing.cutting import Cut, LineCutter, head_of
+from shared.parsing.cutting import Cut, LineCutter, clean, head_of
 
 _STREAMS: Final = (b"stdout", b"stderr")
 _PARTIAL: Final = b"P"
 _FULL: Final = b"F"
+_FIELDS: Final = 4
+"""Time, stream, tag, content; an empty content may lack its blank."""
 _ANY: Final = 2**31
 
 
@@ -57,6 +59,13 @@ class CriCutter:
             consumed += len(piece)
             if not piece.endswith(b"\n"):
                 self._keep(piece)
+                continue
+            whole = self._whole(piece)
+            if whole is not None:
+                text, seen_at = whole
+                if text:
+                    lines.append(text)
+                    times.append(seen_at)
                 continue
             cut = self._take(piece)
             dropped_bytes += cut.dropped_bytes
@@ -97,6 +106,19 @@ class CriCutter:
             dropped_lines=own.dropped_lines + sum(p.dropped_lines for p in parts),
         )
 
+    def _whole(self, piece: bytes) -> tuple[str, float | None] | None:
+        """Return text and time of an ordinary line; None if it has to be joined, cut or refused."""
+        if self._kept or self._lost or self._skipping or len(piece) > self._most:
+            return None
+        fields = piece[:-1].split(b" ", 3)
+        if len(fields) != _FIELDS or fields[2] != _FULL or not fields[0] or b"\r" in fields[3]:
+            return None
+        cutter = self._streams.get(fields[1])
+        if cutter is None or not cutter.is_empty:
+            return None
+        text = clean(fields[3])
+        return text, moment(fields[0]) if text else None
+
     def _take(self, piece: bytes) -> Cut:
         if len(piece) > self._most and not (self._kept or self._lost or self._skipping):
             return Cut(0, dropped_bytes=len(piece), dropped_lines=1)
@@ -107,10 +129,10 @@ class CriCutter:
             if is_incomplete:
                 return Cut(0, dropped_bytes=lost + len(piece), dropped_lines=1)
         fields = piece[:-1].split(b" ", 3)
-        tag = fields[2].partition(b":")[0] if len(fields) > 2 else b""  # noqa: PLR2004 - because the three fields are the format
+        tag = fields[2].partition(b":")[0] if len(fields) >= _FIELDS - 1 else b""
         if fields[0] == b"" or tag not in (_PARTIAL, _FULL) or fields[1] not in _STREAMS:
             return Cut(0, dropped_bytes=len(piece), dropped_lines=1)
-        content = fields[3] if len(fields) > 3 else b""  # noqa: PLR2004 - because the content is the fourth field
+        content = fields[3] if len(fields) == _FIELDS else b""
         if tag == _FULL:
             content += b"\n"
         cut = self._streams[fields[1]].cut(content, _ANY)

@@ -101,6 +101,11 @@ class LineCutter:
         """See ``Cutter``."""
         return len(self._kept)
 
+    @property
+    def is_empty(self) -> bool:
+        """True if the next bytes begin a line."""
+        return not (self._kept or self._lost or self._skipping)
+
     def cut(self, data: bytes, most_lines: int) -> Cut:
         """See ``Cutter``."""
         pieces = head_of(data, most_lines).splitlines(keepends=True)

@@ -45,12 +45,15 @@ _STEP: Final = re.compile(
     r"|generation)e?s?|batch_idx|up\."
 )
 _EPOCH: Final = re.compile(r"(?:.* )?(?:train |training |train_)?(?:epoch|ep\.?)")
-_OTHER_COUNTER: Final = re.compile(r".*(?:ppo|per|last|best|next|warmup|num|total|inner).*")
+_OTHER_COUNTER: Final = re.compile(
+    r".*(?:ppo|per|last|best|next|warmup|num|total|inner|\bone\b|\beach\b).*"
+)
 _PHASE: Final = re.compile(r"(?:.*[\s_/])?(?:train|training)")
 _RANK: Final = re.compile(r"(?:.*[ _])?rank")
 _NOISE: Final = re.compile(
     r"^(?:.*? )??(?=(?:train|training|val|valid|validation|eval|test|dev|mean|avg|average|running"
     r"|total|value|surrogate|policy|actor|critic|unsupervised|lm|batch|epoch|step|reduced|smoothed"
+    r"|gen|generator|disc|discriminator|adv|adversarial"
     r"|loss|acc|accuracy)\b)",
     re.IGNORECASE,
 )

@@ -18,6 +18,8 @@ from shared.parsing.items import Item
 from shared.parsing.metric_names import Names
 
 _BAR: Final = re.compile(r"\|[^|A-Za-z]*\|")
+_PERCENT_BAR: Final = re.compile(r".*\[[#=>.\- ]*\] ?\[")
+"""``Progress [####      ][ 34.05%]``"""
 _LOSS: Final = "loss"
 _BOTH: Final = ("epoch/iter", "epoch/iteration", "epoch/step", "epoch/batch")
 _BATCHES: Final = ("batch", "batches", "batch_idx")
@@ -61,7 +63,7 @@ class LineCounts:
         elif self._is_epoch(item) or self._is_phase(item, following):
             self.epoch, self._epoch_index = item, index
         elif self._is_bar(item) or (following is None and self._is_count_behind(item)):
-            self.bar = (item.value, item.total or 0)
+            self.bar = (item.value, item.total or 100)
         elif self._epoch_index == index - 1 and self._is_within(item):
             self._done = item.value / item.total if item.total else None
         elif not self._is_step(index, item):
@@ -164,6 +166,8 @@ class LineCounts:
         return brackets and following.total is not None and item.name.is_phase
 
     def _is_bar(self, item: Item) -> bool:
+        if item.suffix == "%" and item.total is None:
+            return _PERCENT_BAR.fullmatch(item.gap) is not None
         return item.total is not None and _BAR.fullmatch(item.gap) is not None
 
     def _is_count_behind(self, item: Item) -> bool:

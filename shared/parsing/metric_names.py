@@ -37,6 +37,7 @@ _MODEL: Final = r"(?:(?:lm|main)_)?"
 _LOSS_OF: Final = rf"(?:{_TRAINING}(?:_total)?|total)"
 _TRAINING_LOSS: Final = re.compile(rf"(?!(?:.*_)?(?:{_VALIDATION}|test)(?:_|$)).*loss.*")
 _EPISODE: Final = r"(?:(?:ep|episode|episodic|mean|avg|average|total|cumulative)_?)*"
+_OF_EPISODE: Final = rf"{_EPISODE}(?:ep|episode|episodic)_?{_EPISODE}"
 _QUALITY: Final = (
     r"(?:acc(?:uracy)?(?:@?[15])?|top@?[15]|auc|f1|bleu|map(?:50)?|m?iou|dice|wer|cer|ppl|perplexity"
     r"|rmse|mae|mse|err(?:or)?(?:_rate)?|(?:binary_|multi_|m)?logloss|auc(?:pr)?|psnr|ssim|bpb|bpc|fid(?:[0-9]+k?)?(?:_full)?)"
@@ -64,6 +65,7 @@ _TIERS: Final = tuple(
             rf"{_MEAN}{_VALIDATION}_{_MEAN}{_MODEL}(?:log)?loss(?:_epoch)?|loss_(?:{_VALIDATION})",
             True,
         ),
+        (rf"(?:rollout_|env_|test_)?{_OF_EPISODE}(?:rew(?:ards?)?|return)(?:_mean)?", False),
         (
             rf"(?:rollout_|env_|test_|critic_)?{_EPISODE}(?:rew(?:ards?)?|return|epret)(?:_mean)?",
             False,
@@ -79,6 +81,7 @@ _TIERS: Final = tuple(
         (rf"{_VALIDATION}_.*{_QUALITY}|{_QUALITY}_{_VALIDATION}", False),
         (rf"(?:{_VALIDATION}_|{_TRAINING}_)?{_MEAN}{_EPISODE}score", True),
         (r"\w*loss_\w*total|\w+_total_loss", False),
+        (rf"{_VALIDATION}_.*loss.*", False),
         (r"(?!.*(?:ppl|perplexity)).*loss.*|l_(?!r(?:_|$))\w+", False),
         (rf"(?:{_VALIDATION}_|test_)?(?:pearson|spearman)r?", True),
         (r"(?:test_)?(?:ppl|perplexity|xent|nll|cross_?entropy|bp[bc])", True),
@@ -115,6 +118,7 @@ ENTRY_BYTES: Final = 160
 T = TypeVar("T")
 
 
+@lru_cache(maxsize=1024)
 def is_metric(name: str) -> bool:
     """Return True if a key of a structured line may be a metric: no step, time or bookkeeping."""
     return name.lower() not in NOT_METRICS and not _BOOKKEEPING.fullmatch(name)

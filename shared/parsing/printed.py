@@ -69,7 +69,13 @@ _VALIDATES: Final = re.compile(
     r"|\bSaving dict for global step",
     re.IGNORECASE,
 )
+_VALIDATION_WORDS: Final = ("val", "test", "dev", "cv", "saving dict")
+"""A line without any of these does not match ``_VALIDATES``, which takes a fifth of the reading."""
 _HAS_PHASE: Final = re.compile(r".*(?:val|eval|test|train|dev|cv)", re.IGNORECASE)
+_OF_PART: Final = re.compile(
+    r"\b(?:bucket|class|category|group|domain|subset|language)[ _#]{0,2}[0-9]", re.IGNORECASE
+)
+"""Of a part of the data: ``eval: bucket 1 perplexity 53.76``."""
 _VALIDATES_BELOW: Final = re.compile(
     r"(?:^|[\s,\]])(?:test|val|valid|validation|eval|evaluation|dev)(?: [a-z]{1,20}){0,2}:\s*$",
     re.IGNORECASE,
@@ -166,12 +172,16 @@ class Printed:
         values = found.values(items, self._wholes) or value_at(line)
         if values and not self._has_begun:
             self._hint.take_name(next(iter(values)))
-        if self._validates or _VALIDATES.search(line):
+        may_validate = _has(line.lower(), _VALIDATION_WORDS)
+        if self._validates or (may_validate and _VALIDATES.search(line)):
             return self._validation(line, found, values)
         counts = self._counts(found, has_values=bool(values))
         self._names_steps = self._names_steps or found.step is not None
         if counts is None and not self._names_steps:
             counts = leading_counts(line, has_values=bool(values))
+        elif counts is not None and values and _has_no_end(counts):
+            led = leading_counts(line, has_values=True)
+            counts = counts if led is None or led.total_steps is None else led
         if counts is not None and self._places.take(counts, has_values=bool(values)):
             self._placed_at = self._line
         if counts is None and found.bar is not None and self._places.header is not None:
@@ -192,7 +202,7 @@ class Printed:
         """Return the points of a line of a validation: a part of it is none."""
         if found.epoch is not None or found.step is not None:
             self._validates = False
-        if found.is_partial:
+        if found.is_partial or _OF_PART.search(line):
             return NOTHING
         counts = found.counts() or leading_counts(line, has_values=bool(values))
         if counts is not None and counts.done is None and found.bar is None:
@@ -274,6 +284,11 @@ class _Rounds:
         if total in self._bars or len(self._bars) < MOST_BARS:
             self._bars[total] = before, value
         return before + value, None if before else total
+
+
+def _has_no_end(counts: Counts) -> bool:
+    """Return True for a count without an end: ``39160/50000: episode: 569`` has a better one."""
+    return counts.epoch is None and counts.total_steps is None
 
 
 def _has(text: str, words: tuple[str, ...]) -> bool:

@@ -12,7 +12,7 @@ skip_without_any()
 NEEDS = {
     "pytorch.py": ("torch",),
     "pytorch_data.py": ("torch", "torchdata"),
-    "lightning_fit.py": ("lightning",),
+    "lightning_fit.py": ("lightning", "torchdata"),
     "keras_fit.py": ("keras", "torch"),
     "huggingface_train.py": ("transformers", "accelerate"),
     "jax_train.py": ("jax",),

@@ -17,6 +17,7 @@ from shuntyard_trainer.framework_run import FrameworkRun
 from shuntyard_trainer.metrics import MetricsWriter
 from shuntyard_trainer.step_files import StepFiles, remove
 from shuntyard_trainer.torch_files import load_file
+from shuntyard_trainer.torch_generators import process_state, restore_process
 
 if "pytorch_lightning" in sys.modules and "lightning.pytorch" not in sys.modules:
     from pytorch_lightning import Callback, LightningModule, Trainer
@@ -34,7 +35,8 @@ class ShuntyardCallback(Callback):
         trainer.fit(model, ckpt_path=shuntyard.resume_path)
 
     A step is one of ``trainer.global_step``: an optimizer step. While the training runs, we
-    handle SIGTERM: Lightning would exit with 0.
+    handle SIGTERM: Lightning would exit with 0. Lightning saves the place of a data loader that
+    has a state (``StatefulDataLoader``); we add the random generators of every rank.
 
     Args:
         keep: Number of our checkpoints that are kept; at least 2.
@@ -64,6 +66,9 @@ class ShuntyardCallback(Callback):
         self._last_step = 0
         self._last_metrics: dict[str, Any] = {}
         self._written: set[tuple[int, str]] = set()
+        self._ranks: torch_ranks.CpuGroup | None = None
+        self._generators: list[dict[str, Any]] = []
+        self._restore: list[dict[str, Any]] = []
 
     @property
     def resume_path(self) -> str | None:
@@ -77,13 +82,18 @@ class ShuntyardCallback(Callback):
             SystemExit: With 143, if SIGTERM came already.
         """
         self._last_step = trainer.global_step
+        if trainer.global_rank < len(self._restore):
+            # the iterator of the data exists, and no batch of it was fetched
+            restore_process(self._restore[trainer.global_rank])
+        self._restore = []
+        self._ranks = torch_ranks.CpuGroup() if torch_ranks.several() else None
         self._run.start(
             trainer.global_step,
             lambda step: self._save(trainer, step),
             rank=trainer.global_rank,
             world_size=trainer.world_size,
             local_rank=trainer.local_rank,
-            agree=torch_ranks.agree() if torch_ranks.several() else None,
+            agree=None if self._ranks is None else self._ranks.largest,
             every_rank_saves=True,
         )
 
@@ -117,6 +127,14 @@ class ShuntyardCallback(Callback):
         """Write what the epoch logged."""
         self._write(trainer)
 
+    def state_dict(self) -> dict[str, Any]:
+        """Return the generators for Lightning's checkpoint; empty in one that is not ours."""
+        return {"generators": self._generators} if self._generators else {}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Keep the generators until the training starts."""
+        self._restore = state_dict.get("generators", [])
+
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Report that the training is complete."""
         self._run.checkpoints.done(trainer.global_step)
@@ -129,7 +147,10 @@ class ShuntyardCallback(Callback):
         if trainer.is_global_zero:
             remove(path)
         trainer.strategy.barrier("shuntyard")
+        mine = process_state(all_devices=False)
+        self._generators = [mine] if self._ranks is None else self._ranks.gather(mine)
         trainer.save_checkpoint(path)
+        self._generators = []
         if trainer.is_global_zero:
             self._files.prune(path)
         return path

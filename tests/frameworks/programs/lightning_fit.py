@@ -1,4 +1,4 @@
-"""Lightning: four batches an epoch, a validation after each."""
+"""Lightning: four shuffled batches an epoch, dropout, a validation after each."""
 
 import os
 
@@ -6,6 +6,7 @@ import lightning.pytorch as pl
 import torch
 from steps_log import note
 from torch.utils.data import DataLoader, TensorDataset
+from torchdata.stateful_dataloader import StatefulDataLoader
 
 from shuntyard_trainer.lightning import ShuntyardCallback
 
@@ -32,6 +33,7 @@ class Net(pl.LightningModule):
 
     def _loss(self, batch):
         (data,) = batch
+        data = torch.nn.functional.dropout(data, 0.2, training=self.training)
         return torch.nn.functional.mse_loss(self.layer(data), data.sum(dim=1, keepdim=True))
 
 
@@ -50,7 +52,6 @@ trainer = pl.Trainer(
     enable_model_summary=False,
     callbacks=[shuntyard],
 )
-trainer.fit(
-    Net(), DataLoader(data, batch_size=4), DataLoader(data, 4), ckpt_path=shuntyard.resume_path
-)
+loader = StatefulDataLoader(data, batch_size=4, shuffle=True)
+trainer.fit(Net(), loader, DataLoader(data, 4), ckpt_path=shuntyard.resume_path)
 print("after fit")

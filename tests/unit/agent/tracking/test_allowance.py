@@ -9,7 +9,7 @@ from agent.budgets import (
     POD_TURN_SECONDS,
     SHOWN_SECONDS,
 )
-from agent.tracking.allowance import ORDINARY_SECONDS, Allowance
+from agent.tracking.allowance import CHECK_LINES, ORDINARY_SECONDS, Allowance
 
 
 class Processor:
@@ -43,6 +43,19 @@ def test_a_reading_has_had_its_turn_and_then_must_end(processor: Processor) -> N
     allowance.end()
     allowance.begin(1.0)
     assert (allowance.is_used(), allowance.is_over()) == (False, False)
+
+
+def test_the_clock_is_read_once_for_several_lines_and_never_for_few(processor: Processor) -> None:
+    allowance = Allowance(processor)
+    allowance.begin(0.0)
+    processor.seconds += 2 * POD_SLICE_SECONDS
+    assert not allowance.is_over_before(CHECK_LINES - 1)
+    assert not allowance.is_over_before(1)
+    assert allowance.is_over_before(1)
+    allowance.end()
+    allowance.begin(1.0)
+    assert not allowance.is_over_before(CHECK_LINES)
+    assert not allowance.is_over_before(CHECK_LINES)  # read, and the time is not used
 
 
 def test_a_pod_that_has_used_all_waits_until_time_has_refilled_it(processor: Processor) -> None:
