@@ -336,8 +336,8 @@ class WhatIfResponse(Response, frozen=True, kw_only=True):
         places: Where its pods would go if it started now; fewer than ``pods`` if it needs fewer.
         by_node: What these pods would take of each node, by resource, base units.
         bill: What that costs; None if no node has what it asks for.
-        shifts: Waiting jobs for which another start is expected with it. Running jobs are never
-            displaced: nothing is preempted.
+        shifts: Waiting jobs for which another start is expected with it. Running jobs are not
+            among them: those that would be parked for it are in ``obstacles``.
         obstacles: Why it does not start now, and what would make it run; None if it does.
         notes: What is supposed that the manifest does not say, in words.
         checked: Whether the API server has checked the manifest. ``shuntyard what-if`` adds it to

@@ -1,4 +1,4 @@
-"""Offers to wait: for jobs that end or are parked, the backfill head, or workers that leave."""
+"""Offers to wait: for jobs that end, are parked or will be, the backfill head, or workers."""
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -10,6 +10,7 @@ from extender.core.cluster import job_views
 from extender.core.explain.trials import Offer, Scenario, Trials, first_names
 from extender.core.nodes.node_table import NodeTable, conflicts
 from extender.core.placement.planner import Plan
+from extender.core.preemption import priority
 from extender.core.queue import backfill, running_jobs
 from extender.core.queue.backfill import HeadReservation, RunningJob
 from extender.core.queue.state import QueueState
@@ -92,6 +93,20 @@ def wait_for_parked(s: Scenario, trials: Trials) -> Iterator[Offer]:
     names = first_names([job.job for job in leaving])
     verb = "are" if len(leaving) > 1 else "is"
     yield Offer(steps, f"wait until {names} {verb} parked ({parkings[0].cause.value})")
+
+
+def wait_for_less_important(s: Scenario, trials: Trials) -> Iterator[Offer]:
+    """Yield the less important jobs that will be parked for this one, and what that costs them."""
+    if trials.left <= 0:
+        return
+    found = priority.would_leave(s.session, s.job)
+    if found is None:
+        return
+    trials.left -= 1
+    steps = tuple(Step(kind=StepKind.WAIT, subject=job, field=_PARKED) for job in found.jobs)
+    verb = "are" if len(found.jobs) > 1 else "is"
+    cost = found.why.rpartition("; ")[2]
+    yield Offer(steps, f"wait until {first_names(found.jobs)} {verb} parked for it: {cost}")
 
 
 def _short_duration(s: Scenario, trials: Trials, head: HeadReservation) -> Iterator[Offer]:

@@ -46,6 +46,19 @@ def proposals(session: Session) -> tuple[ParkingProposal, ...]:
     return ()
 
 
+def would_leave(session: Session, job: Job) -> ParkingProposal | None:
+    """Return which jobs will leave for one that waits, once it has waited long enough.
+
+    None if the setting is off, its class forbids it, others leave for it already, or no set is
+    found that makes room and pays.
+    """
+    if not session.parameters.preemption.enabled or not _preempts(session, job):
+        return None
+    if job.key in parking.first_jobs(session.snapshot, session.now):
+        return None
+    return _search(session, job)
+
+
 def importance(job: Job) -> int:
     """Return the value of a job's PriorityClass: the highest of its pods'."""
     return max(member.pod.priority for member in job.members)
@@ -73,11 +86,18 @@ def _waits_for_room(token: str) -> bool:
 
 
 def _may_preempt(session: Session, job: Job) -> bool:
-    waiting = job.having(*UNPLANNED_STATES)
-    if not waiting or any(member.state not in _WAITING for member in job.members):
-        return False  # a whole gang that waits, and nothing of it elsewhere
+    if not _preempts(session, job):
+        return False
     least = session.parameters.preemption.least_wait_seconds
-    if session.now - max(member.pod.created_at for member in waiting) < least:
+    return session.now - max(member.pod.created_at for member in job.members) >= least
+
+
+def _preempts(session: Session, job: Job) -> bool:
+    """Return True for a whole gang that waits, unless a class of its pods forbids it.
+
+    Nothing of it is elsewhere.
+    """
+    if not job.members or any(member.state not in _WAITING for member in job.members):
         return False
     classes = session.snapshot.priority_classes
     named = (classes.get(member.pod.priority_class) for member in job.members)
