@@ -5,9 +5,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Browser, async_playwright, expect
 
 from tests.component.agents import Trust
+
+PATIENCE_MILLISECONDS = 30_000
+"""How long an expectation of the page may take to come true: Playwright's five seconds are too few
+where every core is busy."""
+expect.set_options(timeout=PATIENCE_MILLISECONDS)
 
 
 @pytest.fixture(scope="session")

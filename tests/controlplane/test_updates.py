@@ -42,6 +42,7 @@ async def test_a_page_is_sent_new_jobs_and_their_end_while_many_wait(yard: Yard)
     too_large = Pods(cpu="5")
     await yard.submit(*(job(f"crowd-{i}", 2, too_large) for i in range(CROWD)))
     await yard.until_there(*(f"crowd-{i}" for i in range(CROWD)))
+    await yard.until_waiting("crowd-0", "NoSuchNode")  # a standby refuses the stream
     async with aclosing(_frames(yard)) as stream:
         await _until(stream, "namespaces", "set", yard.team)
         for name, size, pods in (("late", 2, too_large), ("small", 4, Pods())):
