@@ -5,8 +5,10 @@ The test reads the Job, the pods, and what rank 0 wrote: a line for each step, a
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -15,8 +17,9 @@ from bench.elastic import manifests, outcome, references
 from bench.elastic.scenario import ElasticJob
 from bench.specon.files import JobFiles
 from cli.__main__ import main
+from devcluster import api
 from devcluster.cluster import Cluster
-from devcluster.extender_process import merged
+from devcluster.extender_process import ACCOUNT, NAMESPACE, merged
 from shared import labels
 from shared.kube import paths
 from tests.controlplane import training_yard
@@ -34,6 +37,8 @@ from tests.controlplane.training_yard import TrainingYard
 from tests.fakes.eventually import eventually
 
 pytestmark = pytest.mark.controlplane
+
+TOKEN_SECONDS: Final = 600
 
 SETTINGS: Final = merged(
     training_yard.SETTINGS,
@@ -100,12 +105,34 @@ async def losses_are_those_of_one_run(ours: JobFiles, job: ElasticJob) -> None:
     assert [step.loss for step in steps] == pytest.approx(expected, abs=1e-9)
 
 
+async def asked_before(yard: TrainingYard, file: Path) -> str:
+    """What the command says about a job that is not submitted."""
+    token = file.with_suffix(".token")
+    token.write_text(await api.request_token(yard.client, NAMESPACE, ACCOUNT, TOKEN_SECONDS))
+    reader = ("--url", yard.cluster.extender_url, "--token-file", str(token))
+    argv = ("what-if", "-f", str(file), "-n", yard.team, *reader)
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "cli", *argv), stdout=asyncio.subprocess.PIPE
+    )
+    printed, _ = await process.communicate()
+    return printed.decode()
+
+
 async def test_a_gang_leaves_for_a_more_important_one_and_resumes_at_its_step(
-    yard: TrainingYard,
+    yard: TrainingYard, tmp_path: Path
 ) -> None:
     ours = await begin(yard, elastic())
     await until_workers(ours, MOST)
-    await yard.submit(priority_class("high", 1000), important(MOST))
+    await yard.submit(priority_class("high", 1000))
+    file = tmp_path / "important.json"
+    file.write_text(json.dumps(important(MOST)))
+
+    async def is_named() -> bool:
+        shown = " ".join((await asked_before(yard, file)).split())
+        return f"job/{elastic().name} is parked for it: it costs about" in shown
+
+    await eventually(is_named, PATIENCE_SECONDS, "what-if names the gang that would leave")
+    await yard.submit(important(MOST))
     await reached(yard, "Parked")
     (ack,) = ours.acks()
     assert outcome.steps(ours.directory)[-1].number == ack.step
