@@ -144,14 +144,19 @@ async def test_killed_at_the_creation_the_next_extender_has_one_budget(
         await has_budget(fake, 2)
 
 
-@pytest.mark.parametrize("how", STOPS)
-async def test_killed_at_the_deletion_the_next_extender_leaves_no_budget(
-    fake: FakeKube, how: str
-) -> None:
+async def leave_budget(fake: FakeKube) -> None:
+    """Run an extender until a gang of two has its budget, and end it."""
     put_gang(fake)
     async with yard(fake, drain=ON) as (training, _):
         await trains(training, count=2)
         await has_budget(fake, 2)
+
+
+@pytest.mark.parametrize("how", STOPS)
+async def test_killed_at_the_deletion_the_next_extender_leaves_no_budget(
+    fake: FakeKube, how: str
+) -> None:
+    await leave_budget(fake)
     fake.faults.order("delete", PLACE, STOPS[how]())
     async with yard(fake) as (_, running):
         await eventually(lambda: fake.faults.left == 0, PATIENCE_SECONDS)
@@ -164,10 +169,7 @@ async def test_killed_at_the_deletion_the_next_extender_leaves_no_budget(
 async def test_killed_at_a_change_the_next_extender_has_the_number_right(
     fake: FakeKube, how: str
 ) -> None:
-    put_gang(fake)
-    async with yard(fake, drain=ON) as (training, _):
-        await trains(training, count=2)
-        await has_budget(fake, 2)
+    await leave_budget(fake)
     (one,) = budgets(fake)
     fake.put(paths.DISRUPTION_BUDGETS, {**one, "spec": {**one["spec"], "minAvailable": 1}})
     fake.faults.order("patch", PLACE, STOPS[how]())
