@@ -102,15 +102,14 @@ def waits(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def growth(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield how a long run began and ended, and the extender's memory at its end."""
+    """Yield the pods per second at both ends of long runs, and the extender's memory after them."""
     yield from _head(
-        ["scheduler", "pods", "pods per second", "first tenth", "last tenth",
-         "memory of the extender"]
+        ["gangs by pods", "scheduler", "first tenth", "last tenth", "memory of the extender"]
     )  # fmt: skip
     for row in rows:
-        rates_ = [row["bound_per_second"], *row["tenths_per_second"]]
-        memory_ = "" if row["extender_mib"] is None else f"{row['extender_mib']:.0f} MiB"
-        yield _line([row["scheduler"], f"{row['pods']:,}", *(f"{x:.0f}" for x in rates_), memory_])
+        ends = [f"{rate:.0f}" for rate in row["tenths_per_second"]]
+        size = "" if row["extender_mib"] is None else f"{row['extender_mib']:.0f} MiB"
+        yield _line([_times(row["shape"]), row["scheduler"], *ends, size])
 
 
 def costs(rows: Sequence[Row]) -> Iterator[str]:
