@@ -165,7 +165,8 @@ def items_of(line: str) -> Iterator[Item]:
             continue  # two numbers, or one with a decimal comma
         end = match.end()
         total, suffix = match["total"], match["suffix"] or match["unit"] or ""
-        if name.is_metric and _LIMIT.fullmatch(gap[len(gap.rstrip(" <>=")) :]):
+        is_compared = name.is_metric and ("<" in gap or ">" in gap)
+        if is_compared and _LIMIT.fullmatch(gap[len(gap.rstrip(" <>=")) :]):
             name = replace(name, is_metric=False)
         if suffix in _THOUSANDS and (name.is_step or name.is_global_step):
             value, suffix = value * _THOUSANDS[suffix], ""
@@ -176,7 +177,7 @@ def items_of(line: str) -> Iterator[Item]:
             value,
             None if total is None else int(total.replace(",", "")),
             suffix,
-            may_count=_UNCOUNTED.fullmatch(match["value"]) is None,
+            may_count=match["value"].isdigit() or _UNCOUNTED.fullmatch(match["value"]) is None,
         )
 
 

@@ -8,7 +8,6 @@
 """
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -119,11 +118,11 @@ class LineCounts:
         """
         found = [i for n, i in enumerate(items) if n not in self.used and _is_value(i)]
         has_parts = sum(_LOSS in item.name.text.lower() for item in found) > 1
-        alike = Counter(text for text, _ in {(item.name.text, item.name.whole) for item in found})
+        alike = _alike(found) if len(found) > 1 else ()
         values: dict[str, float] = {}
         for item in found:
             text, whole = item.name.text, item.name.whole
-            is_part = alike[text] > 1 or (has_parts and _LOSS in text.lower())
+            is_part = text in alike or (has_parts and _LOSS in text.lower())
             is_other = text in wholes and wholes.get(text) != whole.lower()
             wholes.put(text, wholes.get(text) or whole.lower())
             values.setdefault(whole if is_part or is_other else text, item.value)
@@ -210,6 +209,13 @@ class LineCounts:
     def _is_within(self, item: Item) -> bool:
         """Return True if the number right behind an epoch counts within it."""
         return item.total is not None and (not item.name.text or item.name.is_step)
+
+
+def _alike(found: Sequence[Item]) -> set[str]:
+    """Return the names that differ in their whole words only."""
+    first: dict[str, str] = {}
+    wholes = ((item.name.text, item.name.whole) for item in found)
+    return {text for text, whole in wholes if first.setdefault(text, whole) != whole}
 
 
 def _is_length(item: Item) -> bool:

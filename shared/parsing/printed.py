@@ -114,8 +114,8 @@ class Printed:
         lower = line.lower()
         if self._is_head(line, lower):
             return NOTHING
-        has_value = _has(lower, _VALUES)
-        if line.startswith(_LOST) or not (has_value or _has(lower, _COUNTERS)):
+        has_value = phases.has_any(lower, _VALUES)
+        if line.startswith(_LOST) or not (has_value or phases.has_any(lower, _COUNTERS)):
             return NOTHING
         return self._read(line) if self._has_begun else self._before(line, lower, has_value)
 
@@ -138,7 +138,7 @@ class Printed:
 
         A line with nothing but counters waits until there may be a value.
         """
-        if _has(lower, _TOTALS):
+        if phases.has_any(lower, _TOTALS):
             self.announced.read(line)
         self._hint.take(line)
         if not has_value and len(line) <= LONGEST_WAITING:
@@ -205,9 +205,11 @@ class Printed:
         if self._places.take(counts, has_values=bool(values)):
             self._placed_at = self._line
             if self._places.header is counts:
-                self._counted = Names()
+                self._counted.clear()
         for name in values:
-            self._counted.put(name.lower(), None)
+            if name not in self._counted:
+                self._counted.put(name, None)
+                self._counted.put(name.lower(), None)
         return self._points(values, self._left_seconds(line, counts))
 
     def _uncounted(self, values: Mapping[str, float]) -> Mapping[str, float]:
@@ -343,11 +345,3 @@ def _has_loss(names: Iterable[str]) -> bool:
 def _has_no_end(counts: Counts) -> bool:
     """Return True for a count without an end: ``39160/50000: episode: 569`` has a better one."""
     return counts.epoch is None and counts.total_steps is None
-
-
-def _has(text: str, words: tuple[str, ...]) -> bool:
-    """Return True if the text has one of the words; a loop is faster than a pattern or ``any``."""
-    for word in words:  # noqa: SIM110 - see the docstring
-        if word in text:
-            return True
-    return False
