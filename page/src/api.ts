@@ -471,6 +471,8 @@ export interface Step {
   readonly to?: string;
   readonly amount?: number | null;
   readonly at?: number | null;
+  readonly cause?: string;
+  readonly pod_seconds?: number | null;
 }
 
 export interface Terms {

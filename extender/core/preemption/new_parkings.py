@@ -64,13 +64,14 @@ class Chosen:
 
 
 def choose(session: Session, proposals: Iterable[ParkingProposal]) -> Chosen:
-    """Begin what may begin, in the order of the proposals."""
+    """Begin what may begin, in the order of the proposals; for a start once."""
     records = parking.parking_records(session.snapshot)
     busy = set(parking.open_jobs(session.snapshot))
+    served: set[JobKey] = set()
     commands: list[ChangeOwner] = []
     declined: dict[JobKey, R] = {}
     for proposal in proposals:
-        if busy.intersection(proposal.jobs):
+        if busy.intersection(proposal.jobs) or proposal.starts in served:
             continue  # it is proposed again if need be
         results = _together(
             [requested_parking(session, records, proposal, key) for key in proposal.jobs]
@@ -78,6 +79,8 @@ def choose(session: Session, proposals: Iterable[ParkingProposal]) -> Chosen:
         begun = [one for one in results if isinstance(one, RequestedParking)]
         commands += [_first_write(session, proposal, one, len(begun)) for one in begun]
         busy.update(one.job.key for one in begun)
+        if begun and proposal.starts is not None:
+            served.add(proposal.starts)
         why = zip(proposal.jobs, results, strict=True)
         declined |= {key: result for key, result in why if isinstance(result, R)}
     now = session.now

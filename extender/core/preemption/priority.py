@@ -20,7 +20,7 @@ from extender.core.preemption.new_parkings import RequestedParking, requested_pa
 from extender.core.preemption.victims import Candidate, Permits
 from extender.core.queue import running_jobs
 from extender.core.queue.decision import QUEUE
-from extender.core.records import elastic_workers, migrations, parking
+from extender.core.records import elastic_workers, migrations, parked_jobs, parking
 from extender.core.records.parking import Cause, ParkingProposal
 from shared.model import JobKey
 
@@ -40,23 +40,23 @@ def proposals(session: Session) -> tuple[ParkingProposal, ...]:
     able = sorted(starters(session), key=lambda job: (-importance(job), job.created_at, job.key))
     for job in able[:MOST_STARTERS]:
         if not fits(session, job, session.snapshot.node_table):  # else it starts without this
-            found = _search(session, job)
+            found = search(session, job)
             if found is not None:
                 return (found,)
     return ()
 
 
-def would_leave(session: Session, job: Job) -> ParkingProposal | None:
-    """Return which jobs will leave for one that waits, once it has waited long enough.
+def search(session: Session, job: Job) -> ParkingProposal | None:
+    """Return which less important jobs leave for one that waits; None without such a set."""
+    if not session.parameters.preemption.enabled or is_parked(session, job):
+        return None
+    candidates = tuple(_candidates(session, job))
+    return cheapest(session, job, Cause.PRIORITY, candidates, why=f"{job.key} is more important")
 
-    None if the setting is off, its class forbids it, others leave for it already, or no set is
-    found that makes room and pays.
-    """
-    if not session.parameters.preemption.enabled or not _preempts(session, job):
-        return None
-    if job.key in parking.first_jobs(session.snapshot, session.now):
-        return None
-    return _search(session, job)
+
+def is_parked(session: Session, job: Job) -> bool:
+    """Return True if a job has no pods: it takes nothing from others but a guaranteed share."""
+    return job.key in parked_jobs.queued(session.snapshot)
 
 
 def importance(job: Job) -> int:
@@ -86,13 +86,13 @@ def _waits_for_room(token: str) -> bool:
 
 
 def _may_preempt(session: Session, job: Job) -> bool:
-    if not _preempts(session, job):
+    if not preempts(session, job):
         return False
     least = session.parameters.preemption.least_wait_seconds
     return session.now - max(member.pod.created_at for member in job.members) >= least
 
 
-def _preempts(session: Session, job: Job) -> bool:
+def preempts(session: Session, job: Job) -> bool:
     """Return True for a whole gang that waits, unless a class of its pods forbids it.
 
     Nothing of it is elsewhere.
@@ -104,29 +104,23 @@ def _preempts(session: Session, job: Job) -> bool:
     return all(one is None or one.preempts for one in named)
 
 
-def _search(session: Session, job: Job) -> ParkingProposal | None:
-    found = cheapest(session, job, Cause.PRIORITY, tuple(_candidates(session, job)))
-    if not found:
-        return None
-    cost = victims.total(found)
-    why = f"{job.key} is more important; it costs about {cost:.0f} pod-seconds"
-    return ParkingProposal(tuple(one.job for one in found), Cause.PRIORITY, job.key, why)
-
-
 def cheapest(
     session: Session,
     job: Job,
     cause: Cause,
     candidates: Sequence[Candidate],
+    *,
+    why: str,
     permits: Permits = victims.everything,
-) -> tuple[Candidate, ...]:
-    """Return the cheapest set of jobs after which a job fits; none if none does, may, or pays.
+) -> ParkingProposal | None:
+    """Return the cheapest set of jobs after which a job fits; None if none does, may, or pays.
 
     Args:
         session: Of the pass.
         job: The job that starts.
         cause: Why the others leave.
         candidates: Jobs that may leave.
+        why: The cause in words.
         permits: Which of them may leave together, as far as budgets do.
     """
     table = session.snapshot.node_table
@@ -140,7 +134,16 @@ def cheapest(
         return fits(session, job, migrations.without_reservations(table, freed))
 
     params = session.parameters.preemption
-    return victims.chosen(candidates, len(job.members), makes_room, params, may_leave_together)
+    found = victims.chosen(candidates, len(job.members), makes_room, params, may_leave_together)
+    if not found:
+        return None
+    return ParkingProposal(
+        jobs=tuple(one.job for one in found),
+        cause=cause,
+        starts=job.key,
+        why=f"{why}; it costs about {victims.total(found):.0f} pod-seconds",
+        costs=tuple(one.cost for one in found),
+    )
 
 
 def fits(session: Session, job: Job, table: NodeTable) -> bool:

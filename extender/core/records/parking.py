@@ -63,6 +63,7 @@ class ParkingProposal(Struct, frozen=True):
         in_turn: The limits of ``preemption`` hold: how often, how soon. False where a person or a
             node leaves no choice.
         places: Of a job that moves in turn: the nodes of the pods of ``parked_jobs.moving``.
+        costs: What it is expected to cost each of the jobs, pod-seconds; empty if not counted.
     """
 
     jobs: tuple[JobKey, ...]
@@ -71,6 +72,7 @@ class ParkingProposal(Struct, frozen=True):
     why: str = ""
     in_turn: bool = True
     places: tuple[tuple[Uid, NodeName], ...] = ()
+    costs: tuple[float, ...] = ()
 
 
 Propose = Callable[[Session], tuple[ParkingProposal, ...]]
