@@ -84,19 +84,30 @@ async def begin(yard: TrainingYard, job: ElasticJob) -> JobFiles:
     return JobFiles(directory)
 
 
-async def phase(yard: TrainingYard) -> str:
-    """The phase of the gang's parking; empty if it has none."""
+async def record(yard: TrainingYard) -> dict[str, Any]:
+    """The record of the gang's parking; empty if it has none."""
     body = await yard.client.get(paths.job(yard.team, elastic().name))
     notes: dict[str, Any] = json.loads(body)["metadata"].get("annotations") or {}
-    text = notes.get(labels.PARKING)
-    return "" if text is None else str(json.loads(text)["phase"])
+    found: dict[str, Any] = json.loads(notes.get(labels.PARKING, "{}"))
+    return found
 
 
 async def reached(yard: TrainingYard, wanted: str) -> None:
     async def check() -> bool:
-        return await phase(yard) == wanted
+        return (await record(yard)).get("phase") == wanted
 
     await eventually(check, PATIENCE_SECONDS, wanted)
+
+
+async def cost(yard: TrainingYard) -> dict[str, Any]:
+    """What the parking has cost, once the restart is measured."""
+
+    async def measured() -> dict[str, Any]:
+        found: dict[str, Any] = (await record(yard)).get("cost", {})
+        assert "restart_seconds" in found, found
+        return found
+
+    return await eventually(measured, PATIENCE_SECONDS, "the restart is measured")
 
 
 async def losses_are_those_of_one_run(ours: JobFiles, job: ElasticJob) -> None:
@@ -152,6 +163,14 @@ async def test_a_gang_leaves_for_a_more_important_one_and_resumes_at_its_step(
     await yard.until_bound("important")
     await reached(yard, "Resumed")
     await until_workers(ours, MOST)
+    found = await cost(yard)
+    assert 0 < found["restart_seconds"] < PATIENCE_SECONDS
+    assert found["resumed_step"] == found["stopped_step"] == ack.step
+    printed = await shown(yard, tmp_path, "parkings", "-n", yard.team)
+    row = printed.partition(f" {elastic().name} {yard.team} Priority ")[2].split()
+    assert row[0] == f"{yard.team}/job/important"
+    step, *_, lost, phase = row[2:8]
+    assert (step, lost, phase) == (str(ack.step), "0", "Resumed")
     await losses_are_those_of_one_run(ours, elastic())
 
 

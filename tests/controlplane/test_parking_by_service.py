@@ -18,12 +18,12 @@ from tests.controlplane.test_elastic_training import (
     important,
     until_workers,
 )
-from tests.controlplane.test_gang_moves import record
 from tests.controlplane.test_parking import (
     SETTINGS,
     begin,
     losses_are_those_of_one_run,
     reached,
+    record,
     what_if_names,
 )
 from tests.controlplane.training_yard import TrainingYard

@@ -19,13 +19,13 @@ from tests.controlplane.test_elastic_training import (
     important,
     until_workers,
 )
-from tests.controlplane.test_gang_moves import record
 from tests.controlplane.test_parking import (
     PATIENCE_SECONDS,
     SETTINGS,
     begin,
     losses_are_those_of_one_run,
     reached,
+    record,
     shown,
     what_if_names,
     would_leave,

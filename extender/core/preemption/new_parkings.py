@@ -19,7 +19,7 @@ from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.kinds import registry
 from extender.core.parameters.preemption import PreemptionParameters
-from extender.core.preemption import budgets, moves, open_parkings
+from extender.core.preemption import budgets, moves, open_parkings, parking_costs
 from extender.core.queue import running_jobs
 from extender.core.records import hang_restarts, parked_jobs, parking, parking_writes, rescale
 from extender.core.records.parking import Cause, Parking, ParkingProposal, ParkingRecords, Phase
@@ -280,6 +280,7 @@ def _parking(
         recent=(*_recent(last, now), now),
         aborted=0 if last is None else last.aborted,
         text=proposal.why,
+        cost=parking_costs.before(last),
     )
     if not requested.places:
         return made

@@ -21,7 +21,7 @@ from extender.core.preemption.victims import Candidate, Permits
 from extender.core.queue import running_jobs
 from extender.core.queue.decision import QUEUE
 from extender.core.records import elastic_workers, migrations, parked_jobs, parking
-from extender.core.records.parking import Cause, ParkingProposal
+from extender.core.records.parking import Cause, MayLeave, ParkingProposal
 from shared.model import JobKey
 
 MOST_STARTERS: Final = 4
@@ -33,24 +33,33 @@ MOST_CANDIDATES: Final = 64
 _WAITING: Final = frozenset(UNPLANNED_STATES)
 
 
-def proposals(session: Session) -> tuple[ParkingProposal, ...]:
+def may_leave(session: Session, job: Job, asked: ParkingProposal) -> bool:
+    """Return True if a job may be parked now as proposed."""
+    snapshot = session.snapshot
+    if job.key in parking.open_jobs(snapshot):
+        return False
+    records = parking.parking_records(snapshot)
+    return isinstance(requested_parking(session, records, asked, job.key), RequestedParking)
+
+
+def proposals(session: Session, may_leave: MayLeave = may_leave) -> tuple[ParkingProposal, ...]:
     """Return which jobs should leave for the first job for which a set is found."""
     if not session.parameters.preemption.enabled:
         return ()
     able = sorted(starters(session), key=lambda job: (-importance(job), job.created_at, job.key))
     for job in able[:MOST_STARTERS]:
         if not fits(session, job, session.snapshot.node_table):  # else it starts without this
-            found = search(session, job)
+            found = search(session, job, may_leave)
             if found is not None:
                 return (found,)
     return ()
 
 
-def search(session: Session, job: Job) -> ParkingProposal | None:
+def search(session: Session, job: Job, may_leave: MayLeave = may_leave) -> ParkingProposal | None:
     """Return which less important jobs leave for one that waits; None without such a set."""
     if not session.parameters.preemption.enabled or is_parked(session, job):
         return None
-    candidates = tuple(_candidates(session, job))
+    candidates = tuple(_candidates(session, job, may_leave))
     return cheapest(session, job, Cause.PRIORITY, candidates, why=f"{job.key} is more important")
 
 
@@ -152,7 +161,7 @@ def fits(session: Session, job: Job, table: NodeTable) -> bool:
     return isinstance(plan, planner.Plan)
 
 
-def _candidates(session: Session, starter: Job) -> Iterator[Candidate]:
+def _candidates(session: Session, starter: Job, may_leave: MayLeave) -> Iterator[Candidate]:
     """Yield the less important jobs that may be parked now."""
     snapshot = session.snapshot
     least = importance(starter)
@@ -162,15 +171,6 @@ def _candidates(session: Session, starter: Job) -> Iterator[Candidate]:
     for job in below[:MOST_CANDIDATES]:
         if may_leave(session, job, ParkingProposal((job.key,), Cause.PRIORITY, starter.key)):
             yield candidate(session, job)
-
-
-def may_leave(session: Session, job: Job, asked: ParkingProposal) -> bool:
-    """Return True if a job may be parked now as proposed."""
-    snapshot = session.snapshot
-    if job.key in parking.open_jobs(snapshot):
-        return False
-    records = parking.parking_records(snapshot)
-    return isinstance(requested_parking(session, records, asked, job.key), RequestedParking)
 
 
 def candidate(session: Session, job: Job) -> Candidate:
@@ -191,7 +191,11 @@ def pause_seconds(session: Session, job: Job) -> float:
     saving = max((one.save_seconds or 0.0 for one in saved), default=0.0)
     if job.spec.preemptible is Preemptible.TERMINATE:
         saving = now - max((one.saved_at or started for one in saved), default=started)
-    return session.parameters.preemption.restart_seconds + max(0.0, saving)
+    owned = parking.of_job(session.snapshot, job.key)
+    restart = None if owned is None else owned.parking.cost.last_restart_seconds
+    if restart is None:
+        restart = session.parameters.preemption.restart_seconds
+    return restart + max(0.0, saving)
 
 
 def places(session: Session, key: JobKey) -> Iterator[migrations.TargetReservation]:
