@@ -24,6 +24,7 @@ from devcluster.extender_process import merged
 from devcluster.ports import free_ports
 from monitoring import manifests, pictures, server
 from monitoring.dashboards import ALL
+from monitoring.dashboards.parkings import PARKINGS
 from monitoring.dashboards.teams import TEAMS
 from monitoring.pictures import Result, Span
 from monitoring.queries import WITHOUT_RESULT
@@ -64,7 +65,7 @@ class Watched:
     Attributes:
         answers: Results of every query of every panel.
         drawn: The same results, while jobs were training; without GPUs and teams, which the demo
-            has none of (`bench recorded` draws them).
+            has none of, and parkings, of which it has few (`bench recorded` draws them).
         empty: Queries that unexpectedly returned nothing.
         recorded: Names of recording rules with a value.
         firing: Alerts that fired at any time.
@@ -180,7 +181,8 @@ def _run_queries(prometheus: Prometheus, begin: float, end: float) -> Watched:
     answers = tuple(pictures.run(prometheus, ALL, span))
     training = prometheus.between("sum(shuntyard_training_pods) > 0", begin, end, 1.0)
     busy = replace(span, end=training[0].points[-1][0] - QUIET_END_SECONDS) if training else span
-    drawn = tuple(pictures.run(prometheus, [one for one in ALL if one is not TEAMS], busy))
+    pages = [one for one in ALL if one not in {TEAMS, PARKINGS}]
+    drawn = tuple(pictures.run(prometheus, pages, busy))
     recorded = [
         recording.name
         for recording in RECORDINGS

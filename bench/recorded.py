@@ -1,18 +1,21 @@
-"""``python -m bench recorded``: an hour of a GPU cluster with four teams, for the page of teams.
+"""``python -m bench recorded``: hours of a GPU cluster with four teams, for two pages.
 
 The simulator runs the extender's own queue in virtual time. Every 15 virtual seconds the metrics of
-GPUs and teams are measured as the extender measures them. Prometheus gets the hour as a block,
-answers the queries of the page, and the page is drawn.
+GPUs and teams are measured as the extender measures them, and in a second hour those of parkings
+(``recorded_parkings``). Prometheus gets each hour as a block, answers the queries of the page, and
+the page is drawn.
 """
 
 import argparse
 import random
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from bench import recorded_parkings
+from bench.samples import HOUR_SECONDS, STEP_SECONDS, Sample, collected, lines
 from devcluster.ports import free_ports
 from extender.core.cluster.session import Session
 from extender.core.parameters.placement import NodePriceParameters
@@ -20,7 +23,9 @@ from extender.core.queue.decision import QUEUE
 from extender.core.queue.state import QueueState, QueueTrigger
 from extender.metrics.extender import ExtenderMetrics
 from monitoring import manifests, pictures, server
+from monitoring.dashboards.parkings import PARKINGS
 from monitoring.dashboards.teams import TEAMS
+from monitoring.panels import Dashboard
 from monitoring.pictures import Span
 from shared.system_clock import SystemClock
 from simulator.cluster.actions import Action
@@ -29,8 +34,6 @@ from simulator.cluster.engine_decider import EngineDecider
 from simulator.cluster.run import simulate
 from simulator.workload import GIB, GPU, Job, Workload, equal_machines
 
-STEP_SECONDS: Final = 15.0
-HOUR_SECONDS: Final = 3600.0
 NAMES: Final = ("shuntyard_gpus", "shuntyard_team_")
 """What the names of the recorded metrics begin with."""
 PICTURES: Final = Path("docs/monitoring")
@@ -39,9 +42,6 @@ _TEAMS: Final = {"language": (8, 16), "vision": (4, 8), "speech": (1, 4), "robot
 """Namespaces, and the least and most workers of their jobs."""
 _JOBS: Final = 90
 _CPU_MILLI: Final = 64_000
-
-Sample = tuple[str, float, float]
-"""A series, seconds from the begin, and the value."""
 
 
 @dataclass(frozen=True)
@@ -83,12 +83,7 @@ class Recording:
         self.metrics.teams.observe_queue(outcome.entries)
         self.metrics.teams.observe_gpus(view.snapshot, view.now)
         self.metrics.cluster.observe_nodes(view.snapshot.node_table, NodePriceParameters())
-        self.samples += (
-            (_series(sample.name, sample.labels), view.now, sample.value)
-            for metric in self.metrics.registry.collect()
-            for sample in metric.samples
-            if sample.name.startswith(NAMES) and not sample.name.endswith("_created")
-        )
+        self.samples += collected(self.metrics.registry, NAMES, view.now)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -98,24 +93,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Record the hour, draw the page, print empty queries, and return the exit code."""
-    recording = record(workload())
+    """Record the hours, draw the pages, print empty queries, and return the exit code."""
+    hours = {
+        TEAMS: record(workload()).samples,
+        PARKINGS: recorded_parkings.record(recorded_parkings.workload(workload())).samples,
+    }
+    failed = [_drawn(page, samples, options) for page, samples in hours.items()]
+    return int(any(failed))
+
+
+def _drawn(page: Dashboard, samples: Sequence[Sample], options: argparse.Namespace) -> bool:
+    """Draw a page of an hour; return True if a query of it has no result."""
     begin = SystemClock().now() // STEP_SECONDS * STEP_SECONDS - HOUR_SECONDS - STEP_SECONDS
     span = Span(begin, begin + HOUR_SECONDS, STEP_SECONDS, rate="1m", window="1h")
     (port,) = free_ports(1)
     with tempfile.TemporaryDirectory(prefix="recorded-") as name:
         directory = Path(name)
         hour = directory / "hour.txt"
-        hour.write_text("".join(lines(recording.samples, begin)))
+        hour.write_text("".join(lines(samples, begin)))
         server.fill(directory, hour)
         with server.running(directory, port, rules=RULES, interval_seconds=60) as prometheus:
-            results = tuple(pictures.run(prometheus, (TEAMS,), span))
+            results = tuple(pictures.run(prometheus, (page,), span))
     pictures.draw(results, options.pictures, options.format)
     empty = pictures.empty(results, {})
     for board, panel, text in empty:
         print(f"{board} / {panel}: no result of {text}")
-    print(f"{len(recording.samples)} samples, {len(results)} queries")
-    return int(bool(empty))
+    print(f"{page.title}: {len(samples)} samples, {len(results)} queries")
+    return bool(empty)
 
 
 def record(work: Workload) -> Recording:
@@ -149,16 +153,3 @@ def workload(seed: int = 1) -> Workload:
         )
     machines = equal_machines(12, gpus=8, cpu_milli=_CPU_MILLI, memory=512 * GIB)
     return Workload(tuple(jobs), machines, source=f"teams, seed {seed}")
-
-
-def lines(samples: Sequence[Sample], begin: float) -> Iterator[str]:
-    """Yield samples in the format OpenMetrics; ``begin`` is in seconds since the epoch."""
-    for series, at, value in sorted(samples):
-        yield f"{series} {value} {begin + at}\n"
-    yield "# EOF\n"
-
-
-def _series(name: str, labels: dict[str, str]) -> str:
-    place = {**labels, "job": "shuntyard-extender", "instance": "extender"}
-    stated = ",".join(f'{label}="{value}"' for label, value in place.items())
-    return f"{name}{{{stated}}}"

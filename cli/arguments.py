@@ -19,6 +19,7 @@ _COMMANDS: Final = {
     "nodes": "nodes: free and used resources, prices, and what their agents report",
     "migrations": "which jobs were moved, why and at what cost, and which were not moved",
     "rescales": "which jobs changed their number of workers, why and for which job",
+    "parkings": "which jobs were parked, for which job, and what that cost them",
     "prices": "prices of resources now, and in the time slots to come",
     "explain": "why a job or pod waits, and what would make it run",
     "what-if": "when and where a job would start if you submitted it, and whom it would delay",

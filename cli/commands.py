@@ -16,7 +16,7 @@ from cli.views import explain, heatmap, jobs, ledger, nodes, queue, terminal, wh
 from cli.views.terminal import Terminal
 from shared import api
 from shared.answer import JobState
-from shared.ledgers import RescalesResponse
+from shared.ledgers import ParkingsResponse, RescalesResponse
 from shared.pricing import PricesResponse, SlotPrices
 from shared.tenancy import NamespacesResponse
 
@@ -26,17 +26,19 @@ _KINDS: Final[dict[str, type[api.Response]]] = {
     "jobs": api.JobsResponse,
     "migrations": api.MigrationsResponse,
     "rescales": RescalesResponse,
+    "parkings": ParkingsResponse,
     "prices": PricesResponse,
     "namespaces": NamespacesResponse,
     "explain": api.ExplainResponse,
 }
-_OF_NAMESPACES: Final = frozenset({"queue", "jobs", "migrations", "rescales"})
+_OF_NAMESPACES: Final = frozenset({"queue", "jobs", "migrations", "rescales", "parkings"})
 """Commands that list all namespaces unless one is chosen."""
 _LISTS: Final = (
     api.QueueResponse,
     api.JobsResponse,
     api.MigrationsResponse,
     RescalesResponse,
+    ParkingsResponse,
     NamespacesResponse,
 )
 UNCHECKED: Final = 3
@@ -101,6 +103,8 @@ def _of_changes(answer: api.Response, screen: Terminal, *, wide: bool) -> list[s
             return ledger.migrations(answer, wide=wide, screen=screen)
         case RescalesResponse():
             return ledger.rescales(answer, wide=wide, screen=screen)
+        case ParkingsResponse():
+            return ledger.parkings(answer, wide=wide, screen=screen)
         case api.ExplainResponse():
             return explain.explain(answer, wide=wide, screen=screen)
         case api.WhatIfResponse():

@@ -23,7 +23,7 @@ JOB_COLUMNS: Final = (
 """Columns of ``shuntyard jobs`` (``cli.views.jobs``)."""
 SHELLS: Final = ("bash", "zsh", "fish")
 """Shells with a completion script."""
-NAMED: Final = frozenset({"queue", "jobs", "nodes", "migrations", "rescales"})
+NAMED: Final = frozenset({"queue", "jobs", "nodes", "migrations", "rescales", "parkings"})
 """Commands whose entries have names for ``-o name``."""
 _FILE: Final = "-f/--file"
 _NAMESPACES: Final = frozenset({"--namespace", "--all-namespaces"})

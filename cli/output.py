@@ -13,7 +13,7 @@ from cli import sanitize
 from cli.errors import UnansweredError
 from cli.views import jobs, terminal
 from shared import api
-from shared.ledgers import MigrationEntry, RescaleEntry
+from shared.ledgers import MigrationEntry, ParkingEntry, RescaleEntry
 from shared.system_clock import SystemClock
 
 DOCUMENTS: Final = frozenset({"json", "yaml"})
@@ -50,7 +50,7 @@ def names(answer: api.Response) -> str:
 
 def _name(entry: Any) -> str:
     match entry:
-        case api.JobEntry() | api.QueueEntry() | RescaleEntry():
+        case api.JobEntry() | api.QueueEntry() | RescaleEntry() | ParkingEntry():
             return f"{entry.namespace}/{entry.kind}/{entry.job}"
         case MigrationEntry():
             return f"{entry.namespace}/{entry.name}"

@@ -34,6 +34,16 @@ LONG_SECONDS: Final = 1800.0
 GAP_STEPS: Final = 1.5
 """A step that is so many times the shortest one is a gap."""
 """Width of the mark before a legend."""
+MOST_STEPS: Final = 6.0
+"""Of values on an axis."""
+LEAST_HEIGHT: Final = 3.0
+"""Of less, an axis has parts of seconds and of a whole."""
+TIMES: Final = (
+    *(1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 1800.0),
+    *(3600.0, 7200.0, 14_400.0, 21_600.0, 43_200.0, 86_400.0, 172_800.0, 604_800.0),
+    *(day * 86_400.0 for day in (30, 100, 200, 500, 1000)),
+)
+COUNTS: Final = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0)
 MOST_DIGITS: Final = 1000.0
 UNITS_FROM: Final = 5.0
 """From so many hours or minutes on, times are shown in that unit."""
@@ -225,11 +235,10 @@ def _heat(axes: Axes, panel: Panel, lines: Sequence[tuple[str, Line]], span: Spa
     names = [_legend(*one) for one in bands]
     heights = [_seconds(_height(name)) if panel.unit is Unit.SECONDS else name for name in names]
     axes.set_yticks(range(len(bands)), heights, fontsize=6.5)
-    axes.set_xlim(0.0, span[1] - begin)
-    axes.tick_params(labelsize=7)
+    _time(axes, span)
 
 
-def _dress(axes: Axes, unit: Unit, span: Span, *, drawn: bool) -> None:
+def _time(axes: Axes, span: Span) -> None:
     axes.tick_params(labelsize=7)
     axes.set_xlim(0.0, span[1] - span[0])
     if span[1] - span[0] >= LONG_SECONDS:
@@ -237,6 +246,10 @@ def _dress(axes: Axes, unit: Unit, span: Span, *, drawn: bool) -> None:
         axes.xaxis.set_major_formatter(lambda value, _place: f"{value / 60:g} min")
     else:
         axes.xaxis.set_major_formatter(lambda value, _place: f"{value:g} s")
+
+
+def _dress(axes: Axes, unit: Unit, span: Span, *, drawn: bool) -> None:
+    _time(axes, span)
     if not drawn:
         axes.text(0.5, 0.5, "nothing in this run", ha="center", transform=axes.transAxes)
         axes.set_yticks([])
@@ -244,7 +257,18 @@ def _dress(axes: Axes, unit: Unit, span: Span, *, drawn: bool) -> None:
     low, high = axes.dataLim.ymin, axes.dataLim.ymax
     low, high = min(0.0, low), high if high > max(0.0, low) else 1.0
     axes.set_ylim(1.05 * low, 1.05 * high)
+    step = _step(high - low, unit)
+    if step is not None:
+        axes.yaxis.set_major_locator(MultipleLocator(step))
     axes.yaxis.set_major_formatter(lambda value, _place: shown(value, unit))
+
+
+def _step(height: float, unit: Unit) -> float | None:
+    """Return a round distance between values on the axis; None: as matplotlib chooses it."""
+    steps = {Unit.SECONDS: TIMES, Unit.NUMBER: COUNTS}.get(unit, ())
+    if height < LEAST_HEIGHT:
+        return None
+    return next((step for step in steps if height / step <= MOST_STEPS), None)
 
 
 def _legend(legend: str, line: Line) -> str:
@@ -267,7 +291,11 @@ def shown(value: float, unit: Unit) -> str:
         case Unit.PER_SECOND | Unit.REQUESTS:
             return f"{value:.3g}/s"
         case _:
-            return f"{value:.3g}" if abs(value) < MOST_DIGITS else f"{value:.0f}"
+            return _digits(value)
+
+
+def _digits(value: float) -> str:
+    return f"{value:.3g}" if abs(value) < MOST_DIGITS else f"{value:.0f}"
 
 
 def _seconds(value: float) -> str:
@@ -275,7 +303,7 @@ def _seconds(value: float) -> str:
         return "more"
     for unit, name in ((86400.0, "days"), (3600.0, "h"), (60.0, "min")):
         if abs(value) >= UNITS_FROM * unit:
-            return f"{value / unit:.3g} {name}"
+            return f"{_digits(value / unit)} {name}"
     return f"{1000 * value:.3g} ms" if 0 < abs(value) < 1 else f"{value:.3g} s"
 
 

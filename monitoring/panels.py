@@ -122,13 +122,18 @@ ANNOTATIONS: Final = (
         Level.GOOD,
     ),
     Annotation(
+        "Parkings",
+        "Parked ({{cause}}): {{outcome}}",
+        Query("sum by (cause, outcome) (increase(shuntyard_parkings_total{@}[1m])) > 0", ""),
+    ),
+    Annotation(
         "Takeovers",
         "{{instance}} is the leader",
         Query("changes(shuntyard_acting{@}[1m]) > 0 and shuntyard_acting{@} == 1", ""),
         Level.WARNING,
     ),
 )
-"""Moves and takeovers explain many a bend of a curve."""
+"""Moves, parkings and takeovers explain many a bend of a curve."""
 
 
 @dataclass(frozen=True)
@@ -170,6 +175,11 @@ def number(title: str, about: str, unit: Unit, text: str) -> Panel:
     """Return a small panel that shows one number."""
     queries = (Query(text, title),)
     return Panel(title, about, unit, queries, kind=Kind.NUMBER, width=4)
+
+
+def count(title: str, about: str, text: str) -> Panel:
+    """Return a small panel that shows how many; Prometheus estimates parts of an event."""
+    return number(title, about, Unit.NUMBER, f"round({text})")
 
 
 def heatmap(title: str, about: str, unit: Unit, text: str, label: str) -> Panel:

@@ -14,7 +14,7 @@ from msgspec import Struct, inspect
 
 from cli.ui.questions import Report
 from shared import api
-from shared.ledgers import RescalesResponse
+from shared.ledgers import ParkingsResponse, RescalesResponse
 from shared.pricing import PricesResponse
 from shared.tenancy import NamespacesResponse
 
@@ -26,6 +26,7 @@ ANSWERS: Final[tuple[type[Struct], ...]] = (
     api.ExplainResponse,
     api.MigrationsResponse,
     RescalesResponse,
+    ParkingsResponse,
     NamespacesResponse,
     PricesResponse,
     api.WhatIfResponse,

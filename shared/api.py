@@ -16,7 +16,7 @@ from shared.answer import MemberCounts as MemberCounts  # noqa: PLC0414 - as abo
 from shared.answer import Others as Others  # noqa: PLC0414 - as above
 from shared.answer import Response as Response  # noqa: PLC0414 - as above
 from shared.explanation import Ahead, Bill, Change, Checked, Place, Shift, Tried
-from shared.ledgers import Declined, MigrationEntry, RescaleEntry, WorkersEntry
+from shared.ledgers import Declined, MigrationEntry, ParkingEntry, RescaleEntry, WorkersEntry
 from shared.pricing import AdmissionEntry, PricePart
 from shared.progress import Category, Span, Stage, Use
 from shared.scores import MILLI_GPUS as MILLI_GPUS  # noqa: PLC0414 - found here by all
@@ -270,6 +270,7 @@ class ExplainResponse(Response, frozen=True, kw_only=True):
         changes: What would make it run, the smallest first; each alone is enough.
         workers: How many workers it has and may have; None if their number does not change.
         rescales: Changes of its workers, oldest first.
+        parkings: When it was parked, for which job, and what that cost, oldest first.
         declined: Why they are not changed now; None if not examined, or they are.
         admission: What it is worth and what was promised; None unless it is admitted by price.
         price: What its price is made of, the dearest first; of a job that is not admitted.
@@ -303,6 +304,7 @@ class ExplainResponse(Response, frozen=True, kw_only=True):
     changes: tuple[Change, ...] = ()
     workers: WorkersEntry | None = None
     rescales: tuple[RescaleEntry, ...] = ()
+    parkings: tuple[ParkingEntry, ...] = ()
     declined: Declined | None = None
     admission: AdmissionEntry | None = None
     price: tuple[PricePart, ...] = ()

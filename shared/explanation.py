@@ -67,6 +67,9 @@ class Step(Struct, frozen=True, kw_only=True, omit_defaults=True):
         after: The new value (key ``to``); empty: none.
         amount: How many or how much.
         at: When it comes by itself, seconds since the epoch; None if unknown.
+        cause: Of a job that is parked: why, as in its record; empty otherwise.
+        pod_seconds: What that is expected to cost the job: for how long its pods do not train,
+            summed over them; None if not counted.
     """
 
     kind: StepKind
@@ -77,6 +80,8 @@ class Step(Struct, frozen=True, kw_only=True, omit_defaults=True):
     after: str = msgspec.field(name="to", default="")
     amount: int | None = None
     at: float | None = None
+    cause: str = ""
+    pod_seconds: float | None = None
 
 
 class Change(Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""The ledgers of the read API: ``/v1/migrations`` and ``/v1/rescales``.
+"""The ledgers of the read API: ``/v1/migrations``, ``/v1/rescales`` and ``/v1/parkings``.
 
 What changed, why, and what it cost. Times are seconds since the epoch.
 """
@@ -183,4 +183,61 @@ class RescalesResponse(Listed, frozen=True, kw_only=True):
 
     acting: bool
     entries: tuple[RescaleEntry, ...] = ()
+    declined: tuple[Declined, ...] = ()
+
+
+class ParkingEntry(Struct, frozen=True, kw_only=True):
+    """A parking of a job, open or ended, and what it has cost as far as it was measured.
+
+    Attributes:
+        id: Its name.
+        job: The job's name.
+        kind: What the job is: ``job``, ``statefulset``, …
+        cause: Why it was begun, a token: ``Priority``, ``Order``, ``Share``, ``Drain``, …
+        phase: Where it is: ``Asked``, ``Suspending``, ``Parked``, ``Resuming``, ``Resumed``, or
+            ``Aborted``: the job was not parked.
+        open: It has not ended.
+        begun_at: When it was begun.
+        since: When it entered its phase.
+        starts: ``namespace/kind/name`` of the job that gets the room; empty if none does.
+        saved_step: Completed steps in the checkpoint with which it left; None without one.
+        save_seconds: How long the slowest trainer wrote it.
+        waited_seconds: From the end of its pods until it was resumed, or until now; None before.
+        restart_seconds: From then to its first new step; None until an agent reports one.
+        lost_steps: Steps that it did again; None until that is known.
+        reason: What was in the way, a token; empty if nothing.
+        message: The same in words, or why it was parked.
+    """
+
+    namespace: str
+    id: str
+    job: str
+    kind: str
+    cause: str
+    phase: str
+    open: bool
+    begun_at: float
+    since: float
+    starts: str = ""
+    saved_step: int | None = None
+    save_seconds: float | None = None
+    waited_seconds: float | None = None
+    restart_seconds: float | None = None
+    lost_steps: int | None = None
+    reason: str = ""
+    message: str = ""
+
+
+class ParkingsResponse(Listed, frozen=True, kw_only=True):
+    """The ledger of parkings, oldest first, and the jobs that were not parked.
+
+    What has ended is known since the replica that answers began to act; of every job at least its
+    last parking.
+
+    Attributes:
+        acting: Whether the replica that answers is the one that decides.
+    """
+
+    acting: bool
+    entries: tuple[ParkingEntry, ...] = ()
     declined: tuple[Declined, ...] = ()

@@ -27,7 +27,10 @@ from shared.page import serving
 from shared.system_clock import SystemClock
 
 READS: Final = frozenset(
-    {"queue", "nodes", "jobs", "migrations", "rescales", "namespaces", "prices", "explain"}
+    {
+        *("queue", "nodes", "jobs", "migrations", "rescales", "parkings", "namespaces"),
+        *("prices", "explain"),
+    }
 )
 """The reads that are passed on."""
 _PARAMETERS: Final = frozenset(

@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from cli.views import admission, training
+from cli.views import admission, ledger, training
 from cli.views.amounts import amount, coming, coming_between, duration, named, number
 from cli.views.table import NOTHING, Column, more, table
 from cli.views.terminal import UNLIMITED, Colour, Terminal
@@ -16,6 +16,8 @@ MOST_NODES: Final = 10
 """Nodes that are shown without ``-o wide``."""
 MOST_NAMED: Final = 3
 """Names of nodes with the same verdict that are shown without ``-o wide``."""
+MOST_PARKINGS: Final = 5
+"""Parkings that are shown without ``-o wide``, the last ones."""
 _WIDTH: Final = 10
 _STATES: Final = {
     "gated": "waiting",
@@ -33,6 +35,7 @@ def explain(answer: api.ExplainResponse, *, wide: bool, screen: Terminal = UNLIM
     """Return the lines to print; ``wide``: with all nodes by name."""
     parts = [list(labelled(_facts(answer), screen)), tried(answer, wide=wide, screen=screen)]
     parts += [admission.price(answer, wide=wide), admission.rescales(answer, wide=wide)]
+    parts.append(_parkings(answer, wide=wide, screen=screen))
     parts.append(changes(answer, screen))
     if answer.pod and (answer.nodes or not answer.tried):
         parts.append(_scores(answer, wide=wide))
@@ -195,6 +198,14 @@ def changes(answer: api.ExplainResponse, screen: Terminal = UNLIMITED) -> list[s
     numbered = enumerate(answer.changes, start=1)
     texts = [(f"{i:3}. ", _change(change, answer.generated_at)) for i, change in numbered]
     return [head, *(line for start, text in texts for line in _wrapped(start, text, screen))]
+
+
+def _parkings(answer: api.ExplainResponse, *, wide: bool, screen: Terminal) -> list[str]:
+    """Return when the job was parked and what that cost; empty if it never was."""
+    if not answer.parkings:
+        return []
+    shown = answer.parkings if wide else answer.parkings[-MOST_PARKINGS:]
+    return table(ledger.parking_columns(answer.generated_at), shown, screen=screen)
 
 
 def _change(change: Change, now: float) -> str:

@@ -1,4 +1,4 @@
-"""What ``shuntyard migrations`` and ``shuntyard rescales`` show: what was changed, and what not."""
+"""What ``shuntyard migrations``, ``rescales`` and ``parkings`` show: what was done or not."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -12,6 +12,8 @@ from shared.ledgers import (
     Declined,
     MigrationEntry,
     MoveEntry,
+    ParkingEntry,
+    ParkingsResponse,
     RescaleEntry,
     RescalesResponse,
     Transition,
@@ -94,6 +96,40 @@ def rescales(answer: RescalesResponse, *, wide: bool, screen: Terminal = UNLIMIT
     return [*head, *entries, *_declined("NOT-CHANGED", answer, screen)]
 
 
+def parkings(answer: ParkingsResponse, *, wide: bool, screen: Terminal = UNLIMITED) -> list[str]:
+    """Return the ledger of parkings, then the jobs that were not parked."""
+    now = answer.generated_at
+    columns: list[Column[ParkingEntry]] = [
+        Column("JOB", lambda entry: entry.job),
+        Column("NAMESPACE", lambda entry: entry.namespace, rank=3),
+        *parking_columns(now),
+        Column("KIND", lambda entry: entry.kind, wide=True),
+        Column("ID", lambda entry: entry.id, wide=True),
+        Column("MESSAGE", lambda entry: entry.message or NOTHING, wide=True),
+    ]
+    entries = ["no parkings"]
+    if answer.entries:
+        entries = table(columns, answer.entries, wide=wide, screen=screen)
+    standby = ["this replica is a standby: only the leader knows which jobs were not parked"]
+    head = [] if answer.acting else standby
+    return [*head, *entries, *_declined("NOT-PARKED", answer, screen)]
+
+
+def parking_columns(now: float) -> list[Column[ParkingEntry]]:
+    """Return the columns that say why, for which job, and at what cost."""
+    return [
+        Column("CAUSE", lambda entry: entry.cause),
+        Column("FOR", lambda entry: entry.starts or NOTHING, least=16),
+        Column("AGE", lambda entry: duration(now - entry.begun_at), right=True, rank=4),
+        Column("STEP", lambda entry: _number(entry.saved_step), right=True, rank=5),
+        Column("SAVE", lambda entry: _seconds(entry.save_seconds), right=True, rank=2),
+        Column("WAITED", lambda entry: _seconds(entry.waited_seconds), right=True),
+        Column("RESTART", lambda entry: _seconds(entry.restart_seconds), right=True),
+        Column("LOST", lambda entry: _number(entry.lost_steps), right=True),
+        Column("PHASE", lambda entry: phase(entry.phase, entry.reason)),
+    ]
+
+
 def details(entry: MigrationEntry) -> list[str]:
     """Return everything about one migration."""
     lost = NOTHING if entry.lost_steps is None else f"{entry.lost_steps} steps"
@@ -138,7 +174,9 @@ def _members(members: Sequence[MoveEntry]) -> list[str]:
 
 
 def _declined(
-    title: str, answer: api.MigrationsResponse | RescalesResponse, screen: Terminal
+    title: str,
+    answer: api.MigrationsResponse | RescalesResponse | ParkingsResponse,
+    screen: Terminal,
 ) -> list[str]:
     """Return the jobs to which something was not done, after a blank line; empty without any."""
     jobs, now = answer.declined, answer.generated_at

@@ -352,6 +352,7 @@ class Composition:
             last_cycle=lambda: self.queue.last,
             declined=self.migration.declined,
             rescale_history=self.elastic.ledger,
+            parking_history=self.preemption.ledger,
             pricing=self.pricing,
             estimates=self.estimates,
             states=self.decisions.states,
@@ -364,9 +365,8 @@ class Composition:
         shell = (self.observer, self.leadership, self.recorder, self.barrier)
         binding = (self.bursts, self.events)
         decisions = (self.queue, self.migration, self.cpu_shares, self.elastic, self.pricing)
-        notes = (self.training_faults, self.checkpoint_notes)
-        leaving = (self.preemption, self.node_loss)
-        return (*shell, *binding, *decisions, *notes, *leaving, *measured, self.starts)
+        others = (self.training_faults, self.checkpoint_notes, self.preemption, self.node_loss)
+        return (*shell, *binding, *decisions, *others, *measured, self.starts)
 
     def _listeners(self) -> list[Listener]:
         settings, context, certificates = self._settings, self._context, self._certificates

@@ -76,7 +76,10 @@ class PreemptionController(Controller[PreemptionState, PreemptionTrigger, Preemp
     def take_over(self, session: Session, outcome: PreemptionOutcome) -> None:
         super().take_over(session, outcome)
         phases = (one.phase for one in outcome.state.open.values())
-        self.context.metrics.parking.observe(outcome.ended, phases)
+        metrics = self.context.metrics.parking
+        metrics.observe(outcome.ended, phases, outcome.measured)
+        ours = sum(budget.ours for budget in session.snapshot.budgets.values())
+        metrics.observe_budgets(ours, outcome.state.without_budget.values())
 
     @override
     async def carry_out(self, outcome: PreemptionOutcome) -> None:
@@ -96,3 +99,4 @@ class PreemptionController(Controller[PreemptionState, PreemptionTrigger, Preemp
         if self.state.primed:
             self.forget()
         self.context.metrics.parking.observe((), ())
+        self.context.metrics.parking.observe_budgets(0, ())

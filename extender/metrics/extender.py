@@ -49,6 +49,7 @@ class Verb(StrEnum):
     EXPLAIN = "explain"
     MIGRATIONS = "migrations"
     RESCALES = "rescales"
+    PARKINGS = "parkings"
     NAMESPACES = "namespaces"
     PRICES = "prices"
     WHAT_IF = "whatif"  # a route name of aiohttp has no keyword of Python between its hyphens
@@ -212,9 +213,8 @@ class ExtenderMetrics:
         self.registry = CollectorRegistry()
         self.series = Series(self.registry)
         ProcessCollector(registry=self.registry)
-        Info("shuntyard_build", "The running version.", registry=self.registry).info(
-            {"version": VERSION}
-        )
+        build = Info("shuntyard_build", "The running version.", registry=self.registry)
+        build.info({"version": VERSION})
         self.queue = QueueMetrics(self.series)
         self.bursts = BurstMetrics(self.series)
         self.starts = StartMetrics(self.series)

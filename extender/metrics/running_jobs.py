@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from extender.core.elastic.state import Ended, Ending
+from extender.core.records.drain_budget_reasons import NoBudget
 from extender.core.records.migration_entries import downtime_seconds, lost_steps
 from extender.core.records.parking import Cause as ParkingCause
 from extender.core.records.parking import End as ParkingEnd
@@ -147,9 +148,22 @@ class ParkingMetrics:
             "How long jobs were parked, from the end of their pods to the end of the suspension.",
             cause=ParkingCause,
         )
+        self._costs = _ParkingCosts(series)
+        self._budgets = _DrainBudgets(series)
 
-    def observe(self, ended: Iterable[Parking], present: Iterable[ParkingPhase]) -> None:
-        """Count the parkings that ended in a pass, and set how many are ``present``."""
+    def observe(
+        self,
+        ended: Iterable[Parking],
+        present: Iterable[ParkingPhase],
+        measured: Iterable[Parking] = (),
+    ) -> None:
+        """Count the parkings that ended or were measured in a pass, and set how many there are.
+
+        Args:
+            ended: Parkings that ended.
+            present: Phases of those that are open.
+            measured: Parkings that had ended before, and whose restart was measured.
+        """
         for one in ended:
             outcome = (
                 ParkingEnd.ABORTED if one.phase is ParkingPhase.ABORTED else ParkingEnd.RESUMED
@@ -158,9 +172,74 @@ class ParkingMetrics:
             if one.parked_at:
                 until = one.resumed_at or one.since
                 self._seconds.labels(cause=one.cause.value).inc(max(0.0, until - one.parked_at))
+                self._costs.saved(one)
+        for one in measured:
+            self._costs.restarted(one)
         counts = Counter(present)
         for phase in ParkingPhase:
             self._jobs.labels(phase=phase.value).set(counts[phase])
+
+    def observe_budgets(self, ours: int, without: Iterable[NoBudget]) -> None:
+        """Set how many budgets are ours, and why jobs have none."""
+        self._budgets.observe(ours, without)
+
+
+class _ParkingCosts:
+    """What parkings have cost, as far as it was measured."""
+
+    def __init__(self, series: Series) -> None:
+        self._saves = series.counter(
+            "shuntyard_parking_save_seconds",
+            "How long jobs saved before they were parked, by their trainers.",
+            cause=ParkingCause,
+        )
+        self._restarts = series.counter(
+            "shuntyard_parking_restart_seconds",
+            "From the end of the suspension to the first new step, of restarts that were measured.",
+            cause=ParkingCause,
+        )
+        self._measured = series.counter(
+            "shuntyard_parking_restarts",
+            "Restarts after a parking that were measured.",
+            cause=ParkingCause,
+        )
+        self._lost = series.counter(
+            "shuntyard_parking_lost_steps",
+            "Steps that jobs did again after a parking.",
+            cause=ParkingCause,
+        )
+
+    def saved(self, one: Parking) -> None:
+        """Count the save of a parking that ended."""
+        self._saves.labels(cause=one.cause.value).inc(one.cost.save_seconds or 0.0)
+
+    def restarted(self, one: Parking) -> None:
+        """Count a restart that was measured."""
+        self._measured.labels(cause=one.cause.value).inc()
+        self._restarts.labels(cause=one.cause.value).inc(one.cost.restart_seconds or 0.0)
+        self._lost.labels(cause=one.cause.value).inc(one.cost.lost_steps or 0)
+
+
+class _DrainBudgets:
+    """Jobs whose evictions wait for a checkpoint, and those whose do not."""
+
+    def __init__(self, series: Series) -> None:
+        self._budgets = series.gauge(
+            "shuntyard_drain_budget_jobs",
+            "Jobs with a PodDisruptionBudget of ours: evictions wait for their checkpoint.",
+        )
+        self._without = series.gauge(
+            "shuntyard_no_drain_budget_jobs",
+            "Running jobs that would be parked and have no such budget, by why.",
+            reason=NoBudget,
+        )
+
+    def observe(self, ours: int, without: Iterable[NoBudget]) -> None:
+        """Set how many budgets are ours, and why jobs have none."""
+        self._budgets.set(ours)
+        counts = Counter(without)
+        for reason in NoBudget:
+            self._without.labels(reason=reason.value).set(counts[reason])
 
 
 class TrainingFaultMetrics:

@@ -112,6 +112,7 @@ def create_api_app(
     app.router.add_get("/v1/jobs", readapi_handlers.jobs, name=Verb.JOBS)
     app.router.add_get("/v1/migrations", readapi_handlers.migrations, name=Verb.MIGRATIONS)
     app.router.add_get("/v1/rescales", readapi_handlers.rescales, name=Verb.RESCALES)
+    app.router.add_get("/v1/parkings", readapi_handlers.parkings, name=Verb.PARKINGS)
     app.router.add_get("/v1/namespaces", readapi_handlers.namespaces, name=Verb.NAMESPACES)
     app.router.add_get("/v1/prices", readapi_handlers.prices, name=Verb.PRICES)
     app.router.add_get("/v1/explain", readapi_handlers.explain, name=Verb.EXPLAIN)

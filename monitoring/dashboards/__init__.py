@@ -7,8 +7,12 @@ from monitoring.dashboards.fairness import FAIRNESS
 from monitoring.dashboards.health import HEALTH
 from monitoring.dashboards.migrations import MIGRATIONS
 from monitoring.dashboards.overview import OVERVIEW
+from monitoring.dashboards.parkings import PARKINGS
 from monitoring.dashboards.prices import PRICES
 from monitoring.dashboards.rescales import RESCALES
 from monitoring.dashboards.teams import TEAMS
 
-ALL: Final = (OVERVIEW, FAIRNESS, PRICES, CONVERGENCE, MIGRATIONS, HEALTH, RESCALES, TEAMS)
+ALL: Final = (
+    *(OVERVIEW, FAIRNESS, PRICES, CONVERGENCE, MIGRATIONS, HEALTH, RESCALES),
+    *(PARKINGS, TEAMS),
+)

@@ -8,6 +8,7 @@ from monitoring.panels import (
     Level,
     Row,
     Unit,
+    count,
     limited,
     lines,
     number,
@@ -29,17 +30,15 @@ _NOW: Final = (
         Unit.NUMBER,
         "sum(shuntyard_migrating_jobs{@})",
     ),
-    number(
+    count(
         "Completed",
         "Migrations completed in the window.",
-        Unit.NUMBER,
         f'sum(increase(shuntyard_migrations_total{{@, outcome="completed"}}[{WINDOW}]))',
     ),
     limited(
-        number(
+        count(
             "Not completed",
             "Migrations aborted or failed in the window; shuntyard migrations shows why.",
-            Unit.NUMBER,
             f'sum(increase(shuntyard_migrations_total{{@, outcome!="completed"}}[{WINDOW}]))',
         ),
         (1.0, Level.WARNING),
@@ -57,10 +56,9 @@ _NOW: Final = (
         _in_the_window("shuntyard_migration_downtime_seconds_sum"),
     ),
     limited(
-        number(
+        count(
             "Steps lost",
             "Training steps that had to be repeated; 0 with checkpoints.",
-            Unit.NUMBER,
             _in_the_window(_STEPS.format("lost")),
         ),
         (1.0, Level.WARNING),

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from monitoring.panels import WINDOW, Dashboard, Row, Unit, lines, number
+from monitoring.panels import WINDOW, Dashboard, Row, Unit, count, lines, number
 
 
 def _in_the_window(metric: str, by: str = "") -> str:
@@ -16,22 +16,19 @@ _NOW: Final = (
         Unit.NUMBER,
         "sum(shuntyard_rescaling_jobs{@})",
     ),
-    number(
+    count(
         "Workers added",
         "Workers added to jobs in the window.",
-        Unit.NUMBER,
         _in_the_window("shuntyard_workers_added_total"),
     ),
-    number(
+    count(
         "Workers removed",
         "Workers removed from jobs in the window.",
-        Unit.NUMBER,
         _in_the_window("shuntyard_workers_removed_total"),
     ),
-    number(
+    count(
         "Aborted",
         "Changes given up in the window; shuntyard rescales shows why.",
-        Unit.NUMBER,
         f'sum(increase(shuntyard_rescales_total{{@, outcome="Aborted"}}[{WINDOW}]))',
     ),
 )

@@ -1,4 +1,4 @@
-"""Alerts about agents, training and migrations."""
+"""Alerts about agents, training, migrations and parkings."""
 
 from typing import Final
 
@@ -85,6 +85,34 @@ TRAINING: Final = (
         "Changes of workers were given up in the last hour: {{ $value }}.",
         "Changes of the workers of elastic jobs were given up: their trainers did not save in "
         "time, or there was no room for new workers.",
+    ),
+    Alert(
+        "ShuntyardParkingsAborted",
+        Severity.INFO,
+        'sum by (job) (increase(shuntyard_parkings_total{outcome="Aborted"}[1h])) > 5',
+        "",
+        "Parkings were given up in the last hour: {{ $value }}.",
+        "Jobs that were to leave ran on: their trainers did not save in time, or a job beside them "
+        "stayed. What waits for their room still waits.",
+    ),
+    Alert(
+        "ShuntyardParkingStuck",
+        Severity.WARNING,
+        'max by (job) (shuntyard_parking_jobs{phase=~"Asked|Suspending|Resuming"}) > 0 '
+        "unless sum by (job) (increase(shuntyard_parkings_total[1h])) > 0",
+        "1h",
+        "Jobs that leave or come back without progress for an hour: {{ $value }}.",
+        "A job is asked for a checkpoint, or its pods leave or come back, and nothing proceeds. "
+        "Its places stay kept for it.",
+    ),
+    Alert(
+        "ShuntyardParkingsLoseSteps",
+        Severity.INFO,
+        "sum by (job) (increase(shuntyard_parking_lost_steps_total[1h])) > 0",
+        "",
+        "Jobs parked in the last hour did {{ $value }} training steps again.",
+        "A job resumed before the step at which it was stopped: it has no checkpoint, or its "
+        "trainer did not load it.",
     ),
     Alert(
         "ShuntyardPromisesBroken",

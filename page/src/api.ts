@@ -100,6 +100,7 @@ export interface ExplainResponse {
   readonly changes: readonly Change[];
   readonly workers: WorkersEntry | null;
   readonly rescales: readonly RescaleEntry[];
+  readonly parkings: readonly ParkingEntry[];
   readonly declined: Declined | null;
   readonly admission: AdmissionEntry | null;
   readonly price: readonly PricePart[];
@@ -292,6 +293,35 @@ export interface Others {
   readonly requests: Readonly<Record<string, number>>;
 }
 
+export interface ParkingEntry {
+  readonly namespace: string;
+  readonly id: string;
+  readonly job: string;
+  readonly kind: string;
+  readonly cause: string;
+  readonly phase: string;
+  readonly open: boolean;
+  readonly begun_at: number;
+  readonly since: number;
+  readonly starts: string;
+  readonly saved_step: number | null;
+  readonly save_seconds: number | null;
+  readonly waited_seconds: number | null;
+  readonly restart_seconds: number | null;
+  readonly lost_steps: number | null;
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface ParkingsResponse {
+  readonly apiVersion: string;
+  readonly generated_at: number;
+  readonly continue: string;
+  readonly acting: boolean;
+  readonly entries: readonly ParkingEntry[];
+  readonly declined: readonly Declined[];
+}
+
 export interface Place {
   readonly pod: string;
   readonly role: string;
@@ -471,6 +501,8 @@ export interface Step {
   readonly to?: string;
   readonly amount?: number | null;
   readonly at?: number | null;
+  readonly cause?: string;
+  readonly pod_seconds?: number | null;
 }
 
 export interface Terms {

@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import type { ExplainResponse, JobEntry, MigrationEntry, NodeEntry, QueueEntry } from "./api";
 import { between, clock, coming, duration, moment, number, plural, span } from "./format";
+import { Parkings } from "./ledgers";
 import { Curve, Problem, Quiet, Section } from "./parts";
 import type { Feed } from "./reading";
 import { Done, ends, state } from "./running";
@@ -36,6 +37,11 @@ export function JobPage(props: {
       {answer?.reason && <Why answer={answer} nodes={props.nodes} />}
       {answer && answer.ahead.length > 0 && <Ahead answer={answer} />}
       {job && job.counts.bound > 0 && <Training job={job} now={now} />}
+      {answer && answer.parkings.length > 0 && (
+        <Section title="Parkings" note="newest first">
+          <Parkings entries={answer.parkings.slice().reverse()} namespace={namespace} now={now} ofJob />
+        </Section>
+      )}
       {props.moves.length > 0 && <Moves moves={props.moves} now={now} />}
     </>
   );

@@ -1,6 +1,14 @@
-// What was changed: moves of jobs, changes of workers, and why other jobs stayed as they are.
+// What was changed: moves of jobs, parkings, changes of workers, and why other jobs stayed as they are.
 import type { JSX } from "preact";
-import type { Declined, MigrationEntry, MigrationsResponse, RescaleEntry, RescalesResponse } from "./api";
+import type {
+  Declined,
+  MigrationEntry,
+  MigrationsResponse,
+  ParkingEntry,
+  ParkingsResponse,
+  RescaleEntry,
+  RescalesResponse,
+} from "./api";
 import { clock, duration, number, sentence } from "./format";
 import { type Column, JobLink, Quiet, Section, Table } from "./parts";
 import { keyOf, Reason } from "./queue";
@@ -8,6 +16,7 @@ import { keyOf, Reason } from "./queue";
 export function Ledgers(props: {
   migrations: MigrationsResponse | null;
   rescales: RescalesResponse | null;
+  parkings: ParkingsResponse | null;
   namespace: string;
   now: number;
 }): JSX.Element {
@@ -16,9 +25,10 @@ export function Ledgers(props: {
     entries.filter((entry) => !namespace || entry.namespace === namespace).slice().reverse();
   const moves = ours(props.migrations?.entries ?? []);
   const changes = ours(props.rescales?.entries ?? []);
-  const declined = [...(props.migrations?.declined ?? []), ...(props.rescales?.declined ?? [])].filter(
-    (one) => !namespace || one.job.startsWith(`${namespace}/`),
-  );
+  const parkings = ours(props.parkings?.entries ?? []);
+  const declined = [props.migrations, props.rescales, props.parkings]
+    .flatMap((ledger) => ledger?.declined ?? [])
+    .filter((one) => !namespace || one.job.startsWith(`${namespace}/`));
   return (
     <>
       <Section title="Moves" note="newest first">
@@ -27,6 +37,9 @@ export function Ledgers(props: {
         ) : (
           <Quiet>No job was moved.</Quiet>
         )}
+      </Section>
+      <Section title="Parkings" note="newest first">
+        {parkings.length ? <Parkings entries={parkings} namespace={namespace} now={now} /> : <Quiet>No job was parked.</Quiet>}
       </Section>
       <Section title="Changes of workers" note="newest first">
         {changes.length ? (
@@ -42,6 +55,33 @@ export function Ledgers(props: {
       )}
     </>
   );
+}
+
+/** Parkings with what they cost; those of one job on its own page, without its name. */
+export function Parkings(props: {
+  entries: readonly ParkingEntry[];
+  namespace: string;
+  now: number;
+  ofJob?: boolean;
+}): JSX.Element {
+  const { namespace, now } = props;
+  const columns = parked(namespace, now).filter((column) => !props.ofJob || column.title !== "Job");
+  return <Table caption="Parked jobs, and what that cost" columns={columns} rows={props.entries} id={(one) => one.id} />;
+}
+
+function parked(namespace: string, now: number): readonly Column<ParkingEntry>[] {
+  return [
+    { title: "Began", cell: (one) => clock(one.begun_at, now) },
+    { title: "Job", shape: "head", cell: (one) => <JobLink job={keyOf(one)} namespace={namespace} /> },
+    { title: "Cause", cell: (one) => one.cause },
+    { title: "Room for", cell: (one) => (one.starts ? <JobLink job={one.starts} namespace={namespace} /> : "–") },
+    { title: "Phase", cell: (one) => one.phase },
+    { title: "Saved", shape: "number", cell: (one) => known(one.save_seconds) },
+    { title: "Waited", shape: "number", cell: (one) => known(one.waited_seconds) },
+    { title: "Restarted", shape: "number", cell: (one) => known(one.restart_seconds) },
+    { title: "Steps lost", shape: "number", cell: (one) => (one.lost_steps === null ? "–" : number(one.lost_steps)) },
+    { title: "Why", shape: "wide", cell: (one) => sentence(one.message || one.reason || one.cause) },
+  ];
 }
 
 function moved(namespace: string, now: number): readonly Column<MigrationEntry>[] {

@@ -158,8 +158,9 @@ function OneJob(props: Feeds & { route: Route; now: number }): JSX.Element {
 function Changes(props: { namespace: string; now: number }): JSX.Element {
   const migrations = useFeed("migrations");
   const rescales = useFeed("rescales");
-  if (!migrations.data && !rescales.data) return <Reading feed={migrations} />;
-  return <Ledgers migrations={migrations.data} rescales={rescales.data} {...props} />;
+  const parkings = useFeed("parkings");
+  if (!migrations.data && !rescales.data && !parkings.data) return <Reading feed={migrations} />;
+  return <Ledgers migrations={migrations.data} rescales={rescales.data} parkings={parkings.data} {...props} />;
 }
 
 function Reading(props: { feed: Feed<unknown> }): JSX.Element {

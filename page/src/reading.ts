@@ -10,6 +10,7 @@ import type {
   MigrationsResponse,
   NamespacesResponse,
   NodesResponse,
+  ParkingsResponse,
   QueueResponse,
   RescalesResponse,
 } from "./api";
@@ -21,6 +22,7 @@ export interface Answers {
   namespaces: NamespacesResponse;
   migrations: MigrationsResponse;
   rescales: RescalesResponse;
+  parkings: ParkingsResponse;
   explain: ExplainResponse;
 }
 

@@ -4,7 +4,7 @@ import type { Change, ExplainResponse, NodeEntry, NodeGroup, Tried } from "./api
 import { free } from "./capacity";
 import { commands } from "./commands";
 import { amount, number, plural, resourceName, sentence } from "./format";
-import { Copy, Quiet, Section } from "./parts";
+import { Copy, JobLink, Quiet, Section } from "./parts";
 
 const MOST_NODES = 12;
 
@@ -58,10 +58,21 @@ function summary(answer: ExplainResponse): string {
 
 function Fix(props: { change: Change; absent: string }): JSX.Element {
   const { change } = props;
+  const leaving = change.steps.filter((step) => step.cause);
   const lines = change.steps.some((step) => step.subject === props.absent) ? [] : commands(change);
   return (
     <li>
       {sentence(change.says)}.
+      {leaving.length > 0 && (
+        <ul class="note">
+          {leaving.map((step) => (
+            <li>
+              <JobLink job={step.subject} namespace="" /> ({step.cause}
+              {step.pod_seconds != null && `, ${number(Math.round(step.pod_seconds))} pod-seconds`})
+            </li>
+          ))}
+        </ul>
+      )}
       {lines.map((line) => (
         <Copy text={line} what={`does this: ${change.says}`} />
       ))}

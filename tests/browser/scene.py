@@ -6,8 +6,11 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
+from extender.core.records import parking
+from extender.core.records.parking_cost import Cost
 from shared import api, labels
 from shared.kube import paths
+from shared.model import JobKey, Uid
 from shared.system_clock import SystemClock
 from tests.component.agents import Trust, Yard, heartbeat, progress, yard
 from tests.component.shell import lease, node, pod
@@ -127,6 +130,28 @@ def put_waiting(
     for index in range(pods):
         made = _pod(owner, namespace, index, requests, annotations=dict(notes), created=created)
         _put_aged(fake, paths.PODS, made)
+
+
+def put_parked(fake: FakeKube, namespace: str, name: str, *, starts: str) -> None:
+    """Put the record of a parking that has ended on a Job that runs."""
+    job = fake.object(paths.JOBS, name, namespace)
+    assert job is not None
+    now = SystemClock().now()
+    record = parking.Parking(
+        id=f"{name}-park",
+        phase=parking.Phase.RESUMED,
+        cause=parking.Cause.SHARE,
+        at=now - 400.0,
+        since=now - 250.0,
+        job=JobKey(f"{namespace}/job/{name}"),
+        owner=Uid(job["metadata"]["uid"]),
+        starts=JobKey(starts),
+        parked_at=now - 380.0,
+        resumed_at=now - 260.0,
+        cost=Cost(save_seconds=3.5, stopped_step=100, resumed_step=100, restart_seconds=42.0),
+    )
+    notes = {**job["metadata"].get("annotations", {}), labels.PARKING: parking.text(record)}
+    fake.put(paths.JOBS, {**job, "metadata": {**job["metadata"], "annotations": notes}})
 
 
 def _put(fake: FakeKube) -> None:

@@ -12,7 +12,7 @@ from extender.servers.readapi import deltas
 from extender.servers.readapi.deltas import Listing
 from shared.kube import paths
 from shared.system_clock import SystemClock
-from tests.browser.scene import GPU, RACKS, RUNNING, WAITING, put_waiting, scene
+from tests.browser.scene import GPU, RACKS, RUNNING, WAITING, put_parked, put_waiting, scene
 from tests.browser.tab import NARROW, VIEWS, WIDE, expect_pieces, opened
 from tests.component.agents import Trust
 from tests.component.shell import Extender, extender, lease
@@ -53,6 +53,17 @@ async def test_a_reader_finds_why_a_job_waits_and_what_helps(
         await expect(matrix.get_by_role("row", name="gpu-7")).to_contain_text("dedicated=ml")
         fixes = page.get_by_role("region", name="What would make it run")
         await expect(fixes).to_contain_text("kubectl uncordon gpu-6")
+
+
+async def test_a_reader_finds_what_a_parking_cost(browser: Browser, trust: Trust) -> None:
+    unsigned = {"secret": None}
+    async with scene(trust, signing=unsigned) as cluster, opened(browser, cluster.running) as tab:
+        put_parked(cluster.fake, "vision", "bert", starts="speech/job/tts")
+        for view in ("changes", "trained"):
+            await tab.show(view)
+            row = tab.page.get_by_role("region", name="Parkings").get_by_role("row").nth(1)
+            for text in ("Share", "tts", "Resumed", "4s", "2m", "42s"):
+                await expect(row).to_contain_text(text)
 
 
 async def test_a_copied_command_is_in_the_clipboard(browser: Browser, trust: Trust) -> None:

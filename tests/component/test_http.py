@@ -21,7 +21,7 @@ from extender.servers.applications import (
     create_scheduler_app,
 )
 from shared import api
-from shared.ledgers import RescalesResponse
+from shared.ledgers import ParkingsResponse, RescalesResponse
 from shared.pricing import PricesResponse
 from shared.tenancy import NamespacesResponse
 from tests.fakes.answers import EXPLAIN, EXPLAIN_JOB, PRICES, QUEUE, SLOTS
@@ -222,6 +222,7 @@ READ = {
     "/v1/jobs": api.JobsResponse,
     "/v1/migrations": api.MigrationsResponse,
     "/v1/rescales": RescalesResponse,
+    "/v1/parkings": ParkingsResponse,
     "/v1/prices": PricesResponse,
     "/v1/namespaces": NamespacesResponse,
 }

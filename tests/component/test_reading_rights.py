@@ -21,7 +21,7 @@ from tests.fakes.kube_faults import SERVER_ERROR
 from tests.fakes.kube_tokens import ISSUER
 
 OWNER, ADMIN, STRANGER, SCRAPER = "red-owner", "admin", "stranger", "prometheus"
-LISTS = ("queue", "jobs", "migrations", "rescales", "namespaces")
+LISTS = ("queue", "jobs", "migrations", "rescales", "parkings", "namespaces")
 
 
 @dataclass

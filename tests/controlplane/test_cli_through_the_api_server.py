@@ -97,6 +97,7 @@ async def test_the_viewer_role_is_enough_for_every_command(yard: Yard, viewer: P
         ("explain", f"{yard.team}/wide"): ("6 pods at once", "What would make it run"),
         ("migrations",): ("no migrations",),
         ("rescales",): ("no rescales",),
+        ("parkings",): ("no parkings",),
         ("prices",): ("kwok-0000", "TIMES-IDLE"),
         ("what-if", "--workers", "3", "--cpu", "1", "-n", yard.team): (
             "Starts:   now",
@@ -264,6 +265,7 @@ ABSENT: dict[str, tuple[str, ...]] = {
     "jobs": ("jobs",),
     "migrations": ("migrations",),
     "rescales": ("rescales",),
+    "parkings": ("parkings",),
     "explain": ("explain", "x"),
     "what-if": ("what-if", "--workers", "1", "--cpu", "1"),
 }

@@ -1,8 +1,7 @@
 """The extender itself moves a gang that is spread over racks into one; real processes."""
 
-import json
 from collections.abc import AsyncIterator, Iterator
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -20,6 +19,7 @@ from tests.controlplane.test_parking import (
     begin,
     losses_are_those_of_one_run,
     reached,
+    record,
 )
 from tests.controlplane.training_yard import TrainingYard
 from tests.fakes.eventually import eventually
@@ -43,13 +43,6 @@ def cluster(control_plane: Cluster) -> Iterator[Cluster]:
 async def yard(cluster: Cluster) -> AsyncIterator[TrainingYard]:
     async with training_yard.lent(cluster, NODES.names()) as yard:
         yield yard
-
-
-async def record(yard: TrainingYard) -> dict[str, Any]:
-    body = await yard.client.get(paths.job(yard.team, gang().name))
-    notes = json.loads(body)["metadata"]["annotations"]
-    found: dict[str, Any] = json.loads(notes[labels.PARKING])
-    return found
 
 
 async def test_a_gang_over_two_racks_goes_into_one_at_its_step_and_stays(

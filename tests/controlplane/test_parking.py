@@ -16,6 +16,7 @@ import pytest
 from bench.elastic import manifests, outcome, references
 from bench.elastic.scenario import ElasticJob
 from bench.specon.files import JobFiles
+from bench.specon.jobs import Manifest
 from cli.__main__ import main
 from devcluster import api
 from devcluster.cluster import Cluster
@@ -83,19 +84,30 @@ async def begin(yard: TrainingYard, job: ElasticJob) -> JobFiles:
     return JobFiles(directory)
 
 
-async def phase(yard: TrainingYard) -> str:
-    """The phase of the gang's parking; empty if it has none."""
+async def record(yard: TrainingYard) -> dict[str, Any]:
+    """The record of the gang's parking; empty if it has none."""
     body = await yard.client.get(paths.job(yard.team, elastic().name))
     notes: dict[str, Any] = json.loads(body)["metadata"].get("annotations") or {}
-    text = notes.get(labels.PARKING)
-    return "" if text is None else str(json.loads(text)["phase"])
+    found: dict[str, Any] = json.loads(notes.get(labels.PARKING, "{}"))
+    return found
 
 
 async def reached(yard: TrainingYard, wanted: str) -> None:
     async def check() -> bool:
-        return await phase(yard) == wanted
+        return (await record(yard)).get("phase") == wanted
 
     await eventually(check, PATIENCE_SECONDS, wanted)
+
+
+async def cost(yard: TrainingYard) -> dict[str, Any]:
+    """What the parking has cost, once the restart is measured."""
+
+    async def measured() -> dict[str, Any]:
+        found: dict[str, Any] = (await record(yard)).get("cost", {})
+        assert "restart_seconds" in found, found
+        return found
+
+    return await eventually(measured, PATIENCE_SECONDS, "the restart is measured")
 
 
 async def losses_are_those_of_one_run(ours: JobFiles, job: ElasticJob) -> None:
@@ -105,17 +117,36 @@ async def losses_are_those_of_one_run(ours: JobFiles, job: ElasticJob) -> None:
     assert [step.loss for step in steps] == pytest.approx(expected, abs=1e-9)
 
 
-async def asked_before(yard: TrainingYard, file: Path) -> str:
-    """What the command says about a job that is not submitted."""
-    token = file.with_suffix(".token")
+async def shown(yard: TrainingYard, tmp_path: Path, *argv: str) -> str:
+    """What the command prints, on one line."""
+    token = tmp_path / "token"
     token.write_text(await api.request_token(yard.client, NAMESPACE, ACCOUNT, TOKEN_SECONDS))
     reader = ("--url", yard.cluster.extender_url, "--token-file", str(token))
-    argv = ("what-if", "-f", str(file), "-n", yard.team, *reader)
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "cli", *argv), stdout=asyncio.subprocess.PIPE
+        *(sys.executable, "-m", "cli", *argv, *reader), stdout=asyncio.subprocess.PIPE
     )
     printed, _ = await process.communicate()
-    return printed.decode()
+    return " ".join(printed.decode().split())
+
+
+async def what_if_names(
+    yard: TrainingYard, tmp_path: Path, job: Manifest, cause: str, namespace: str
+) -> None:
+    """Wait until what-if says that the gang would leave for a job that is not submitted."""
+    file = tmp_path / "job.json"
+    file.write_text(json.dumps(job))
+    argv = ("what-if", "-f", str(file), "-n", namespace)
+
+    async def is_named() -> bool:
+        printed = await shown(yard, tmp_path, *argv)
+        assert would_leave(cause) in printed, printed
+        return True
+
+    await eventually(is_named, PATIENCE_SECONDS, "what-if names the gang that would leave")
+
+
+def would_leave(cause: str) -> str:
+    return f"job/{elastic().name} is parked for it ({cause}): it costs about"
 
 
 async def test_a_gang_leaves_for_a_more_important_one_and_resumes_at_its_step(
@@ -124,14 +155,7 @@ async def test_a_gang_leaves_for_a_more_important_one_and_resumes_at_its_step(
     ours = await begin(yard, elastic())
     await until_workers(ours, MOST)
     await yard.submit(priority_class("high", 1000))
-    file = tmp_path / "important.json"
-    file.write_text(json.dumps(important(MOST)))
-
-    async def is_named() -> bool:
-        shown = " ".join((await asked_before(yard, file)).split())
-        return f"job/{elastic().name} is parked for it: it costs about" in shown
-
-    await eventually(is_named, PATIENCE_SECONDS, "what-if names the gang that would leave")
+    await what_if_names(yard, tmp_path, important(MOST), "Priority", yard.team)
     await yard.submit(important(MOST))
     await reached(yard, "Parked")
     (ack,) = ours.acks()
@@ -139,6 +163,14 @@ async def test_a_gang_leaves_for_a_more_important_one_and_resumes_at_its_step(
     await yard.until_bound("important")
     await reached(yard, "Resumed")
     await until_workers(ours, MOST)
+    found = await cost(yard)
+    assert 0 < found["restart_seconds"] < PATIENCE_SECONDS
+    assert found["resumed_step"] == found["stopped_step"] == ack.step
+    printed = await shown(yard, tmp_path, "parkings", "-n", yard.team)
+    row = printed.partition(f" {elastic().name} {yard.team} Priority ")[2].split()
+    assert row[0] == f"{yard.team}/job/important"
+    step, *_, lost, phase = row[2:8]
+    assert (step, lost, phase) == (str(ack.step), "0", "Resumed")
     await losses_are_those_of_one_run(ours, elastic())
 
 

@@ -1,6 +1,7 @@
 """A team gets its guaranteed share back: a gang of the other one saves, leaves, and comes back."""
 
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -18,13 +19,16 @@ from tests.controlplane.test_elastic_training import (
     important,
     until_workers,
 )
-from tests.controlplane.test_gang_moves import record
 from tests.controlplane.test_parking import (
     PATIENCE_SECONDS,
     SETTINGS,
     begin,
     losses_are_those_of_one_run,
     reached,
+    record,
+    shown,
+    what_if_names,
+    would_leave,
 )
 from tests.controlplane.training_yard import TrainingYard
 from tests.controlplane.watching import node_of
@@ -32,9 +36,14 @@ from tests.fakes.eventually import eventually
 
 pytestmark = pytest.mark.controlplane
 
+WAIT_SECONDS: Final = 10
+"""Meanwhile the owner's gang waits, and `explain` shows what will leave."""
 RECLAIMS: Final = merged(
     SETTINGS,
-    {"preemption": {"enabled": False}, "tenancy": {"fair_share": True, "reclaim": True}},
+    {
+        "preemption": {"enabled": False, "least_wait_seconds": WAIT_SECONDS},
+        "tenancy": {"fair_share": True, "reclaim": True},
+    },
 )
 HALF: Final = {labels.GUARANTEED_SHARE: "0.5"}
 
@@ -52,7 +61,7 @@ async def yard(cluster: Cluster) -> AsyncIterator[TrainingYard]:
 
 
 async def test_a_team_gets_its_guaranteed_share_back_after_a_checkpoint_of_the_other(
-    yard: TrainingYard,
+    yard: TrainingYard, tmp_path: Path
 ) -> None:
     ours = await begin(yard, elastic())
     await until_workers(ours, MOST)
@@ -60,7 +69,15 @@ async def test_a_team_gets_its_guaranteed_share_back_after_a_checkpoint_of_the_o
     await yard.client.patch(paths.namespace(owner), {"metadata": {"annotations": HALF}})
     wanted = important(MOST // 2)
     del wanted["spec"]["template"]["spec"]["priorityClassName"]
+    await what_if_names(yard, tmp_path, wanted, "Share", owner)
     await yard.submit(wanted, to=owner)
+
+    async def is_explained() -> bool:
+        printed = await shown(yard, tmp_path, "explain", "important", "-n", owner)
+        assert would_leave("Share") in printed, printed
+        return True
+
+    await eventually(is_explained, WAIT_SECONDS, "explain names the gang that will leave")
     await reached(yard, "Parked")
     (ack,) = ours.acks()
     parked = await record(yard)

@@ -10,6 +10,8 @@ from shared.ledgers import (
     Declined,
     MigrationEntry,
     MoveEntry,
+    ParkingEntry,
+    ParkingsResponse,
     RescaleEntry,
     RescalesResponse,
     Transition,
@@ -281,6 +283,49 @@ EXPLAIN = api.ExplainResponse(
 )
 
 EXPLAIN_JOB = msgspec.structs.replace(EXPLAIN, pod="", needs=8, fits=5)
+
+PARKINGS = ParkingsResponse(
+    generated_at=1000.0,
+    acting=True,
+    entries=(
+        ParkingEntry(
+            namespace="team-a",
+            id="resnet-park-1",
+            job="resnet",
+            kind="job",
+            cause="Share",
+            phase="Resumed",
+            open=False,
+            begun_at=700.0,
+            since=960.0,
+            starts="team-b/job/bert",
+            saved_step=4200,
+            save_seconds=3.5,
+            waited_seconds=240.0,
+            restart_seconds=42.0,
+            lost_steps=0,
+            message="namespace team-b gets its guaranteed share back",
+        ),
+        ParkingEntry(
+            namespace="team-c",
+            id="gpt-park-2",
+            job="gpt",
+            kind="pytorchjob",
+            cause="Drain",
+            phase="Aborted",
+            open=False,
+            begun_at=950.0,
+            since=970.0,
+            reason="CheckpointTimeout",
+            message="a trainer did not save in time",
+        ),
+    ),
+    declined=(
+        Declined(
+            job="team-c/job/gpt", reason="NotOptedIn", message="it has no checkpoint", at=940.0
+        ),
+    ),
+)
 
 WHAT_IF = api.WhatIfResponse(
     generated_at=1000.0,

@@ -13,7 +13,7 @@ from extender.servers.auth import redacting
 from extender.servers.readapi import manifests, paging
 from shared import api
 from shared.errors import InputError
-from shared.ledgers import RescalesResponse
+from shared.ledgers import ParkingsResponse, RescalesResponse
 from shared.model import Pod
 from shared.pricing import PricesResponse
 from shared.tenancy import NamespacesResponse
@@ -24,6 +24,7 @@ from tests.fakes.answers import (
     MIGRATIONS,
     NAMESPACES,
     NODES,
+    PARKINGS,
     PRICES,
     QUEUE,
     RESCALES,
@@ -95,6 +96,9 @@ class FakeRead:
 
     async def rescales(self, page: Page) -> RescalesResponse:
         return paging.part(RESCALES, page)
+
+    async def parkings(self, page: Page) -> ParkingsResponse:
+        return paging.part(PARKINGS, page)
 
     async def namespaces(self, page: Page) -> NamespacesResponse:
         return paging.part(NAMESPACES, page)

@@ -11,7 +11,7 @@ from extender.core.gating.decision import GATING
 from extender.core.migration import gang_moves
 from extender.core.migration.decision import MIGRATION
 from extender.core.node_loss.decision import NODE_LOSS
-from extender.core.preemption import by_service, by_share, drains, manual, moves, priority
+from extender.core.preemption import by_cause, drains, manual, moves, priority
 from extender.core.preemption.decision import PreemptionDecision
 from extender.core.pricing.decision import PRICING
 from extender.core.queue.decision import QUEUE
@@ -22,9 +22,7 @@ from extender.core.training_faults.decision import TRAINING_FAULTS
 PREEMPTION: Final = PreemptionDecision(
     prompt=(manual.proposals, drains.proposals, moves.proposals),
     searching=(
-        by_share.proposals,
-        priority.proposals,
-        by_service.proposals,
+        *(one.proposals for one in by_cause.IN_TURN),
         gang_moves.proposing(priority.may_leave),
     ),
 )

@@ -8,6 +8,7 @@ from extender.core.explain.job_details import rescale_ledger
 from extender.core.explain.job_list import NO_FORECASTS, Forecasts, all_jobs
 from extender.core.explain.lists import MOST_ENTRIES, WHOLE, Page, namespaces, nodes, queue
 from extender.core.explain.parked import is_known, job, named
+from extender.core.explain.parked import ledger as parking_ledger
 from extender.core.explain.prices import NOT_BY_PRICE, prices, slot_prices
 from extender.core.explain.pricing import Ledgers, paused, with_ledgers
 from extender.core.explain.what_if import what_if
@@ -28,6 +29,7 @@ __all__ = [
     "named",
     "namespaces",
     "nodes",
+    "parking_ledger",
     "paused",
     "pod",
     "prices",

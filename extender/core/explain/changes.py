@@ -93,7 +93,7 @@ def _offers(
     ways: list[tuple[Way, Scenario]] = [
         (wait_for_others.wait_for_workers, s),
         (wait_for_others.wait_for_parked, s),
-        (wait_for_others.wait_for_less_important, s),
+        (wait_for_others.wait_for_room_of_others, s),
         (cluster_changes.uncordon, behind),
     ]
     ways += [(way, s) for way in (*_OF_THE_JOB, wait)]

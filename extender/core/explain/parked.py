@@ -1,11 +1,11 @@
-"""What lists and explanations show of parked jobs: they have no pods, so all is from their records.
+"""What lists, ledger and explanations show of parked jobs, which have no pods: from their records.
 
 The queue plans those that may resume from the pods of ``parked_jobs.with_parked``; a job that its
 user parked is in no queue until its user resumes it.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from msgspec.structs import replace as changed
@@ -18,13 +18,16 @@ from extender.core.records import parked_jobs
 from extender.core.records.parking import (
     Cause,
     OwnedParking,
+    Parking,
     Phase,
     is_about,
     is_asked_for,
     parking_records,
 )
+from extender.core.records.parking_reasons import ParkingReason
 from shared import api
 from shared.answer import JobState
+from shared.ledgers import ParkingEntry
 from shared.model import JobKey
 
 
@@ -76,6 +79,52 @@ def entry(
         min_available=parking.needed,
         members=0,
         counts=api.MemberCounts(),
+    )
+
+
+def ledger(
+    snapshot: Snapshot, now: float, past: Iterable[Parking] = ()
+) -> tuple[ParkingEntry, ...]:
+    """Return all known parkings, oldest first.
+
+    Args:
+        snapshot: The annotations of its owners hold the last parking of each job, and are newer.
+        now: Seconds since the epoch.
+        past: Parkings that ended.
+    """
+    present = (owned.parking for owned in parking_records(snapshot).by_owner.values())
+    by_id = {parking.id: parking for parking in (*past, *present)}
+    ordered = sorted(by_id.values(), key=lambda parking: (parking.at, parking.id))
+    return tuple(_ledger_entry(parking, now) for parking in ordered)
+
+
+def of_job(entries: Iterable[ParkingEntry], key: JobKey) -> tuple[ParkingEntry, ...]:
+    """Return the parkings of one job."""
+    return tuple(one for one in entries if f"{one.namespace}/{one.kind}/{one.job}" == key)
+
+
+def _ledger_entry(parking: Parking, now: float) -> ParkingEntry:
+    namespace, kind, name = parking.job.split("/", 2)
+    reason, cost = ParkingReason.named(parking.why), parking.cost
+    until = parking.resumed_at or (now if parking.open else parking.since)
+    return ParkingEntry(
+        namespace=namespace,
+        id=parking.id,
+        job=name,
+        kind=kind,
+        cause=parking.cause.value,
+        phase=parking.phase.value,
+        open=parking.open,
+        begun_at=parking.at,
+        since=parking.since,
+        starts=parking.starts or "",
+        saved_step=parking.step,
+        save_seconds=cost.save_seconds,
+        waited_seconds=max(0.0, until - parking.parked_at) if parking.parked_at else None,
+        restart_seconds=cost.restart_seconds,
+        lost_steps=cost.lost_steps,
+        reason=parking.why,
+        message=parking.text if reason is None else reason.text,
     )
 
 

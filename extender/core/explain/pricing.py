@@ -1,4 +1,4 @@
-"""The part of an explanation beside the last pass: workers, rescales, price, expected start."""
+"""The part of an explanation beside the last pass: workers, ledgers, price, expected start."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from msgspec.structs import replace as changed
 from extender.core.cluster import job_views
 from extender.core.cluster.reason_record import Limit
 from extender.core.cluster.reasons import Reason
-from extender.core.explain import price_offers
+from extender.core.explain import parked, price_offers
 from extender.core.explain.explanation import ExplainSession
 from extender.core.explain.job_details import admission_entry, rescales_of_job, workers_entry
 from extender.core.pricing.history import History
@@ -19,7 +19,7 @@ from extender.core.records import slot_plan
 from extender.core.records.slot_plan import SlotPlan
 from shared import api
 from shared.explanation import Change, Step, StepKind
-from shared.ledgers import Declined, RescaleEntry
+from shared.ledgers import Declined, ParkingEntry, RescaleEntry
 from shared.model import JobKey
 
 _PAUSED: Final = "paused"
@@ -34,6 +34,7 @@ class Ledgers:
         book: Promises over the slots; None if unknown.
         history: Of past jobs with a utility.
         rescales: All known ones.
+        parkings: All known ones.
         declined: Jobs whose number of workers the last pass did not change.
         estimates: Expected starts of waiting jobs.
     """
@@ -42,6 +43,7 @@ class Ledgers:
     book: PriceLedger | None = None
     history: History = field(default_factory=History)
     rescales: Sequence[RescaleEntry] = ()
+    parkings: Sequence[ParkingEntry] = ()
     declined: Sequence[Declined] = ()
     estimates: Mapping[JobKey, Estimate] = field(default_factory=dict)
 
@@ -49,7 +51,7 @@ class Ledgers:
 def with_ledgers(
     answer: api.ExplainResponse, session: ExplainSession, ledgers: Ledgers
 ) -> api.ExplainResponse:
-    """Return the answer with the job's workers, rescales, admission and expected start."""
+    """Return the answer with the job's workers, ledgers, admission and expected start."""
     key, snapshot = JobKey(answer.job), session.snapshot
     standing = ledgers.standings.get(key)
     workers = None
@@ -59,6 +61,7 @@ def with_ledgers(
         answer,
         workers=workers,
         rescales=rescales_of_job(ledgers.rescales, key),
+        parkings=parked.of_job(ledgers.parkings, key),
         declined=next((entry for entry in ledgers.declined if entry.job == key), None),
         admission=admission_entry(standing, now=session.now),
     )

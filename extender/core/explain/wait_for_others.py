@@ -10,7 +10,7 @@ from extender.core.cluster import job_views
 from extender.core.explain.trials import Offer, Scenario, Trials, first_names
 from extender.core.nodes.node_table import NodeTable, conflicts
 from extender.core.placement.planner import Plan
-from extender.core.preemption import priority
+from extender.core.preemption import by_cause
 from extender.core.queue import backfill, running_jobs
 from extender.core.queue.backfill import HeadReservation, RunningJob
 from extender.core.queue.state import QueueState
@@ -89,24 +89,34 @@ def wait_for_parked(s: Scenario, trials: Trials) -> Iterator[Offer]:
     leaving = [_leaving(s, one.job, uids) for one in parkings]
     if not leaving or not trials.runs(s.with_node_table(_without(s.node_table, leaving))):
         return
-    steps = tuple(Step(kind=StepKind.WAIT, subject=job.job, field=_PARKED) for job in leaving)
+    cause = parkings[0].cause.value
+    steps = tuple(
+        Step(kind=StepKind.WAIT, subject=job.job, field=_PARKED, cause=cause) for job in leaving
+    )
     names = first_names([job.job for job in leaving])
     verb = "are" if len(leaving) > 1 else "is"
-    yield Offer(steps, f"wait until {names} {verb} parked ({parkings[0].cause.value})")
+    yield Offer(steps, f"wait until {names} {verb} parked ({cause})")
 
 
-def wait_for_less_important(s: Scenario, trials: Trials) -> Iterator[Offer]:
-    """Yield the less important jobs that will be parked for this one, and what that costs them."""
+def wait_for_room_of_others(s: Scenario, trials: Trials) -> Iterator[Offer]:
+    """Yield the jobs that will be parked for this one, the cause, and what that costs each."""
     if trials.left <= 0:
         return
-    found = priority.would_leave(s.session, s.job)
+    found = by_cause.would_leave(s.session, s.job)
     if found is None:
         return
     trials.left -= 1
-    steps = tuple(Step(kind=StepKind.WAIT, subject=job, field=_PARKED) for job in found.jobs)
-    verb = "are" if len(found.jobs) > 1 else "is"
-    cost = found.why.rpartition("; ")[2]
-    yield Offer(steps, f"wait until {first_names(found.jobs)} {verb} parked for it: {cost}")
+    cause = found.cause.value
+    steps = tuple(
+        Step(kind=StepKind.WAIT, subject=job, field=_PARKED, cause=cause, pod_seconds=cost)
+        for job, cost in zip(found.jobs, found.costs, strict=True)
+    )
+    text = f"it costs about {sum(found.costs):.0f} pod-seconds"
+    if len(steps) == 1:
+        yield Offer(steps, f"wait until {found.jobs[0]} is parked for it ({cause}): {text}")
+        return
+    names = [f"{job} ({cost:.0f})" for job, cost in zip(found.jobs, found.costs, strict=True)]
+    yield Offer(steps, f"wait until {first_names(names)} are parked for it ({cause}): {text}")
 
 
 def _short_duration(s: Scenario, trials: Trials, head: HeadReservation) -> Iterator[Offer]:

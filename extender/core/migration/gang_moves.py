@@ -191,14 +191,18 @@ class _Search:
         return GangMove(pods.key, places, gain, change) if pays else None
 
     def _cost_seconds(self, pods: MovingPods) -> float:
-        """Return the pause of a move: as measured, or the save with the stated restart."""
+        """Return the pause of a move: the save, and the restart as last measured or as stated."""
+        owned = parking.of_job(self.session.snapshot, pods.key)
+        restart = None if owned is None else owned.parking.cost.last_restart_seconds
         measured = self.history.cost_seconds(pods.reports.values())
-        if measured is not None:
+        if restart is None and measured is not None:
             return measured
         checkpoints = (report.checkpoint for report in pods.reports.values())
         saves = (one.save_seconds for one in checkpoints if one is not None)
         save = max((seconds for seconds in saves if seconds is not None), default=0.0)
-        return save + self.session.parameters.preemption.restart_seconds
+        if restart is None:
+            restart = self.session.parameters.preemption.restart_seconds
+        return save + restart
 
     def _loss(self, gang: _Gang) -> float:
         """Return what a gang could gain at most, as the cluster's gain is counted."""

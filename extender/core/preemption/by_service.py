@@ -16,7 +16,7 @@ from dataclasses import replace
 from extender.core.cluster.jobs import Job, State
 from extender.core.cluster.session import Session
 from extender.core.parameters.queue import Order
-from extender.core.preemption import priority, victims
+from extender.core.preemption import priority
 from extender.core.preemption.victims import Candidate
 from extender.core.queue import order, time_left
 from extender.core.queue.decision import QUEUE
@@ -29,8 +29,7 @@ def proposals(
     session: Session, may_leave: MayLeave = priority.may_leave
 ) -> tuple[ParkingProposal, ...]:
     """Return which jobs should leave for the first job for which a set is found that pays."""
-    params = session.parameters
-    if not params.preemption.enabled or params.order is not Order.SERVICE:
+    if not _is_in_force(session):
         return ()
     waiting = {job.key: job for job in priority.starters(session)}
     if not waiting:
@@ -39,12 +38,25 @@ def proposals(
     first = [timed for timed in standing if timed.job.key in waiting][: priority.MOST_STARTERS]
     for starter in first:
         if not priority.fits(session, starter.job, session.snapshot.node_table):
-            behind = standing[standing.index(starter) + 1 :]
-            running = [timed for timed in behind if timed.runs]
-            found = _search(session, starter, running, may_leave)
+            found = _search(session, starter, standing, may_leave)
             if found is not None:
                 return (found,)
     return ()
+
+
+def search(session: Session, job: Job) -> ParkingProposal | None:
+    """Return which jobs behind one that waits leave for it; None without such a set."""
+    if not _is_in_force(session) or priority.is_parked(session, job):
+        return None
+    waiting = {one.key: one for one in (*priority.starters(session), job)}
+    standing = _in_order(session, tuple(waiting.values()))
+    starter = next(timed for timed in standing if timed.job.key == job.key)
+    return _search(session, starter, standing, priority.may_leave)
+
+
+def _is_in_force(session: Session) -> bool:
+    params = session.parameters
+    return params.preemption.enabled and params.order is Order.SERVICE
 
 
 def _in_order(session: Session, waiting: Sequence[Job]) -> list[Timed]:
@@ -59,16 +71,12 @@ def _in_order(session: Session, waiting: Sequence[Job]) -> list[Timed]:
 
 
 def _search(
-    session: Session, starter: Timed, behind: Sequence[Timed], may_leave: MayLeave
+    session: Session, starter: Timed, standing: Sequence[Timed], may_leave: MayLeave
 ) -> ParkingProposal | None:
-    job = starter.job
+    behind = [timed for timed in standing[standing.index(starter) + 1 :] if timed.runs]
     candidates = tuple(_candidates(session, starter, behind, may_leave))
-    found = priority.cheapest(session, job, Cause.ORDER, candidates)
-    if not found:
-        return None
-    cost = victims.total(found)
-    why = f"{job.key} needs less; it costs about {cost:.0f} pod-seconds"
-    return ParkingProposal(tuple(one.job for one in found), Cause.ORDER, job.key, why)
+    job = starter.job
+    return priority.cheapest(session, job, Cause.ORDER, candidates, why=f"{job.key} needs less")
 
 
 def _candidates(

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from extender.core.cluster import job_views
 from extender.core.cluster.jobs import UNPLANNED_STATES, Job, State
 from extender.core.cluster.session import Session
-from extender.core.preemption import priority, victims
+from extender.core.preemption import priority
 from extender.core.preemption.victims import Candidate
 from extender.core.queue import namespace_shares
 from extender.core.queue.namespace_shares import Shares
@@ -33,8 +33,7 @@ def proposals(
     session: Session, may_leave: MayLeave = priority.may_leave
 ) -> tuple[ParkingProposal, ...]:
     """Return which jobs should leave for the first job for which a set is found that pays."""
-    params = session.parameters.fair_share
-    if not params.enabled or not params.reclaim:
+    if not _reclaims(session):
         return ()
     session = ParkedJobs.of(session).session  # what a namespace is guaranteed is also for those
     waiting = priority.starters(session)
@@ -47,6 +46,22 @@ def proposals(
             if found is not None:
                 return (found,)
     return ()
+
+
+def search(session: Session, job: Job) -> ParkingProposal | None:
+    """Return which jobs leave so that one gets its share; None if nothing is due or none is found.
+
+    The job may be parked itself.
+    """
+    if not _reclaims(session):
+        return None
+    held = _Held.of(ParkedJobs.of(session).session)
+    return held.search(job, priority.may_leave) if held.owed([job]) else None
+
+
+def _reclaims(session: Session) -> bool:
+    params = session.parameters.fair_share
+    return params.enabled and params.reclaim
 
 
 @dataclass(frozen=True)
@@ -89,15 +104,10 @@ class _Held:
     def search(self, job: Job, may_leave: MayLeave) -> ParkingProposal | None:
         """Return the cheapest set of jobs that makes room for one; None if there is none."""
         candidates = tuple(self._candidates(job, may_leave))
-        found = priority.cheapest(self.session, job, Cause.SHARE, candidates, self._all_spare)
-        if not found:
-            return None
-        cost = victims.total(found)
-        why = (
-            f"namespace {job.namespace} gets its guaranteed share back;"
-            f" it costs about {cost:.0f} pod-seconds"
+        why = f"namespace {job.namespace} gets its guaranteed share back"
+        return priority.cheapest(
+            self.session, job, Cause.SHARE, candidates, why=why, permits=self._all_spare
         )
-        return ParkingProposal(tuple(one.job for one in found), Cause.SHARE, job.key, why)
 
     def _candidates(self, job: Job, may_leave: MayLeave) -> Iterator[Candidate]:
         """Yield the jobs that may leave and that their namespaces can spare.

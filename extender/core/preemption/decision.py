@@ -5,8 +5,9 @@
 2. The jobs are parked that the proposals name, if they may be parked now (``new_parkings``). What
    proposes is given to the decision: ``prompt`` proposals are made in every pass, the others when
    a search is due.
-3. Evictions that wait for us get a report (``evictions``).
-4. Our PodDisruptionBudgets are made and deleted (``drain_budgets``).
+3. What the restart of jobs took that were parked is noted in their records (``parking_costs``).
+4. Evictions that wait for us get a report (``evictions``).
+5. Our PodDisruptionBudgets are made and deleted (``drain_budgets``).
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +28,13 @@ from extender.core.cluster.commands import (
 )
 from extender.core.cluster.session import Decision, Outcome, Session
 from extender.core.cluster.snapshot import Snapshot
-from extender.core.preemption import drain_budgets, evictions, new_parkings, open_parkings
+from extender.core.preemption import (
+    drain_budgets,
+    evictions,
+    new_parkings,
+    open_parkings,
+    parking_costs,
+)
 from extender.core.preemption.open_parkings import StepInputs
 from extender.core.preemption.state import PreemptionState, followed
 from extender.core.queue.decision import QUEUE
@@ -66,12 +73,14 @@ class PreemptionOutcome(Outcome[PreemptionState, ChangeOwner]):
 
     Attributes:
         ended: Parkings that ended since the last pass.
+        measured: Parkings that had ended and whose restart was measured since the last pass.
         events: That jobs are not parked, each once.
         answers: Reports to evictions that wait for us.
         budgets: Writes of our PodDisruptionBudgets.
     """
 
     ended: tuple[Parking, ...] = ()
+    measured: tuple[Parking, ...] = ()
     events: tuple[EmitEvent, ...] = ()
     answers: tuple[AnswerEviction, ...] = ()
     budgets: tuple[PutBudget | DeleteBudget, ...] = ()
@@ -95,7 +104,10 @@ class PreemptionDecision(Decision[PreemptionState, PreemptionTrigger, Preemption
         self._searching = tuple(searching)
 
     def is_prompted(self, session: Session, state: PreemptionState) -> bool:
-        """Return True if there is a prompt proposal that was not declined before."""
+        """Return True if a proposal is new that is prompt, or a restart can be measured."""
+        records = parking.parking_records(session.snapshot)
+        if next(parking_costs.restarted(session, records), None) is not None:
+            return True
         jobs = new_parkings.proposed_jobs(_of(self._prompt, session))
         return not jobs.issubset(state.declined)
 
@@ -104,9 +116,7 @@ class PreemptionDecision(Decision[PreemptionState, PreemptionTrigger, Preemption
         self, session: Session, state: PreemptionState, trigger: PreemptionTrigger
     ) -> PreemptionOutcome:
         records = parking.parking_records(session.snapshot)
-        state, ended = followed(state, records, session.now)
-        steps = (_step(session, records, owned) for owned in records.open)
-        commands = tuple(command for command in steps if command is not None)
+        state, news = followed(state, records, session.now)
         proposals = _of(self._prompt, session)
         if trigger.due:
             proposals += _of(self._searching, session)
@@ -118,14 +128,15 @@ class PreemptionDecision(Decision[PreemptionState, PreemptionTrigger, Preemption
         )
         budgets = drain_budgets.writes(session, chosen.declined, due=trigger.due)
         if trigger.due:
-            news = _news(state.without_budget, budgets.refused)
-            events += tuple(_no_budget(session, key, why) for key, why in news)
+            refused = _news(state.without_budget, budgets.refused)
+            events += tuple(_no_budget(session, key, why) for key, why in refused)
             state = replace(state, without_budget=budgets.refused)
         declined = chosen.declined if trigger.due else {**state.declined, **chosen.declined}
         return PreemptionOutcome(
-            commands=commands + chosen.commands,
+            commands=_writes(session, records, chosen.commands),
             state=replace(state, declined=declined),
-            ended=ended,
+            ended=news.ended,
+            measured=news.measured,
             events=events,
             budgets=budgets.commands,
             answers=tuple(evictions.answers(session, chosen.declined)),
@@ -144,6 +155,17 @@ class PreemptionDecision(Decision[PreemptionState, PreemptionTrigger, Preemption
 
 def _of(proposing: Sequence[Propose], session: Session) -> tuple[ParkingProposal, ...]:
     return tuple(proposal for propose in proposing for proposal in propose(session))
+
+
+def _writes(
+    session: Session, records: ParkingRecords, begun: Sequence[ChangeOwner]
+) -> tuple[ChangeOwner, ...]:
+    """Return the next writes of open parkings, the first ones of new ones, and measured costs."""
+    steps = (_step(session, records, owned) for owned in records.open)
+    commands = (*(command for command in steps if command is not None), *begun)
+    changed = {command.owner.uid for command in commands}
+    measured = parking_costs.restarted(session, records)
+    return (*commands, *(one for one in measured if one.owner.uid not in changed))
 
 
 def _step(session: Session, records: ParkingRecords, owned: OwnedParking) -> ChangeOwner | None:

@@ -19,7 +19,7 @@ from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.kinds import registry
 from extender.core.parameters.preemption import PreemptionParameters
-from extender.core.preemption import budgets, moves, open_parkings
+from extender.core.preemption import budgets, moves, open_parkings, parking_costs
 from extender.core.queue import running_jobs
 from extender.core.records import hang_restarts, parked_jobs, parking, parking_writes, rescale
 from extender.core.records.parking import Cause, Parking, ParkingProposal, ParkingRecords, Phase
@@ -64,13 +64,14 @@ class Chosen:
 
 
 def choose(session: Session, proposals: Iterable[ParkingProposal]) -> Chosen:
-    """Begin what may begin, in the order of the proposals."""
+    """Begin what may begin, in the order of the proposals; for a start once."""
     records = parking.parking_records(session.snapshot)
     busy = set(parking.open_jobs(session.snapshot))
+    served: set[JobKey] = set()
     commands: list[ChangeOwner] = []
     declined: dict[JobKey, R] = {}
     for proposal in proposals:
-        if busy.intersection(proposal.jobs):
+        if busy.intersection(proposal.jobs) or proposal.starts in served:
             continue  # it is proposed again if need be
         results = _together(
             [requested_parking(session, records, proposal, key) for key in proposal.jobs]
@@ -78,6 +79,8 @@ def choose(session: Session, proposals: Iterable[ParkingProposal]) -> Chosen:
         begun = [one for one in results if isinstance(one, RequestedParking)]
         commands += [_first_write(session, proposal, one, len(begun)) for one in begun]
         busy.update(one.job.key for one in begun)
+        if begun and proposal.starts is not None:
+            served.add(proposal.starts)
         why = zip(proposal.jobs, results, strict=True)
         declined |= {key: result for key, result in why if isinstance(result, R)}
     now = session.now
@@ -277,6 +280,7 @@ def _parking(
         recent=(*_recent(last, now), now),
         aborted=0 if last is None else last.aborted,
         text=proposal.why,
+        cost=parking_costs.before(last),
     )
     if not requested.places:
         return made

@@ -31,7 +31,7 @@ from extender.core.cluster.commands import ChangeOwner
 from extender.core.cluster.jobs import Job
 from extender.core.cluster.session import Session
 from extender.core.parameters.preemption import PreemptionParameters
-from extender.core.preemption import budgets, drains
+from extender.core.preemption import budgets, drains, parking_costs
 from extender.core.records import migrations, parked_jobs, parking_writes
 from extender.core.records.parking import (
     Cause,
@@ -117,6 +117,7 @@ def suspended(session: Session, owner: Owner, parking: Parking, job: Job | None)
     known = [number for number in steps if number is not None]
     numbers = () if owner.pause is None else owner.pause.numbers
     parking = replace(parking, step=min(known, default=None), numbers=numbers)
+    parking = replace(parking, cost=parking_costs.stopped(session, parking, job))
     return parking_writes.write(owner, entered(parking, Phase.SUSPENDING, session.now), pause=True)
 
 

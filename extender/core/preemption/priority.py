@@ -20,8 +20,8 @@ from extender.core.preemption.new_parkings import RequestedParking, requested_pa
 from extender.core.preemption.victims import Candidate, Permits
 from extender.core.queue import running_jobs
 from extender.core.queue.decision import QUEUE
-from extender.core.records import elastic_workers, migrations, parking
-from extender.core.records.parking import Cause, ParkingProposal
+from extender.core.records import elastic_workers, migrations, parked_jobs, parking
+from extender.core.records.parking import Cause, MayLeave, ParkingProposal
 from shared.model import JobKey
 
 MOST_STARTERS: Final = 4
@@ -33,30 +33,39 @@ MOST_CANDIDATES: Final = 64
 _WAITING: Final = frozenset(UNPLANNED_STATES)
 
 
-def proposals(session: Session) -> tuple[ParkingProposal, ...]:
+def may_leave(session: Session, job: Job, asked: ParkingProposal) -> bool:
+    """Return True if a job may be parked now as proposed."""
+    snapshot = session.snapshot
+    if job.key in parking.open_jobs(snapshot):
+        return False
+    records = parking.parking_records(snapshot)
+    return isinstance(requested_parking(session, records, asked, job.key), RequestedParking)
+
+
+def proposals(session: Session, may_leave: MayLeave = may_leave) -> tuple[ParkingProposal, ...]:
     """Return which jobs should leave for the first job for which a set is found."""
     if not session.parameters.preemption.enabled:
         return ()
     able = sorted(starters(session), key=lambda job: (-importance(job), job.created_at, job.key))
     for job in able[:MOST_STARTERS]:
         if not fits(session, job, session.snapshot.node_table):  # else it starts without this
-            found = _search(session, job)
+            found = search(session, job, may_leave)
             if found is not None:
                 return (found,)
     return ()
 
 
-def would_leave(session: Session, job: Job) -> ParkingProposal | None:
-    """Return which jobs will leave for one that waits, once it has waited long enough.
+def search(session: Session, job: Job, may_leave: MayLeave = may_leave) -> ParkingProposal | None:
+    """Return which less important jobs leave for one that waits; None without such a set."""
+    if not session.parameters.preemption.enabled or is_parked(session, job):
+        return None
+    candidates = tuple(_candidates(session, job, may_leave))
+    return cheapest(session, job, Cause.PRIORITY, candidates, why=f"{job.key} is more important")
 
-    None if the setting is off, its class forbids it, others leave for it already, or no set is
-    found that makes room and pays.
-    """
-    if not session.parameters.preemption.enabled or not _preempts(session, job):
-        return None
-    if job.key in parking.first_jobs(session.snapshot, session.now):
-        return None
-    return _search(session, job)
+
+def is_parked(session: Session, job: Job) -> bool:
+    """Return True if a job has no pods: it takes nothing from others but a guaranteed share."""
+    return job.key in parked_jobs.queued(session.snapshot)
 
 
 def importance(job: Job) -> int:
@@ -86,13 +95,13 @@ def _waits_for_room(token: str) -> bool:
 
 
 def _may_preempt(session: Session, job: Job) -> bool:
-    if not _preempts(session, job):
+    if not preempts(session, job):
         return False
     least = session.parameters.preemption.least_wait_seconds
     return session.now - max(member.pod.created_at for member in job.members) >= least
 
 
-def _preempts(session: Session, job: Job) -> bool:
+def preempts(session: Session, job: Job) -> bool:
     """Return True for a whole gang that waits, unless a class of its pods forbids it.
 
     Nothing of it is elsewhere.
@@ -104,29 +113,23 @@ def _preempts(session: Session, job: Job) -> bool:
     return all(one is None or one.preempts for one in named)
 
 
-def _search(session: Session, job: Job) -> ParkingProposal | None:
-    found = cheapest(session, job, Cause.PRIORITY, tuple(_candidates(session, job)))
-    if not found:
-        return None
-    cost = victims.total(found)
-    why = f"{job.key} is more important; it costs about {cost:.0f} pod-seconds"
-    return ParkingProposal(tuple(one.job for one in found), Cause.PRIORITY, job.key, why)
-
-
 def cheapest(
     session: Session,
     job: Job,
     cause: Cause,
     candidates: Sequence[Candidate],
+    *,
+    why: str,
     permits: Permits = victims.everything,
-) -> tuple[Candidate, ...]:
-    """Return the cheapest set of jobs after which a job fits; none if none does, may, or pays.
+) -> ParkingProposal | None:
+    """Return the cheapest set of jobs after which a job fits; None if none does, may, or pays.
 
     Args:
         session: Of the pass.
         job: The job that starts.
         cause: Why the others leave.
         candidates: Jobs that may leave.
+        why: The cause in words.
         permits: Which of them may leave together, as far as budgets do.
     """
     table = session.snapshot.node_table
@@ -140,7 +143,16 @@ def cheapest(
         return fits(session, job, migrations.without_reservations(table, freed))
 
     params = session.parameters.preemption
-    return victims.chosen(candidates, len(job.members), makes_room, params, may_leave_together)
+    found = victims.chosen(candidates, len(job.members), makes_room, params, may_leave_together)
+    if not found:
+        return None
+    return ParkingProposal(
+        jobs=tuple(one.job for one in found),
+        cause=cause,
+        starts=job.key,
+        why=f"{why}; it costs about {victims.total(found):.0f} pod-seconds",
+        costs=tuple(one.cost for one in found),
+    )
 
 
 def fits(session: Session, job: Job, table: NodeTable) -> bool:
@@ -149,7 +161,7 @@ def fits(session: Session, job: Job, table: NodeTable) -> bool:
     return isinstance(plan, planner.Plan)
 
 
-def _candidates(session: Session, starter: Job) -> Iterator[Candidate]:
+def _candidates(session: Session, starter: Job, may_leave: MayLeave) -> Iterator[Candidate]:
     """Yield the less important jobs that may be parked now."""
     snapshot = session.snapshot
     least = importance(starter)
@@ -159,15 +171,6 @@ def _candidates(session: Session, starter: Job) -> Iterator[Candidate]:
     for job in below[:MOST_CANDIDATES]:
         if may_leave(session, job, ParkingProposal((job.key,), Cause.PRIORITY, starter.key)):
             yield candidate(session, job)
-
-
-def may_leave(session: Session, job: Job, asked: ParkingProposal) -> bool:
-    """Return True if a job may be parked now as proposed."""
-    snapshot = session.snapshot
-    if job.key in parking.open_jobs(snapshot):
-        return False
-    records = parking.parking_records(snapshot)
-    return isinstance(requested_parking(session, records, asked, job.key), RequestedParking)
 
 
 def candidate(session: Session, job: Job) -> Candidate:
@@ -188,7 +191,11 @@ def pause_seconds(session: Session, job: Job) -> float:
     saving = max((one.save_seconds or 0.0 for one in saved), default=0.0)
     if job.spec.preemptible is Preemptible.TERMINATE:
         saving = now - max((one.saved_at or started for one in saved), default=started)
-    return session.parameters.preemption.restart_seconds + max(0.0, saving)
+    owned = parking.of_job(session.snapshot, job.key)
+    restart = None if owned is None else owned.parking.cost.last_restart_seconds
+    if restart is None:
+        restart = session.parameters.preemption.restart_seconds
+    return restart + max(0.0, saving)
 
 
 def places(session: Session, key: JobKey) -> Iterator[migrations.TargetReservation]:

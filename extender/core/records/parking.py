@@ -19,6 +19,7 @@ from extender.core.cluster.owners import above, above_each
 from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Kept, Slot, Snapshot
 from extender.core.records import annotations
+from extender.core.records.parking_cost import Cost
 from extender.core.records.rescale import has_pods
 from shared import labels
 from shared.errors import InputError
@@ -63,6 +64,7 @@ class ParkingProposal(Struct, frozen=True):
         in_turn: The limits of ``preemption`` hold: how often, how soon. False where a person or a
             node leaves no choice.
         places: Of a job that moves in turn: the nodes of the pods of ``parked_jobs.moving``.
+        costs: What it is expected to cost each of the jobs, pod-seconds; empty if not counted.
     """
 
     jobs: tuple[JobKey, ...]
@@ -71,6 +73,7 @@ class ParkingProposal(Struct, frozen=True):
     why: str = ""
     in_turn: bool = True
     places: tuple[tuple[Uid, NodeName], ...] = ()
+    costs: tuple[float, ...] = ()
 
 
 Propose = Callable[[Session], tuple[ParkingProposal, ...]]
@@ -149,6 +152,7 @@ class Parking(Struct, frozen=True, omit_defaults=True):
         recent: Begin of the parkings of the last hour, the newest last: for the cap.
         aborted: How many parkings in a row were aborted, this one counted.
         text: The reason in words, for people; empty: that of the cause.
+        cost: What it has cost, as far as it is measured.
     """
 
     id: str
@@ -175,6 +179,7 @@ class Parking(Struct, frozen=True, omit_defaults=True):
     recent: tuple[float, ...] = ()
     aborted: int = 0
     text: str = ""
+    cost: Cost = Cost()
 
     @property
     def open(self) -> bool:

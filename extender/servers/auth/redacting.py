@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from extender.core.kinds import registry
 from shared import api
-from shared.ledgers import RescalesResponse
+from shared.ledgers import ParkingsResponse, RescalesResponse
 from shared.tenancy import NamespacesResponse
 
 HIDDEN: Final = "other-namespace/job/hidden"
@@ -73,7 +73,7 @@ def _pruned(body: _Body, sees: _Sees) -> _Body:
     match body:
         case api.QueueResponse() | api.JobsResponse() | NamespacesResponse():
             return replace(body, entries=_kept(body.entries, sees))
-        case api.MigrationsResponse() | RescalesResponse():
+        case api.MigrationsResponse() | RescalesResponse() | ParkingsResponse():
             kept = _kept(body.entries, sees)
             return replace(body, entries=kept, declined=_kept(body.declined, sees))
         case api.ExplainResponse():

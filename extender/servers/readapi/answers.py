@@ -23,6 +23,7 @@ from extender.core.pricing.outcome import JobStatus
 from extender.core.queue.decision import QueueOutcome
 from extender.core.queue.forecast import Estimate
 from extender.core.records import migration_entries
+from extender.core.records.parking import Parking
 from extender.servers.readapi import manifests, paging
 from extender.servers.readapi.sources import ListCache, NoPricing, PricingState, StartEstimates
 from extender.servers.threads import DutyCycle, Threads
@@ -30,7 +31,7 @@ from extender.store.source import SnapshotSource
 from shared import api
 from shared.clock import Clock
 from shared.errors import InputError
-from shared.ledgers import Declined, RescalesResponse
+from shared.ledgers import Declined, ParkingsResponse, RescalesResponse
 from shared.model import JobKey, PodKey
 from shared.pricing import PricesResponse
 from shared.tenancy import NamespacesResponse
@@ -42,6 +43,9 @@ more it may be a second old."""
 Rescales = tuple[Sequence[Ended], Sequence[Declined]]
 """Rescales that have ended, and the jobs that the last pass did not change."""
 
+Parkings = tuple[Sequence[Parking], Sequence[Declined]]
+"""Parkings that have ended, and the jobs that the last pass did not park."""
+
 
 @dataclass(frozen=True)
 class ReadAnswers:
@@ -52,6 +56,7 @@ class ReadAnswers:
         last_cycle: Returns the last cycle of the queue; None before the first one.
         declined: Jobs that the last pass did not migrate, and why.
         rescale_history: Rescales before each job's last one, and jobs not changed.
+        parking_history: The same of parkings.
         pricing: State of admission by price.
         estimates: Start estimates of waiting jobs; None: answers have none.
         states: Returns the latest states of decisions: of training faults.
@@ -67,6 +72,7 @@ class ReadAnswers:
     last_cycle: Callable[[], QueueOutcome | None]
     declined: Callable[[], Sequence[Declined]] = tuple
     rescale_history: Callable[[], Rescales] = lambda: ((), ())
+    parking_history: Callable[[], Parkings] = lambda: ((), ())
     pricing: PricingState = field(default_factory=NoPricing)
     estimates: StartEstimates | None = None
     states: Callable[[], States] = States
@@ -100,16 +106,20 @@ class ReadAnswers:
     async def present(self) -> AbstractSet[str]:
         """Return the namespaces of which lists may have entries."""
         snapshot, cycle, standings = self._state()
-        ended, unchanged = self.rescale_history()
-        declined = (*self.declined(), *unchanged)
+        (ended, unchanged), (parked, kept) = self.rescale_history(), self.parking_history()
+        declined = (*self.declined(), *unchanged, *kept)
+        now = self.clock.now()
 
         def namespaces() -> AbstractSet[str]:
             keys = {*snapshot.jobs, *standings, *(entry.job for entry in declined)}
             keys |= {entry.job.key for entry in cycle.entries} if cycle else set()
             rescales = core_explain.rescale_ledger(snapshot, ended)
             of_migrations = {migration.namespace for migration in snapshot.migrations.values()}
+            parkings = core_explain.parking_ledger(snapshot, now, parked)
             of_rescales = {entry.namespace for entry in rescales}
-            return {key.partition("/")[0] for key in keys} | of_migrations | of_rescales
+            of_parkings = {entry.namespace for entry in parkings}
+            present = {key.partition("/")[0] for key in keys}
+            return present | of_migrations | of_rescales | of_parkings
 
         return await self.lists.run(namespaces)
 
@@ -167,6 +177,23 @@ class ReadAnswers:
             entries = core_explain.rescale_ledger(self._with_cache(session).snapshot, past)
             whole = RescalesResponse(
                 generated_at=session.now, acting=acting, entries=entries, declined=tuple(declined)
+            )
+            return paging.part(whole, page)
+
+        return await self.lists.run(answer)
+
+    async def parkings(self, page: Page) -> ParkingsResponse:
+        """Return the ledger of parkings."""
+        session, acting = self._session(), self.acting()
+        past, declined = self.parking_history()
+
+        def answer() -> ParkingsResponse:
+            snapshot = self._with_cache(session).snapshot
+            whole = ParkingsResponse(
+                generated_at=session.now,
+                acting=acting,
+                entries=core_explain.parking_ledger(snapshot, session.now, past),
+                declined=tuple(declined),
             )
             return paging.part(whole, page)
 
@@ -264,12 +291,14 @@ class ReadAnswers:
         self, estimates: Mapping[JobKey, Estimate] = MappingProxyType({})
     ) -> Callable[[Snapshot], core_explain.Ledgers]:
         book, (past, declined) = self.pricing.book(), self.rescale_history()
+        (parked, _), now = self.parking_history(), self.clock.now()
         standings, history = self.pricing.standings(), self.pricing.history()
         return lambda snapshot: core_explain.Ledgers(
             standings=standings,
             book=None if isinstance(book, str) else book,
             history=history,
             rescales=core_explain.rescale_ledger(snapshot, past),
+            parkings=core_explain.parking_ledger(snapshot, now, parked),
             declined=declined,
             estimates=estimates,
         )

@@ -57,6 +57,11 @@ async def rescales(request: web.Request) -> web.Response:
     return await _listed(request, request.app[READ].rescales)
 
 
+async def parkings(request: web.Request) -> web.Response:
+    """``GET /v1/parkings``: the ledger, and the jobs that were not parked."""
+    return await _listed(request, request.app[READ].parkings)
+
+
 async def namespaces(request: web.Request) -> web.Response:
     """``GET /v1/namespaces``: what each holds and may hold."""
     return await _listed(request, request.app[READ].namespaces)

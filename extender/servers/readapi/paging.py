@@ -9,13 +9,15 @@ from extender.core.explain import MOST_ENTRIES, Page
 from extender.servers.auth import redacting
 from shared import api
 from shared.errors import InputError
-from shared.ledgers import Declined, RescalesResponse
+from shared.ledgers import Declined, ParkingsResponse, RescalesResponse
 from shared.tenancy import NamespacesResponse, Totals, totals
 
 MOST_CONTINUE: Final = 1024
 """Characters of ``?continue=``; the parts of a job's key have at most 63, 63 and 253."""
 
-_Ledger = TypeVar("_Ledger", api.MigrationsResponse, RescalesResponse, NamespacesResponse)
+_Ledger = TypeVar(
+    "_Ledger", api.MigrationsResponse, RescalesResponse, ParkingsResponse, NamespacesResponse
+)
 
 
 def parameters(request: web.Request) -> tuple[int, str]:

@@ -1,8 +1,8 @@
-"""The extender with the order `service`, and with its parkings: running jobs leave for others.
+"""The extender with its parkings: running jobs leave for others, by the order `service` or more.
 
-Who leaves for whom is the extender's own search (``extender.core.preemption``), with its price. A
-pass for it is due when something changed and at an interval, as live. A job reports its progress if
-it has a loss; the agent's prediction of its end is the estimate, without a band.
+Which jobs leave for which is the extender's own search (``extender.core.preemption``), with its
+price. A pass for it is due when something changed and at an interval, as live. A job reports its
+progress if it has a loss; the agent's prediction of its end is the estimate, without a band.
 
 The jobs of a parking leave after ``leaving_seconds``; until then they train, and the room is not
 free. Then the job for which they left starts in their place. What they lose by holding and by
@@ -10,7 +10,7 @@ starting again is their pause.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -23,7 +23,7 @@ from extender.core.preemption import by_service, priority
 from extender.core.queue import running_jobs
 from extender.core.queue.decision import QUEUE
 from extender.core.records import migrations
-from extender.core.records.parking import ParkingProposal
+from extender.core.records.parking import MayLeave, ParkingProposal
 from shared.model import NodeName, Uid
 from shared.progress import NodeReport, PodReport, Progress, Span
 from simulator.baselines.estimates import Estimates, rate_on
@@ -33,6 +33,9 @@ from simulator.cluster.decider import JobView, View, next_tick
 from simulator.cluster.engine_decider import EngineDecider, started
 
 HOUR_SECONDS: Final = 3600.0
+
+Search = Callable[[Session, MayLeave], tuple[ParkingProposal, ...]]
+"""Returns which jobs should leave for others, given which may."""
 
 
 @dataclass
@@ -44,12 +47,16 @@ class Service:
         estimates: Lengths of jobs.
         interval_seconds: Searches are made this often.
         leaving_seconds: From a search to the end of the jobs that leave.
+        searches: The extender's, one for each cause.
+        left: When jobs have left, and for what.
     """
 
     engine: EngineDecider
     estimates: Estimates
     interval_seconds: float = 30.0
     leaving_seconds: float = 0.0
+    searches: Sequence[Search] = (by_service.proposals,)
+    left: list[tuple[float, ParkingProposal]] = field(default_factory=list)
     oracle: Final = True
     _parked_at: dict[str, list[float]] = field(default_factory=dict)
     _open: tuple[float, ParkingProposal] | None = None
@@ -75,6 +82,16 @@ class Service:
         engine = self.engine.wakes_at(now)
         return due if engine is None else min(due, engine)
 
+    @property
+    def leaving(self) -> frozenset[str]:
+        """The jobs that are about to leave."""
+        return frozenset(map(objects.job_name, self._open[1].jobs)) if self._open else frozenset()
+
+    def give_up(self) -> ParkingProposal | None:
+        """Let the jobs stay that are about to leave, as when a trainer does not save."""
+        stays, self._open = self._open, None
+        return None if stays is None else stays[1]
+
     def _session(self, view: View) -> Session:
         states = States({QUEUE.name: self.engine.state})
         return Session(view.snapshot, view.reading, self.engine.parameters, states)
@@ -83,7 +100,7 @@ class Service:
         def may_leave(session: Session, job: Job, _asked: ParkingProposal) -> bool:
             return self._may_leave(session, job, view)
 
-        found = by_service.proposals(session, may_leave)
+        found = tuple(one for search in self.searches for one in search(session, may_leave))
         return (view.now + self.leaving_seconds, found[0]) if found else None
 
     def _may_leave(self, session: Session, job: Job, view: View) -> bool:
@@ -113,6 +130,7 @@ class Service:
             return ()
         for name in leaving:
             self._parked_at.setdefault(name, []).append(view.now)
+        self.left.append((view.now, proposal))
         return [*map(Preempt, leaving), started(plan.release, view)]
 
     def _reported(self, view: View) -> Snapshot:

@@ -2,8 +2,11 @@
 
 import pytest
 
-from bench import recorded
-from bench.recorded import HOUR_SECONDS, STEP_SECONDS, Linear
+from bench import recorded, recorded_parkings
+from bench import samples as hours
+from bench.recorded import Linear
+from bench.samples import HOUR_SECONDS, STEP_SECONDS
+from extender.core.records.parking import Cause
 from monitoring import server
 from monitoring.dashboards.teams import TEAMS
 from monitoring.queries import filled
@@ -75,7 +78,35 @@ def test_the_hour_of_the_page_has_waiting_jobs_of_every_team_and_stranded_gpus()
 def test_prometheus_answers_the_page_from_the_samples(recording, tmp_path):
     begin = 1_700_000_000.0
     file = tmp_path / "hour.txt"
-    file.write_text("".join(recorded.lines(recording.samples, begin)))
+    file.write_text("".join(hours.lines(recording.samples, begin)))
     server.fill(tmp_path, file)
     assert list((tmp_path / "data").iterdir()), "a block"
     assert all(filled(q, TEAMS, rate="1m", window="1h") for p in TEAMS.panels for q in p.queries)
+
+
+@pytest.fixture(scope="module")
+def parking_hour():
+    return recorded_parkings.record(recorded_parkings.workload(recorded.workload()))
+
+
+def test_jobs_leave_for_every_cause_that_the_extender_searches_for(parking_hour):
+    name = "shuntyard_parkings_total"
+    for cause in (Cause.SHARE, Cause.PRIORITY, Cause.ORDER, Cause.DRAIN, Cause.MOVE):
+        ended = at(parking_hour, name, HOUR_SECONDS - STEP_SECONDS, cause=cause, outcome="Resumed")
+        assert ended is not None
+        assert ended > 0, cause
+
+
+def test_every_job_that_was_parked_runs_again_or_is_counted_as_parked(parking_hour):
+    last = HOUR_SECONDS - STEP_SECONDS
+    restarts = sum(
+        value
+        for series, when, value in parking_hour.samples
+        if series.startswith("shuntyard_parking_restarts_total") and when == last
+    )
+    ended = sum(
+        value
+        for series, when, value in parking_hour.samples
+        if series.startswith("shuntyard_parkings_total") and when == last
+    )
+    assert 0 < restarts <= ended

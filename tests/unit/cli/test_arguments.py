@@ -34,7 +34,7 @@ WRONG: dict[str, tuple[list[str], str, str]] = {
     "names of what has none": (
         ["explain", "x", "-o", "name"],
         "usage: shuntyard explain",
-        "-o name is for lists: jobs, migrations, nodes, queue, rescales",
+        "-o name is for lists: jobs, migrations, nodes, parkings, queue, rescales",
     ),
     "an option of another command": (
         ["nodes", "--slots"],

@@ -71,7 +71,7 @@ def test_tables_are_plain_aligned_columns(
     assert read_api.asked == [f"/v1/{command}"]
 
 
-@pytest.mark.parametrize("command", ["queue", "jobs", "migrations", "rescales"])
+@pytest.mark.parametrize("command", ["queue", "jobs", "migrations", "rescales", "parkings"])
 def test_one_namespace_is_requested_from_the_extender(command: str, read_api: ReadApi) -> None:
     assert main([command, "-n", "team-a"]) == 0
     assert read_api.asked == [f"/v1/{command}?namespace=team-a"]

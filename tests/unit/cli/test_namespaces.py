@@ -11,6 +11,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "jobs": ("jobs",),
     "migrations": ("migrations",),
     "rescales": ("rescales",),
+    "parkings": ("parkings",),
     "explain": ("explain", "x"),
     "what-if": ("what-if", "--workers", "1", "--cpu", "1"),
 }

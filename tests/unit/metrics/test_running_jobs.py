@@ -1,13 +1,28 @@
-"""Metrics of migrations by the phase they left, and of changes of workers when they ended."""
+"""Metrics of migrations by the phase they left, of changes of workers, and of parkings."""
 
 import pytest
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from extender.core.elastic.state import Ended, Ending
+from extender.core.records.drain_budget_reasons import NoBudget
+from extender.core.records.parking import Cause as ParkingCause
+from extender.core.records.parking import Parking
+from extender.core.records.parking import Phase as ParkingPhase
+from extender.core.records.parking_cost import Cost
 from extender.core.records.rescale import Cause, Phase
-from extender.metrics.running_jobs import MigrationMetrics, ScalingMetrics
+from extender.metrics.running_jobs import MigrationMetrics, ParkingMetrics, ScalingMetrics
 from extender.metrics.series import Series
-from shared.model import Migration, MigrationMember, MigrationPhase, Mover, PodShape, Trigger, Uid
+from shared.model import (
+    JobKey,
+    Migration,
+    MigrationMember,
+    MigrationPhase,
+    Mover,
+    PodShape,
+    Trigger,
+    Uid,
+)
 from tests.unit.core.elastic.changing_cluster import rescale
 
 P = MigrationPhase
@@ -95,3 +110,45 @@ def test_every_cause_and_outcome_of_a_change_has_a_series_from_the_start() -> No
     (family,) = (f for f in registry.collect() if f.name == "shuntyard_rescales")
     series = {(s.labels["cause"], s.labels["outcome"]) for s in family.samples}
     assert series == {(c.value, o.value) for c in Cause for o in Ending}
+
+
+def test_a_parking_counts_its_save_and_wait_when_it_ends_and_the_restart_once_measured() -> None:
+    registry = CollectorRegistry()
+    metrics = ParkingMetrics(Series(registry))
+    cost = Cost(save_seconds=4.0, stopped_step=90)
+    resumed = Parking(
+        id="p",
+        phase=ParkingPhase.RESUMED,
+        cause=ParkingCause.SHARE,
+        at=100.0,
+        since=260.0,
+        job=JobKey("team/job/a"),
+        owner=Uid("a"),
+        parked_at=110.0,
+        resumed_at=250.0,
+        cost=cost,
+    )
+    metrics.observe([resumed], [ParkingPhase.ASKED])
+    share = {"cause": "Share"}
+
+    def value(name: str, **labels: str) -> float | None:
+        return registry.get_sample_value(f"shuntyard_{name}", {**share, **labels})
+
+    assert value("parkings_total", outcome="Resumed") == 1.0
+    assert (value("parking_save_seconds_total"), value("parked_seconds_total")) == (4.0, 140.0)
+    assert value("parking_restarts_total") == 0.0
+    known = replace(cost, resumed_step=60, restart_seconds=30.0)
+    metrics.observe([], [], [replace(resumed, cost=known)])
+    assert (value("parking_restarts_total"), value("parking_restart_seconds_total")) == (1.0, 30.0)
+    assert value("parking_lost_steps_total") == 30.0
+    assert value("parkings_total", outcome="Resumed") == 1.0
+
+
+def test_budgets_are_counted_and_jobs_without_one_by_the_reason() -> None:
+    registry = CollectorRegistry()
+    metrics = ParkingMetrics(Series(registry))
+    metrics.observe_budgets(3, [NoBudget.NO_LABEL, NoBudget.NO_LABEL])
+    assert registry.get_sample_value("shuntyard_drain_budget_jobs") == 3.0
+    name = "shuntyard_no_drain_budget_jobs"
+    assert registry.get_sample_value(name, {"reason": "NoLabel"}) == 2.0
+    assert registry.get_sample_value(name, {"reason": "OtherBudget"}) == 0.0

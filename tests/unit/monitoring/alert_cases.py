@@ -286,6 +286,35 @@ TRAINING: Final = {
         labels=EXTENDER,
         summary="Changes of workers were given up in the last hour: 60.",
     ),
+    "ShuntyardParkingsAborted": Case(
+        fires={f'shuntyard_parkings_total{{{JOB}, outcome="Aborted"}}': "0+1x120"},
+        quiet={
+            f'shuntyard_parkings_total{{{JOB}, outcome="Aborted"}}': "0x80 2x40",
+            f'shuntyard_parkings_total{{{JOB}, outcome="Resumed"}}': "0+1x120",
+        },
+        labels=EXTENDER,
+        summary="Parkings were given up in the last hour: 60.",
+    ),
+    "ShuntyardParkingStuck": Case(
+        fires={
+            f'shuntyard_parking_jobs{{{JOB}, phase="Resuming"}}': "1x180",
+            f"shuntyard_parkings_total{{{JOB}}}": "4x180",
+        },
+        quiet={
+            f'shuntyard_parking_jobs{{{JOB}, phase="Resuming"}}': "1x180",
+            f'shuntyard_parking_jobs{{{OTHER}, phase="Parked"}}': "5x180",
+            f"shuntyard_parkings_total{{{JOB}}}": "0+1x180",
+        },
+        labels=EXTENDER,
+        summary="Jobs that leave or come back without progress for an hour: 1.",
+        at="170m",
+    ),
+    "ShuntyardParkingsLoseSteps": Case(
+        fires={f"shuntyard_parking_lost_steps_total{{{JOB}}}": "0x80 50x40"},
+        quiet={f"shuntyard_parking_lost_steps_total{{{JOB}}}": "50x120"},
+        labels=EXTENDER,
+        summary="Jobs parked in the last hour did 50 training steps again.",
+    ),
     "ShuntyardPromisesBroken": Case(
         fires={f'shuntyard_promises_total{{{JOB}, promise="broken"}}': "0x80 1x40"},
         quiet={

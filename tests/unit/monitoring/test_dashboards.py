@@ -141,9 +141,9 @@ def test_the_pages_that_were_promised_are_there() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_moves_and_takeovers_are_marked_on_every_page(page: dict[str, Any]) -> None:
+def test_moves_parkings_and_takeovers_are_marked_on_every_page(page: dict[str, Any]) -> None:
     found = {one["name"]: one for one in page["annotations"]["list"]}
-    assert list(found) == ["Moves", "Takeovers"]
+    assert list(found) == ["Moves", "Parkings", "Takeovers"]
     for one in found.values():
         assert one["datasource"]["uid"] == "$datasource"
         assert one["enable"] is True
