@@ -5,10 +5,11 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from cli.views import admission, training
-from cli.views.amounts import amount, coming, coming_between, duration, named, number
+from cli.views.amounts import coming, coming_between, duration, number
 from cli.views.table import NOTHING, Column, more, table
 from cli.views.terminal import UNLIMITED, Colour, Terminal
 from shared import api
+from shared.amounts import amount, resource_name
 from shared.answer import FaultEntry
 from shared.explanation import Change, NodeGroup, Tried
 
@@ -77,7 +78,7 @@ def _facts(answer: api.ExplainResponse) -> Mapping[str, str]:
     facts["State"] = _STATES.get(answer.state, answer.state) or "not managed by Shuntyard"
     if answer.pod:
         facts["Node"] = answer.node or NOTHING
-    message = named(answer.message) or NOTHING
+    message = answer.message or NOTHING
     facts["Reason"] = f"{answer.reason}: {message}" if answer.reason else message
     facts |= _notices(answer)
     if answer.pod:
@@ -89,7 +90,7 @@ def _facts(answer: api.ExplainResponse) -> Mapping[str, str]:
     if answer.needs:
         facts["Needs"] = _needs(answer)
     if answer.cause:
-        facts["Cause"] = named(answer.cause)
+        facts["Cause"] = resource_name(answer.cause)
     return facts | dict(_progress(answer)) | dict(admission.facts(answer))
 
 
@@ -142,7 +143,7 @@ def _queue(answer: api.ExplainResponse) -> str:
 def _needs(answer: api.ExplainResponse) -> str:
     fit = f"{pods(answer.needs)} at once, {answer.fits} fit"
     short = sorted(answer.short.items())
-    missing = [f"{amount(name, value)} {named(name)}" for name, value in short]
+    missing = [amount(name, value) for name, value in short]
     return f"{fit}; missing: {', '.join(missing)}" if missing else fit
 
 
@@ -174,12 +175,12 @@ def _verdict_colour(row: tuple[Tried | None, NodeGroup]) -> Colour:
 
 def _requests(attempt: Tried) -> str:
     requests = sorted(attempt.requests.items(), key=lambda one: ("/" not in one[0], one[0]))
-    parts = [f"{named(n)} {amount(n, v)}" for n, v in requests if n != "pods"]
+    parts = [amount(n, v) for n, v in requests if n != "pods"]
     return ", ".join(parts) or NOTHING
 
 
 def _verdict(group: NodeGroup) -> str:
-    return named(group.says) if group.causes else f"room for {group.fits}"
+    return group.says if group.causes else f"room for {group.fits}"
 
 
 def _names(group: NodeGroup, *, wide: bool) -> str:
@@ -199,8 +200,7 @@ def changes(answer: api.ExplainResponse, screen: Terminal = UNLIMITED) -> list[s
 
 def _change(change: Change, now: float) -> str:
     times = [step.at for step in change.steps if step.at is not None]
-    says = named(change.says)
-    return f"{says} ({coming(max(times), now)})" if times else says
+    return f"{change.says} ({coming(max(times), now)})" if times else change.says
 
 
 def _scores(answer: api.ExplainResponse, *, wide: bool) -> list[str]:

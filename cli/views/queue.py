@@ -5,11 +5,11 @@ from dataclasses import replace
 from typing import Final
 
 from cli.views import admission
-from cli.views.amounts import amount, coming, coming_between, duration, in_short, number, requests
+from cli.views.amounts import coming, coming_between, duration, in_short, number, requests
 from cli.views.table import NOTHING, Column, table
 from cli.views.terminal import UNLIMITED, Colour, Terminal
 from cli.views.training import gang_size
-from shared import api
+from shared import amounts, api
 from shared.tenancy import NamespaceEntry, NamespacesResponse, Totals
 
 STANDBY: Final = "this replica is a standby: the queue may be out of date"
@@ -94,7 +94,7 @@ def score_words(terms: api.Terms) -> str:
 
 def _size_words(terms: api.Terms) -> str:
     if terms.m_unit == api.MILLI_GPUS:
-        return f"{_size(terms)} GPU{'' if terms.m == _MILLI else 's'}"
+        return amounts.gpus(terms.m / _MILLI)
     return f"{terms.m} worker{'' if terms.m == 1 else 's'}"
 
 
@@ -220,7 +220,7 @@ def _left(job: api.QueueEntry) -> str:
 
 
 def _held(resource: str) -> Callable[[NamespaceEntry], str]:
-    return lambda entry: amount(resource, entry.held.get(resource, 0))
+    return lambda entry: amounts.figure(resource, entry.held.get(resource, 0))
 
 
 def _percent(share: float | None) -> str:

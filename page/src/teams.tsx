@@ -1,7 +1,7 @@
 // What each namespace holds, beside its share.
 import type { JSX } from "preact";
 import type { NamespaceEntry, NamespacesResponse } from "./api";
-import { amount, isGpu, number, percent, plural, resourceName } from "./format";
+import { amount, isGpu, number, percent, plural } from "./format";
 import { Bar, type Column, Quiet, Section, Table } from "./parts";
 import { address } from "./route";
 
@@ -47,5 +47,5 @@ const COLUMNS: readonly Column<NamespaceEntry>[] = [
 
 function held(entry: Pick<NamespaceEntry, "held">): string {
   const shown = Object.entries(entry.held).filter(([name]) => isGpu(name) || name === "cpu" || name === "memory");
-  return shown.map(([name, value]) => `${amount(name, value)} ${resourceName(name)}`).join(", ") || "nothing";
+  return shown.map(([name, value]) => amount(name, value)).join(", ") || "nothing";
 }

@@ -22,7 +22,6 @@ from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import allocation, planner
 from extender.core.placement.allocation import GangPod, Group
-from extender.core.placement.placement import amount
 from extender.core.placement.planner import Plan, Refusal
 from shared.explanation import Change, Step, StepKind
 from shared.model import NodeName, PodShape, Uid
@@ -283,8 +282,3 @@ def first_names(names: Sequence[str]) -> str:
     shown = ", ".join(names[:MOST_NAMED])
     more = len(names) - MOST_NAMED
     return f"{shown} and {more} more" if more > 0 else shown
-
-
-def value(resource: str, number: int) -> str:
-    """Return an amount in the notation of manifests: ``1500m``, ``1.5Gi``."""
-    return amount(resource, number).removesuffix(f" {resource}")

@@ -30,8 +30,8 @@ CheckpointRequested    +0.5s  8.2s
 Evicting               +8.8s   12s
 Completed               +20s     -
 
-POD       FROM    TO      REPLACEMENT  SAVED  SIZE  SAVING  RESUMED
-resnet-0  node-a  node-b  resnet-0-x    1200   5Mi    0.8s     1200
+POD       FROM    TO      REPLACEMENT  SAVED   SIZE  SAVING  RESUMED
+resnet-0  node-a  node-b  resnet-0-x    1200  5 MiB    0.8s     1200
 """
 
 IN_TEAM_A = "/v1/migrations?namespace=team-a"
