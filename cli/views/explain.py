@@ -1,13 +1,12 @@
 """What ``shuntyard explain`` shows: why a job or pod waits, and what would make it run."""
 
-import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from cli.views import admission, training
 from cli.views.amounts import coming, coming_between, duration, number
 from cli.views.table import NOTHING, Column, more, table
-from cli.views.terminal import UNLIMITED, Colour, Terminal
+from cli.views.terminal import UNLIMITED, Colour, Terminal, wrapped
 from shared import api
 from shared.amounts import amount, resource_name
 from shared.answer import FaultEntry
@@ -46,23 +45,7 @@ def labelled(
     """Yield each fact: its name, a colon, and its text in a column of its own."""
     pairs = facts.items() if isinstance(facts, Mapping) else facts
     for name, text in pairs:
-        yield from _wrapped(f"{name + ':':{_WIDTH}}", text, screen)
-
-
-def _wrapped(start: str, text: str, screen: Terminal) -> Iterator[str]:
-    """Yield a text after its start, on a terminal in lines that fit; no word is cut."""
-    whole = f"{start}{text}"
-    if screen.height is None or len(whole) <= screen.width:
-        yield whole
-        return
-    yield from textwrap.wrap(
-        whole,
-        screen.width,
-        subsequent_indent=" " * len(start),
-        break_long_words=False,
-        break_on_hyphens=False,
-        drop_whitespace=True,
-    )
+        yield from wrapped(f"{name + ':':{_WIDTH}}", text, screen)
 
 
 def pods(count: int) -> str:
@@ -78,8 +61,7 @@ def _facts(answer: api.ExplainResponse) -> Mapping[str, str]:
     facts["State"] = _STATES.get(answer.state, answer.state) or "not managed by Shuntyard"
     if answer.pod:
         facts["Node"] = answer.node or NOTHING
-    message = answer.message or NOTHING
-    facts["Reason"] = f"{answer.reason}: {message}" if answer.reason else message
+    facts |= _reason(answer)
     facts |= _notices(answer)
     if answer.pod:
         facts["Decision"] = answer.decision or NOTHING
@@ -92,6 +74,12 @@ def _facts(answer: api.ExplainResponse) -> Mapping[str, str]:
     if answer.cause:
         facts["Cause"] = resource_name(answer.cause)
     return facts | dict(_progress(answer)) | dict(admission.facts(answer))
+
+
+def _reason(answer: api.ExplainResponse) -> Mapping[str, str]:
+    """Return why it waits; nothing of one that runs."""
+    text = ": ".join(part for part in (answer.reason, answer.message) if part)
+    return {"Reason": text} if text else {}
 
 
 def _progress(answer: api.ExplainResponse) -> Iterator[tuple[str, str]]:
@@ -195,7 +183,7 @@ def changes(answer: api.ExplainResponse, screen: Terminal = UNLIMITED) -> list[s
     head = "What would make it run" + (", each alone:" if len(answer.changes) > 1 else ":")
     numbered = enumerate(answer.changes, start=1)
     texts = [(f"{i:3}. ", _change(change, answer.generated_at)) for i, change in numbered]
-    return [head, *(line for start, text in texts for line in _wrapped(start, text, screen))]
+    return [head, *(line for start, text in texts for line in wrapped(start, text, screen))]
 
 
 def _change(change: Change, now: float) -> str:

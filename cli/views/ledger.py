@@ -40,8 +40,8 @@ def migrations(
         Column("NAMESPACE", lambda entry: entry.namespace, rank=3),
         Column("JOB", lambda entry: entry.job, rank=4),
         Column("WHY", lambda entry: entry.trigger),
-        Column("FROM", lambda entry: _distinct(m.source for m in entry.members), least=8),
-        Column("TO", lambda entry: _distinct(m.target for m in entry.members), least=8),
+        Column("FROM", lambda entry: _distinct(m.source for m in entry.members), least=13),
+        Column("TO", lambda entry: _distinct(m.target for m in entry.members), least=13),
         Column("AGE", lambda entry: duration(now - entry.created_at), right=True, rank=2),
         Column(
             *("SAVED", lambda entry: _distinct(move.acked_step for move in entry.members)),

@@ -57,14 +57,21 @@ def namespaces(
         return [*notes, "no jobs", *rest]
     others = sorted({name for entry in answer.entries for name in entry.held} - {*_COMMON})
     columns: list[Column[NamespaceEntry]] = [
-        Column("NAMESPACE", lambda entry: entry.namespace),
+        Column("NAMESPACE", lambda entry: entry.namespace, least=12),
         Column("WAITING", lambda entry: str(entry.waiting), right=True),
         Column("RUNNING", lambda entry: str(entry.running), right=True),
-        *(Column(name.upper(), _held(name), right=True) for name in [*_COMMON, *others]),
+        *(
+            Column(name.upper(), _held(name), right=True, rank=2 * (name == "pods"))
+            for name in [*_COMMON, *others]
+        ),
         Column("SHARE", lambda entry: _percent(entry.share), right=True),
         Column("WEIGHT", lambda entry: number(entry.weight), right=True),
-        Column("GUARANTEED", lambda entry: _percent(entry.guaranteed_share or None), right=True),
-        Column("LIMIT", lambda entry: _percent(entry.limit), right=True),
+        Column(
+            *("GUARANTEED", lambda entry: _percent(entry.guaranteed_share or None)),
+            right=True,
+            rank=1,
+        ),
+        Column("LIMIT", lambda entry: _percent(entry.limit), right=True, rank=1),
         Column("PROBLEM", lambda entry: entry.problem or NOTHING, wide=True),
     ]
     return [*notes, *table(columns, answer.entries, wide=wide, screen=screen), *rest]

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { JobEntry, NodeEntry } from "./api";
 import { type Gang, largestGangs, scarce } from "./capacity";
-import { number, several } from "./format";
+import { number, plural, several } from "./format";
 import { heldByNode, Legend, levels, NodeMap } from "./map";
 import { type Column, Quiet, Section, Table } from "./parts";
 
@@ -75,7 +75,7 @@ function gangs(level: string): readonly Column<Gang>[] {
     cell: (gang) => number(gang.inOneDomain),
   };
   return [
-    { title: "GPUs of each pod", shape: "head", cell: (gang) => number(gang.perPod) },
+    { title: "GPUs of each pod", shape: "head", cell: (gang) => plural(gang.perPod, "GPU") },
     { title: "Pods", shape: "number", cell: (gang) => number(gang.pods) },
     ...(level ? [within] : []),
     { title: "On nodes", shape: "number", cell: (gang) => number(gang.nodes) },

@@ -100,7 +100,7 @@ const TITLES: Readonly<Record<keyof Fields, string>> = {
   namespace: "Team",
   pods: "Pods",
   gpus: "GPUs of each",
-  cpu: "CPU of each",
+  cpu: "CPUs of each",
   memory: "Memory of each",
   duration: "Runs for",
 };

@@ -78,7 +78,6 @@ Pod:      default/train-0
 Job:      default/job/train
 State:    waiting
 Node:     -
-Reason:   -
 Decision: -
 
 NODE     TOTAL  AFFINITY  LOCALITY  PACKING  PRICE
