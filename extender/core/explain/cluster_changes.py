@@ -82,7 +82,7 @@ def add_nodes(s: Scenario, trials: Trials) -> Iterator[Offer]:
     count = trials.least(
         1,
         most,
-        lambda number: s.with_node_table(hypothetical_nodes.with_more(s.node_table, node, number)),
+        lambda number: s.with_more_nodes(node, number),
     )
     if count is None:
         return
@@ -166,8 +166,8 @@ def _best_kind(s: Scenario) -> Node | None:
     roles = {group.role for group in groups}
     best: tuple[int, Node] | None = None
     for node in _kinds(s):
-        table = hypothetical_nodes.with_more(s.node_table, node, 1)
-        holds = [int(g.need.slots[-1]) for g in s.with_node_table(table).groups if g.role in roles]
+        grown = s.with_more_nodes(node, 1)
+        holds = [int(g.need.slots[-1]) for g in grown.groups if g.role in roles]
         score = sum(holds) if all(holds) else 0
         if score and (best is None or score > best[0]):
             best = (score, node)
