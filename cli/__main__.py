@@ -14,6 +14,7 @@ from typing import Final, TextIO
 
 from cli import arguments, sanitize
 from cli.errors import UnansweredError
+from cli.views.terminal import of_stream, wrapped
 
 _LOCAL: Final = frozenset({"completion", "logs-check", "man"})
 """Commands that ask no server."""
@@ -29,7 +30,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(options)
     except UnansweredError as error:
-        print(f"{arguments.program()}: {sanitize.lines(str(error))}", file=sys.stderr)
+        text = f"{arguments.program()}: {sanitize.lines(str(error))}"
+        for line in text.split("\n"):
+            print(*wrapped("", line, of_stream(sys.stderr)), sep="\n", file=sys.stderr)
         return 2 if options.command == "doctor" else 1
     except KeyboardInterrupt:  # how a --watch ends
         return 0

@@ -56,7 +56,7 @@ def run(options: Namespace, out: TextIO) -> int:
     place = f"{found.kind} {plain(name)} -n {plain(namespace)}"
     if options.command == "move":
         _write(server, found, labels.MOVE, ",".join(options.left or [_EVERY_NODE]))
-        print(f"{place} saves and goes on elsewhere, if its whole gang fits there", file=out)
+        print(f"{place} saves and moves, if its whole gang fits elsewhere", file=out)
         return _see(name, namespace, out)
     parks = options.command == "park"
     if parks == (labels.PARK in (found.body["metadata"].get("annotations") or {})):

@@ -39,13 +39,18 @@ def parts(resource: str) -> int:
     ``nvidia.com/gpu`` and ``nvidia.com/gpu.shared`` are 28, ``nvidia.com/mig-1g.10gb`` is 4. How
     many replicas a device has is known from its node alone (``extender.core.nodes.gpus``).
     """
-    domain, slash, name = resource.partition("/")
-    name = name.removesuffix(SHARED)
-    if not slash:
-        return 0
-    if name in _WHOLE or (domain == _INTEL and name in _INTEL_DEVICES):
+    of_one = resource.removesuffix(SHARED)
+    if is_whole(of_one):
         return PARTS
-    return profile_parts(name.removeprefix("mig-")) if name.startswith("mig-") else 0
+    name = of_one.rpartition("/")[2]
+    is_slice = "/" in resource and name.startswith("mig-")
+    return profile_parts(name.removeprefix("mig-")) if is_slice else 0
+
+
+def is_whole(resource: str) -> bool:
+    """Return True if the units of a resource are whole devices by its name, no slice or replica."""
+    domain, slash, name = resource.partition("/")
+    return bool(slash) and (name in _WHOLE or (domain == _INTEL and name in _INTEL_DEVICES))
 
 
 def profile_parts(profile: str) -> int:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from cli.views.table import Column, table
+from cli.views.terminal import UNLIMITED, Terminal, wrapped
 from shared.terminal import plain
 
 API_VERSION: Final = "shuntyard.io/v1alpha1"
@@ -76,14 +77,17 @@ def shortened(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_NAMES]) + (" …" if len(names) > MOST_NAMES else "")
 
 
-def report(findings: Sequence[Finding]) -> list[str]:
+def report(findings: Sequence[Finding], screen: Terminal = UNLIMITED) -> list[str]:
     """Return a table of all findings, then how to fix those that need it, the worst first."""
     columns: list[Column[Finding]] = [
         Column("CHECK", lambda finding: finding.check),
         Column("STATE", lambda finding: finding.level.value),
         Column("FOUND", lambda finding: plain(finding.message)),
     ]
-    return [*table(columns, findings), *_fixes(findings), "", _summary(findings)]
+    head, *rows = table(columns, findings)
+    found = head.index("FOUND")
+    lines = [line for row in rows for line in wrapped(row[:found], row[found:], screen)]
+    return [head, *lines, *_fixes(findings, screen), "", _summary(findings)]
 
 
 def as_json(findings: Sequence[Finding]) -> bytes:
@@ -99,15 +103,15 @@ def exit_code(findings: Sequence[Finding]) -> int:
     return int(any(finding.level is Level.FAULT for finding in findings))
 
 
-def _fixes(findings: Sequence[Finding]) -> list[str]:
+def _fixes(findings: Sequence[Finding], screen: Terminal) -> list[str]:
     fixable = [one for level in _TO_FIX for one in findings if one.level is level and one.fix]
     if not fixable:
         return []
     lines = ["", "How to fix:"]
     for number, finding in enumerate(fixable, 1):
         lines += [
-            f"  {number}. {finding.check}: {plain(finding.message)}",
-            f"     {plain(finding.fix)}",
+            *wrapped(f"  {number}. ", f"{finding.check}: {plain(finding.message)}", screen),
+            *wrapped("     ", plain(finding.fix), screen),
             f"     {finding.page}",
         ]
     return lines

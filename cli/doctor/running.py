@@ -23,6 +23,7 @@ from cli.doctor.reading import Reader
 from cli.doctor.site import Site
 from cli.errors import UnansweredError, UnreadableError
 from cli.service import Service
+from cli.views.terminal import of_stream
 from shared.system_clock import SystemClock
 
 Check = Callable[[Site], Iterator[Finding]]
@@ -58,7 +59,7 @@ def run(options: Namespace, out: TextIO) -> int:
     if options.output == "json":
         print(msgspec.json.format(findings.as_json(results), indent=2).decode(), file=out)
     else:
-        print("\n".join(findings.report(results)), file=out)
+        print("\n".join(findings.report(results, of_stream(out))), file=out)
     return findings.exit_code(results)
 
 

@@ -1,16 +1,11 @@
-"""Amounts and times in human-readable form."""
+"""Times, numbers and requests in human-readable form; amounts: ``shared.amounts``."""
 
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from shared import accelerators
+from shared import accelerators, amounts
 
-_BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
-_STEP: Final = 1024
-_GPUS: Final = re.compile(r"\b[\w.-]+\.[\w-]+/gpu\b(?![:=]\S)")
-"""A resource; the key of a taint, such as ``nvidia.com/gpu:NoSchedule``, is not meant."""
 _MISCONFIGURED: Final = "Misconfigured"
 _TEN_SECONDS: Final = 10
 _MINUTE_SECONDS: Final = 60
@@ -73,56 +68,34 @@ def coming_between(earliest: float | None, latest: float | None, now: float) -> 
     return "" if first == last else f" ({first} to {last.removeprefix('in ')})"
 
 
-def amount(resource: str, base_units: int) -> str:
-    """Return an amount of a resource: CPUs, bytes with a binary suffix, or a count."""
-    if resource == "cpu":
-        return f"{base_units / 1000:g}"
-    if resource == "memory" or resource.endswith("storage"):
-        return binary(base_units)
-    return str(base_units)
-
-
 def number(value: float) -> str:
     """Return a number with at most two decimals, none where it is whole."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def binary(count: int) -> str:
-    """Return a number of bytes with a binary suffix."""
-    scaled, power = float(count), 0
-    while abs(scaled) >= _STEP and power + 1 < len(_BINARY):
-        scaled, power = scaled / _STEP, power + 1
-    return f"{number(round(scaled, 1))}{_BINARY[power]}"
-
-
-def requests(amounts: Mapping[str, int]) -> str:
+def requests(requested: Mapping[str, int]) -> str:
     """Return what a job requests in short: its GPUs, else other devices, else its CPUs.
 
     A MIG slice counts as its part of a GPU: ``0.14 GPU`` for ``nvidia.com/mig-1g.5gb``.
     """
-    if count := gpus(amounts):
-        return f"{accelerators.text(count)} GPU"
-    others = [name for name in sorted(amounts) if "/" in name and amounts[name]]
+    if count := gpus(requested):
+        return amounts.gpus(count)
+    others = [name for name in sorted(requested) if "/" in name and requested[name]]
     if others:
-        return f"{amounts[others[0]]} {others[0].rpartition('/')[2]}"
-    return f"{amount('cpu', amounts['cpu'])} CPU" if amounts.get("cpu") else ""
+        return f"{requested[others[0]]} {others[0].rpartition('/')[2]}"
+    return amounts.amount("cpu", requested["cpu"]) if requested.get("cpu") else ""
 
 
-def gpus(amounts: Mapping[str, int]) -> float:
+def gpus(of: Mapping[str, int]) -> float:
     """Return how many GPUs are among some resources; slices count by their part."""
-    return sum(n * accelerators.parts(name) for name, n in amounts.items()) / accelerators.PARTS
+    return sum(n * accelerators.parts(name) for name, n in of.items()) / accelerators.PARTS
 
 
 def in_short(message: str, reason: str = "") -> str:
-    """Return the details of a message without its general sentence, GPUs by that name.
+    """Return the details of a message without its general sentence.
 
     A message that goes into details begins with a general sentence and a colon; that of a job which
     is misconfigured begins with the field, which stays.
     """
     details = "" if reason == _MISCONFIGURED else message.partition(": ")[2]
-    return named(details or message)
-
-
-def named(text: str) -> str:
-    """Return a text with GPUs by that name: ``8 GPU needed``."""
-    return _GPUS.sub("GPU", text)
+    return details or message

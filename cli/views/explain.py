@@ -1,14 +1,14 @@
 """What ``shuntyard explain`` shows: why a job or pod waits, and what would make it run."""
 
-import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from cli.views import admission, ledger, training
-from cli.views.amounts import amount, coming, coming_between, duration, named, number
+from cli.views.amounts import coming, coming_between, duration, number
 from cli.views.table import NOTHING, Column, more, table
-from cli.views.terminal import UNLIMITED, Colour, Terminal
+from cli.views.terminal import UNLIMITED, Colour, Terminal, wrapped
 from shared import api
+from shared.amounts import amount, resource_name
 from shared.answer import FaultEntry
 from shared.explanation import Change, NodeGroup, Tried
 
@@ -48,23 +48,7 @@ def labelled(
     """Yield each fact: its name, a colon, and its text in a column of its own."""
     pairs = facts.items() if isinstance(facts, Mapping) else facts
     for name, text in pairs:
-        yield from _wrapped(f"{name + ':':{_WIDTH}}", text, screen)
-
-
-def _wrapped(start: str, text: str, screen: Terminal) -> Iterator[str]:
-    """Yield a text after its start, on a terminal in lines that fit; no word is cut."""
-    whole = f"{start}{text}"
-    if screen.height is None or len(whole) <= screen.width:
-        yield whole
-        return
-    yield from textwrap.wrap(
-        whole,
-        screen.width,
-        subsequent_indent=" " * len(start),
-        break_long_words=False,
-        break_on_hyphens=False,
-        drop_whitespace=True,
-    )
+        yield from wrapped(f"{name + ':':{_WIDTH}}", text, screen)
 
 
 def pods(count: int) -> str:
@@ -80,8 +64,7 @@ def _facts(answer: api.ExplainResponse) -> Mapping[str, str]:
     facts["State"] = _STATES.get(answer.state, answer.state) or "not managed by Shuntyard"
     if answer.pod:
         facts["Node"] = answer.node or NOTHING
-    message = named(answer.message) or NOTHING
-    facts["Reason"] = f"{answer.reason}: {message}" if answer.reason else message
+    facts |= _reason(answer)
     facts |= _notices(answer)
     if answer.pod:
         facts["Decision"] = answer.decision or NOTHING
@@ -92,8 +75,14 @@ def _facts(answer: api.ExplainResponse) -> Mapping[str, str]:
     if answer.needs:
         facts["Needs"] = _needs(answer)
     if answer.cause:
-        facts["Cause"] = named(answer.cause)
+        facts["Cause"] = resource_name(answer.cause)
     return facts | dict(_progress(answer)) | dict(admission.facts(answer))
+
+
+def _reason(answer: api.ExplainResponse) -> Mapping[str, str]:
+    """Return why it waits; nothing of one that runs."""
+    text = ": ".join(part for part in (answer.reason, answer.message) if part)
+    return {"Reason": text} if text else {}
 
 
 def _progress(answer: api.ExplainResponse) -> Iterator[tuple[str, str]]:
@@ -145,7 +134,7 @@ def _queue(answer: api.ExplainResponse) -> str:
 def _needs(answer: api.ExplainResponse) -> str:
     fit = f"{pods(answer.needs)} at once, {answer.fits} fit"
     short = sorted(answer.short.items())
-    missing = [f"{amount(name, value)} {named(name)}" for name, value in short]
+    missing = [amount(name, value) for name, value in short]
     return f"{fit}; missing: {', '.join(missing)}" if missing else fit
 
 
@@ -177,12 +166,12 @@ def _verdict_colour(row: tuple[Tried | None, NodeGroup]) -> Colour:
 
 def _requests(attempt: Tried) -> str:
     requests = sorted(attempt.requests.items(), key=lambda one: ("/" not in one[0], one[0]))
-    parts = [f"{named(n)} {amount(n, v)}" for n, v in requests if n != "pods"]
+    parts = [amount(n, v) for n, v in requests if n != "pods"]
     return ", ".join(parts) or NOTHING
 
 
 def _verdict(group: NodeGroup) -> str:
-    return named(group.says) if group.causes else f"room for {group.fits}"
+    return group.says if group.causes else f"room for {group.fits}"
 
 
 def _names(group: NodeGroup, *, wide: bool) -> str:
@@ -197,7 +186,7 @@ def changes(answer: api.ExplainResponse, screen: Terminal = UNLIMITED) -> list[s
     head = "What would make it run" + (", each alone:" if len(answer.changes) > 1 else ":")
     numbered = enumerate(answer.changes, start=1)
     texts = [(f"{i:3}. ", _change(change, answer.generated_at)) for i, change in numbered]
-    return [head, *(line for start, text in texts for line in _wrapped(start, text, screen))]
+    return [head, *(line for start, text in texts for line in wrapped(start, text, screen))]
 
 
 def _parkings(answer: api.ExplainResponse, *, wide: bool, screen: Terminal) -> list[str]:
@@ -210,8 +199,7 @@ def _parkings(answer: api.ExplainResponse, *, wide: bool, screen: Terminal) -> l
 
 def _change(change: Change, now: float) -> str:
     times = [step.at for step in change.steps if step.at is not None]
-    says = named(change.says)
-    return f"{says} ({coming(max(times), now)})" if times else says
+    return f"{change.says} ({coming(max(times), now)})" if times else change.says
 
 
 def _scores(answer: api.ExplainResponse, *, wide: bool) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from cli.errors import UnansweredError
 from cli.views import admission, training
-from cli.views.amounts import coming, coming_between, duration, in_short, named, requests, rough
+from cli.views.amounts import coming, coming_between, duration, in_short, requests, rough
 from cli.views.table import NOTHING, Column, table
 from cli.views.terminal import Colour, Terminal
 from shared import api
@@ -203,7 +203,7 @@ def reason(job: api.JobEntry, *, wide: bool = False) -> str:
     if text := job.message or job.reason:
         return text if wide else in_short(text, job.reason)
     if job.problem:
-        return named(job.problem)
+        return job.problem
     return "; ".join(f"{fault.kind}: {fault.message}" for fault in job.faults)
 
 

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from cli.views.admission import change, phase
-from cli.views.amounts import binary, duration, span
+from cli.views.amounts import duration, span
 from cli.views.table import NOTHING, Column, table
 from cli.views.terminal import UNLIMITED, Terminal
 from shared import api
+from shared.amounts import in_bytes
 from shared.ledgers import (
     Declined,
     MigrationEntry,
@@ -41,8 +42,8 @@ def migrations(
         Column("NAMESPACE", lambda entry: entry.namespace, rank=3),
         Column("JOB", lambda entry: entry.job, rank=4),
         Column("WHY", lambda entry: entry.trigger),
-        Column("FROM", lambda entry: _distinct(move.source for move in entry.members)),
-        Column("TO", lambda entry: _distinct(move.target for move in entry.members)),
+        Column("FROM", lambda entry: _distinct(m.source for m in entry.members), least=13),
+        Column("TO", lambda entry: _distinct(m.target for m in entry.members), least=13),
         Column("AGE", lambda entry: duration(now - entry.created_at), right=True, rank=2),
         Column(
             *("SAVED", lambda entry: _distinct(move.acked_step for move in entry.members)),
@@ -56,7 +57,7 @@ def migrations(
         ),
         Column("DOWNTIME", lambda entry: _seconds(entry.downtime_seconds), right=True),
         Column("LOST", lambda entry: _number(entry.lost_steps), right=True),
-        Column("PHASE", lambda entry: phase(entry.phase, entry.reason)),
+        Column("PHASE", lambda entry: phase(entry.phase, entry.reason), least=10),
         Column("PHASES", _phase_times, rank=7),
         Column("GAIN", lambda entry: _seconds(entry.gain_seconds), right=True, wide=True),
         Column("COST", lambda entry: _seconds(entry.cost_seconds), right=True, wide=True),
@@ -74,8 +75,8 @@ def rescales(answer: RescalesResponse, *, wide: bool, screen: Terminal = UNLIMIT
     """Return the ledger of rescales, then the jobs that were not changed."""
     now = answer.generated_at
     columns: list[Column[RescaleEntry]] = [
-        Column("JOB", lambda entry: entry.job),
-        Column("NAMESPACE", lambda entry: entry.namespace),
+        Column("JOB", lambda entry: entry.job, least=14),
+        Column("NAMESPACE", lambda entry: entry.namespace, least=9, rank=4),
         Column("CAUSE", lambda entry: entry.cause, rank=2),
         Column("WORKERS", change),
         Column("FOR", _beneficiary, least=16),
@@ -83,7 +84,7 @@ def rescales(answer: RescalesResponse, *, wide: bool, screen: Terminal = UNLIMIT
         Column("TOOK", _took, right=True),
         Column("SAVES", lambda entry: _seconds(entry.saved_seconds), right=True),
         Column("STEP", _step_times, rank=3),
-        Column("PHASE", lambda entry: phase(entry.phase, entry.reason)),
+        Column("PHASE", lambda entry: phase(entry.phase, entry.reason), least=10),
         Column("KIND", lambda entry: entry.kind, wide=True),
         Column("ID", lambda entry: entry.id, wide=True),
         Column("MESSAGE", lambda entry: entry.message or NOTHING, wide=True),
@@ -183,9 +184,9 @@ def _declined(
     if not jobs:
         return []
     columns: list[Column[Declined]] = [
-        Column(title, _job_name),
-        Column("NAMESPACE", lambda entry: entry.job.partition("/")[0]),
-        Column("REASON", lambda entry: entry.reason),
+        Column(title, _job_name, least=14),
+        Column("NAMESPACE", lambda entry: entry.job.partition("/")[0], least=9, rank=1),
+        Column("REASON", lambda entry: entry.reason, least=14),
         Column("AGO", lambda entry: duration(now - entry.at), right=True),
         Column("MESSAGE", lambda entry: entry.message, least=20),
     ]
@@ -239,4 +240,4 @@ def _number(value: int | None) -> str:
 
 
 def _bytes(count: int | None) -> str:
-    return NOTHING if count is None else binary(count)
+    return NOTHING if count is None else in_bytes(count)

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from cli.views.amounts import amount, binary, duration, gpus, number
+from cli.views.amounts import duration, gpus, number
 from cli.views.table import NOTHING, Column, table
 from cli.views.terminal import UNLIMITED, Colour, Terminal
 from shared import accelerators, api
+from shared.amounts import figure, in_bytes, part
 from shared.pricing import NodePrices, PricesResponse
 
 _COMMON: Final = frozenset({"cpu", "memory", "pods"})
@@ -86,7 +87,7 @@ def cpu_now(agent: api.AgentEntry | None) -> str:
 def memory_now(agent: api.AgentEntry | None) -> str:
     """Return the memory that the node uses, as its agent measures it."""
     size = agent.use.memory_bytes if agent and agent.use else None
-    return NOTHING if size is None else binary(size)
+    return NOTHING if size is None else in_bytes(size)
 
 
 def _state(node: api.NodeEntry) -> str:
@@ -97,12 +98,13 @@ def _state(node: api.NodeEntry) -> str:
 
 
 def _free(node: api.NodeEntry, resource: str) -> str:
-    return amount(resource, node.allocatable.get(resource, 0) - node.used.get(resource, 0))
+    return figure(resource, node.allocatable.get(resource, 0) - node.used.get(resource, 0))
 
 
 def _free_of(node: api.NodeEntry, resource: str) -> str:
     """Return what is free of what the node has, such as ``5.5 of 8``."""
-    return f"{_free(node, resource)} of {amount(resource, node.allocatable.get(resource, 0))}"
+    total = node.allocatable.get(resource, 0)
+    return part(resource, total - node.used.get(resource, 0), total)
 
 
 def _gpu_columns(answer: api.NodesResponse) -> Iterator[Column[api.NodeEntry]]:
@@ -139,7 +141,7 @@ def _state_colour(node: api.NodeEntry) -> Colour:
 
 
 def _used(node: api.NodeEntry, resource: str) -> str:
-    return amount(resource, node.used.get(resource, 0))
+    return figure(resource, node.used.get(resource, 0))
 
 
 def _pods(node: api.NodeEntry) -> str:

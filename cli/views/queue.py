@@ -5,11 +5,11 @@ from dataclasses import replace
 from typing import Final
 
 from cli.views import admission
-from cli.views.amounts import amount, coming, coming_between, duration, in_short, number, requests
+from cli.views.amounts import coming, coming_between, duration, in_short, number, requests
 from cli.views.table import NOTHING, Column, table
 from cli.views.terminal import UNLIMITED, Colour, Terminal
 from cli.views.training import gang_size
-from shared import api
+from shared import amounts, api
 from shared.tenancy import NamespaceEntry, NamespacesResponse, Totals
 
 STANDBY: Final = "this replica is a standby: the queue may be out of date"
@@ -57,14 +57,21 @@ def namespaces(
         return [*notes, "no jobs", *rest]
     others = sorted({name for entry in answer.entries for name in entry.held} - {*_COMMON})
     columns: list[Column[NamespaceEntry]] = [
-        Column("NAMESPACE", lambda entry: entry.namespace),
+        Column("NAMESPACE", lambda entry: entry.namespace, least=12),
         Column("WAITING", lambda entry: str(entry.waiting), right=True),
         Column("RUNNING", lambda entry: str(entry.running), right=True),
-        *(Column(name.upper(), _held(name), right=True) for name in [*_COMMON, *others]),
+        *(
+            Column(name.upper(), _held(name), right=True, rank=2 * (name == "pods"))
+            for name in [*_COMMON, *others]
+        ),
         Column("SHARE", lambda entry: _percent(entry.share), right=True),
         Column("WEIGHT", lambda entry: number(entry.weight), right=True),
-        Column("GUARANTEED", lambda entry: _percent(entry.guaranteed_share or None), right=True),
-        Column("LIMIT", lambda entry: _percent(entry.limit), right=True),
+        Column(
+            *("GUARANTEED", lambda entry: _percent(entry.guaranteed_share or None)),
+            right=True,
+            rank=1,
+        ),
+        Column("LIMIT", lambda entry: _percent(entry.limit), right=True, rank=1),
         Column("PROBLEM", lambda entry: entry.problem or NOTHING, wide=True),
     ]
     return [*notes, *table(columns, answer.entries, wide=wide, screen=screen), *rest]
@@ -94,7 +101,7 @@ def score_words(terms: api.Terms) -> str:
 
 def _size_words(terms: api.Terms) -> str:
     if terms.m_unit == api.MILLI_GPUS:
-        return f"{_size(terms)} GPU{'' if terms.m == _MILLI else 's'}"
+        return amounts.gpus(terms.m / _MILLI)
     return f"{terms.m} worker{'' if terms.m == 1 else 's'}"
 
 
@@ -220,7 +227,7 @@ def _left(job: api.QueueEntry) -> str:
 
 
 def _held(resource: str) -> Callable[[NamespaceEntry], str]:
-    return lambda entry: amount(resource, entry.held.get(resource, 0))
+    return lambda entry: amounts.figure(resource, entry.held.get(resource, 0))
 
 
 def _percent(share: float | None) -> str:

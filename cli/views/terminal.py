@@ -2,7 +2,8 @@
 
 import os
 import shutil
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple, TextIO
 
@@ -56,6 +57,25 @@ def of_stream(out: TextIO, environment: Mapping[str, str] = os.environ) -> Termi
         can_show_blocks(out.encoding),
         is_terminal and wanted,
         size.lines if is_terminal else None,
+    )
+
+
+def wrapped(start: str, text: str, screen: Terminal) -> Iterator[str]:
+    """Yield a text after its start, on a terminal in lines that fit; no word is cut.
+
+    Further lines begin below the text.
+    """
+    whole = f"{start}{text}"
+    if screen.height is None or len(whole) <= screen.width:
+        yield whole
+        return
+    yield from textwrap.wrap(
+        whole,
+        screen.width,
+        subsequent_indent=" " * len(start),
+        break_long_words=False,
+        break_on_hyphens=False,
+        drop_whitespace=True,
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from cli.views import admission, explain, queue
-from cli.views.amounts import coming, coming_between, duration, named, number
+from cli.views.amounts import coming, coming_between, duration, number
 from cli.views.explain import pods
 from cli.views.table import NOTHING, Column, more, table
 from cli.views.terminal import UNLIMITED, Terminal
@@ -35,7 +35,7 @@ def _facts(answer: api.WhatIfResponse, *, blocks: bool) -> Iterator[tuple[str, s
     yield "Job", f"{answer.job}, {pods(answer.pods)}"
     yield "Starts", _starts(answer)
     if not answer.starts_now:
-        yield "Reason", f"{entry.reason}: {named(entry.message)}"
+        yield "Reason", f"{entry.reason}: {entry.message}"
     if entry.position is None:
         yield "Queue", "no position: it cannot start without a change"
     else:

@@ -40,6 +40,10 @@ AGENT_SETTINGS: Final = {
 }
 """Jobs of the demo last a minute, real ones hours, so everything is checked more often."""
 
+SUBMITTED: Final = "submitted, in this order"
+ADDRESS: Final = "The page: "
+"""Beginnings of lines by which ``bench.fresh`` knows how far the demo is."""
+
 TABLE_SECONDS: Final = 0.5
 LINES_SECONDS: Final = 3.0
 QUEUED_SECONDS: Final = 60.0
@@ -95,7 +99,7 @@ def bring_up(directory: Path) -> Demo:
 def address(demo: Demo) -> str:
     """Return where the page of the running extender is."""
     url = demo.cluster.extender_url
-    return f"The page: {url}{PATH}, or `shuntyard ui --url {url}`"
+    return f"{ADDRESS}{url}{PATH}, or `shuntyard ui --url {url}`"
 
 
 async def run(demo: Demo, *, finished: Callable[[dict[str, Any]], None] | None) -> dict[str, Any]:
@@ -144,7 +148,7 @@ async def _submit(demo: Demo, client: KubeClient) -> None:
     demo.begun_at = demo.observer.clock.monotonic()
     for job in demo.jobs:
         await create(client, job.manifests)
-    say(f"submitted, in this order: {', '.join(job.name for job in demo.jobs)}")
+    say(f"{SUBMITTED}: {', '.join(job.name for job in demo.jobs)}")
 
     async def queued() -> bool:
         return demo.queued()

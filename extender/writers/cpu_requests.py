@@ -14,6 +14,7 @@ from extender.core.cpu_shares.commands import Resized, ResizeNode, ResizePod, Re
 from extender.metrics.extender import ExtenderMetrics, Resizing
 from extender.writers.leader_writer import LeaderWriter
 from shared import labels
+from shared.amounts import amount
 from shared.kube import parse, writes
 from shared.kube.errors import (
     ApiError,
@@ -23,6 +24,7 @@ from shared.kube.errors import (
     NotFoundError,
     OddObjectError,
 )
+from shared.model import CPU
 from shared.pod_cpu import GivenCpu
 
 log = logging.getLogger(__name__)
@@ -87,7 +89,8 @@ class RequestWriter:
                 resource_version=version,
             )
             version = await _version(write)
-            log.info("%s: CPU request %d m to %d m", resize.pod, resize.from_milli, resize.to_milli)
+            before, after = amount(CPU, resize.from_milli), amount(CPU, resize.to_milli)
+            log.info("%s: CPU request %s to %s", resize.pod, before, after)
         if resize.restores:
             await self._note(resize, None, version)
         self.metrics.resizes.labels(outcome=_kind(resize).value).inc()

@@ -13,6 +13,7 @@ export interface Capacity {
 }
 
 const BASICS = ["cpu", "memory", "pods"] as const;
+const LEFT_NOTHING = { cpu: "no CPU left", memory: "no memory left", pods: "no room for another pod" } as const;
 /** Less than this part of a node's CPU, memory or pods is taken for nothing. */
 const LEAST_PART = 0.01;
 
@@ -56,7 +57,7 @@ function whyStranded(node: NodeEntry): string {
   if (node.unschedulable) return "the node is cordoned";
   for (const resource of BASICS) {
     const total = node.allocatable[resource];
-    if (total !== undefined && free(node, resource) < LEAST_PART * total) return `no ${resource} left`;
+    if (total !== undefined && free(node, resource) < LEAST_PART * total) return LEFT_NOTHING[resource];
   }
   return "";
 }

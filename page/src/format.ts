@@ -19,17 +19,23 @@ export function duration(seconds: number): string {
   return next && rest ? `${text} ${rest}${next[1]}` : text;
 }
 
+/** A duration without its seconds, as precise as an estimate is: "45s", "12m", "2h 5m". */
+export function rough(seconds: number): string {
+  return duration(seconds >= 60 && seconds < 3600 ? seconds - (seconds % 60) : seconds);
+}
+
 /** "in 12m" within an hour, then the local time of day, with the date if it is another day. */
 export function coming(at: number, now: number): string {
   const left = at - now;
   if (left <= 0) return "now";
-  return left < 3600 ? `in ${duration(left)}` : clock(at, now);
+  return left < 3600 ? `in ${rough(left)}` : clock(at, now);
 }
 
 // Made once: a formatter of its own for each text takes longer than the text.
 const TIME = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit" });
 const DAY = new Intl.DateTimeFormat([], { month: "short", day: "numeric" });
 const WHOLE = new Intl.NumberFormat("en");
+const EXACT = new Intl.NumberFormat("en", { maximumFractionDigits: 3 });
 
 export function clock(at: number, now: number): string {
   const date = new Date(at * 1000);
@@ -44,7 +50,7 @@ export function moment(at: number): string {
 
 /** "600 to 900 s" as "10m to 15m"; one value where both are the same. */
 export function span(low: number, high: number): string {
-  const [from, to] = [duration(low), duration(high)];
+  const [from, to] = [rough(low), rough(high)];
   return from === to ? from : `${from} to ${to}`;
 }
 
@@ -67,9 +73,15 @@ export function percent(part: number): string {
 
 const BYTES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] as const;
 
-/** An amount of a resource in base units: milli-CPU, bytes, pieces. */
+/** An amount and of what it is, as shared/amounts.py writes it: "0.075 CPU", "2 GPUs", "1.5 GiB memory". */
 export function amount(resource: string, value: number): string {
-  if (resource === "cpu") return number(value / 1000);
+  const pieces = Math.abs(resource === "cpu" ? value / 1000 : value);
+  return `${figure(resource, value)} ${pieces > 0 && pieces <= 1 ? resourceName(resource) : several(resource)}`;
+}
+
+/** An amount in base units (milli-CPU, bytes, pieces) where its resource stands beside it: "0.075", "512 MiB". */
+export function figure(resource: string, value: number): string {
+  if (resource === "cpu") return EXACT.format(value / 1000);
   if (!isBytes(resource)) return number(value);
   let power = 0;
   let left = value;
@@ -77,18 +89,24 @@ export function amount(resource: string, value: number): string {
     left /= 1024;
     power += 1;
   }
-  return `${number(Number(left.toPrecision(3)))} ${BYTES[power]}`;
+  return `${EXACT.format(Number(left.toFixed(Math.abs(left) >= 100 ? 1 : 2)))} ${BYTES[power]}`;
 }
 
 function isBytes(resource: string): boolean {
   return resource === "memory" || resource === "ephemeral-storage" || resource.startsWith("hugepages-");
 }
 
-/** "nvidia.com/gpu" as "GPU", "cpu" as "CPU"; others keep the part after the slash. */
-export function resourceName(resource: string): string {
+/** "nvidia.com/gpu" as "GPU", "cpu" as "CPU"; others keep their name. */
+function resourceName(resource: string): string {
   if (resource === "cpu") return "CPU";
-  if (isGpu(resource)) return resource.endsWith("/gpu") ? "GPU" : resource.slice(resource.indexOf("/") + 1);
-  return resource.slice(resource.indexOf("/") + 1);
+  if (resource === "pods") return "pod";
+  return /^([^/]+\/p?gpu|gpu\.intel\.com\/(i915|xe))$/.test(resource) ? "GPU" : resource;
+}
+
+/** The name of several pieces: "GPUs", "CPUs", "memory". */
+export function several(resource: string): string {
+  const name = resourceName(resource);
+  return name === "CPU" || name === "GPU" || name === "pod" ? `${name}s` : name;
 }
 
 export function isGpu(resource: string): boolean {
@@ -99,9 +117,8 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${number(count)} ${count === 1 ? one : many}`;
 }
 
-/** A sentence with a capital at its beginning, and GPUs by that name; other names and keys of taints stay. */
-export function sentence(message: string): string {
-  const text = message.replace(/\b[a-z][a-z0-9.-]*\/gpu\b(?![:=]\S)/g, "GPU");
+/** A sentence with a capital at its beginning; names and keys stay. */
+export function sentence(text: string): string {
   return text && !/^(\S*[/.=]\S|[a-z]+[A-Z])/.test(text) ? text[0]!.toUpperCase() + text.slice(1) : text;
 }
 

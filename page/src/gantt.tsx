@@ -27,26 +27,43 @@ export function Gantt(props: { lines: readonly Line[]; namespace: string; now: n
   const { lines } = props;
   const until = horizon(lines);
   const sight = useSight(lines.map(lineKey), LINE_HEIGHT);
+  const shown = KINDS.filter(([, , is]) => lines.some(is));
   return (
-    <ol class="timeline" ref={sight.ref as RefObject<HTMLOListElement | null>}>
-      <li class="axis" aria-hidden="true">
-        <span />
-        <Axis until={until} now={props.now} />
-      </li>
-      {sight.above > 0 && <li class="room" aria-hidden="true" style={{ height: `${sight.above}px` }} />}
-      {lines.slice(sight.first, sight.end).map((line) => (
-        <li key={lineKey(line)} data-key={lineKey(line)}>
-          <span class="of">
-            {line.kind === "supposed" ? line.key.split("/")[2] : <JobLink job={line.key} namespace={props.namespace} />}
-          </span>
-          <Drawn line={line} until={until} />
-          <span class="says">{line.says()}</span>
+    <>
+      <ol class="timeline" ref={sight.ref as RefObject<HTMLOListElement | null>}>
+        <li class="axis" aria-hidden="true">
+          <span />
+          <Axis until={until} now={props.now} />
         </li>
-      ))}
-      {sight.below > 0 && <li class="room" aria-hidden="true" style={{ height: `${sight.below}px` }} />}
-    </ol>
+        {sight.above > 0 && <li class="room" aria-hidden="true" style={{ height: `${sight.above}px` }} />}
+        {lines.slice(sight.first, sight.end).map((line) => (
+          <li key={lineKey(line)} data-key={lineKey(line)}>
+            <span class="of">
+              {line.kind === "supposed" ? line.key.split("/")[2] : <JobLink job={line.key} namespace={props.namespace} />}
+            </span>
+            <Drawn line={line} until={until} />
+            <span class="says">{line.says()}</span>
+          </li>
+        ))}
+        {sight.below > 0 && <li class="room" aria-hidden="true" style={{ height: `${sight.below}px` }} />}
+      </ol>
+      <p class="legend">
+        {shown.map(([kind, text]) => (
+          <span class={kind}>{text}</span>
+        ))}
+      </p>
+    </>
   );
 }
+
+/** What is drawn, by its colour: class, words, and which lines have it. */
+const KINDS: readonly (readonly [string, string, (line: Line) => boolean])[] = [
+  ["runs", "runs", (line) => line.kind === "runs"],
+  ["supposed", "the new job, from its start", (line) => line.kind === "supposed"],
+  ["starts", "expected start, and from then on", (line) => line.kind === "starts"],
+  ["band", "likely range", (line) => line.band !== null],
+  ["delay", "delay by the new job", (line) => line.before !== null],
+];
 
 function lineKey(line: Line): string {
   return `${line.kind}-${line.key}`;

@@ -1,11 +1,11 @@
 // The page of one job: why it waits, or how far it is.
 import type { JSX } from "preact";
 import type { ExplainResponse, JobEntry, MigrationEntry, NodeEntry, QueueEntry } from "./api";
-import { between, clock, coming, duration, moment, number, plural, span } from "./format";
+import { between, clock, coming, duration, moment, number, plural, rough, sentence, span } from "./format";
 import { Parkings } from "./ledgers";
 import { Curve, Problem, Quiet, Section } from "./parts";
 import type { Feed } from "./reading";
-import { Done, ends, state } from "./running";
+import { Done, ends, SOURCES, state } from "./running";
 import { Why } from "./why";
 
 export function JobPage(props: {
@@ -34,6 +34,7 @@ export function JobPage(props: {
       {job?.warnings.map((warning) => (
         <Problem>{warning}</Problem>
       ))}
+      {answer?.state === "parked" && !answer.reason && <ByHand message={answer.message} />}
       {answer?.reason && <Why answer={answer} nodes={props.nodes} />}
       {answer && answer.ahead.length > 0 && <Ahead answer={answer} />}
       {job && job.counts.bound > 0 && <Training job={job} now={now} />}
@@ -44,6 +45,15 @@ export function JobPage(props: {
       )}
       {props.moves.length > 0 && <Moves moves={props.moves} now={now} />}
     </>
+  );
+}
+
+/** Of a job that its user parked: it is in no queue, so nothing else says why it waits. */
+function ByHand(props: { message: string }): JSX.Element {
+  return (
+    <Section title="Why it waits">
+      <p class="lead">{sentence(props.message)}.</p>
+    </Section>
   );
 }
 
@@ -122,7 +132,7 @@ function Training(props: { job: JobEntry; now: number }): JSX.Element {
         </div>
         {progress?.step != null && <Fact name="Step">{steps(progress.step, progress.total_steps)}</Fact>}
         {remaining && (
-          <Fact name="Time left">{`${duration(remaining.value)}, likely ${span(remaining.low, remaining.high)}`}</Fact>
+          <Fact name="Time left">{`${rough(remaining.value)}, likely ${span(remaining.low, remaining.high)}`}</Fact>
         )}
         <Fact name="Ends">{end?.why ? `${ends(job, now)} (${SOURCES[end.why] ?? end.why})` : ends(job, now)}</Fact>
         <Fact name="Last checkpoint">{saved(checkpoint)}</Fact>
@@ -139,15 +149,6 @@ function Training(props: { job: JobEntry; now: number }): JSX.Element {
     </Section>
   );
 }
-
-const SOURCES: Readonly<Record<string, string>> = {
-  status: "by the job's own status",
-  annotation: "by its expected duration",
-  history: "by earlier runs",
-  progress: "by its training progress",
-  unstated: "no duration is stated",
-  overrun: "it runs longer than stated",
-};
 
 function steps(step: number, total: number | null): string {
   return total === null ? number(step) : `${number(step)} of ${number(total)}`;

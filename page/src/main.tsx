@@ -5,6 +5,7 @@ import { Doctor } from "./doctor";
 import { JobPage } from "./job";
 import { Ledgers } from "./ledgers";
 import { Nodes } from "./nodes";
+import { Parked } from "./parked";
 import { Problem, Quiet } from "./parts";
 import { keyOf, Queue } from "./queue";
 import { type Live, useLive } from "./live";
@@ -107,6 +108,7 @@ function View(props: Feeds & { route: Route; now: number }): JSX.Element {
       return (
         <>
           <Queue queue={queue.data} namespace={namespace} now={now} />
+          <Parked jobs={entries} namespace={namespace} now={now} />
           <Running jobs={entries} namespace={namespace} now={now} />
         </>
       );

@@ -3,7 +3,7 @@ import type { JSX, RefObject } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import type { JobEntry, NodeEntry } from "./api";
 import { free, strandedBecause } from "./capacity";
-import { amount, percent, plural, resourceName } from "./format";
+import { amount, figure, percent, plural } from "./format";
 import { Bar, JobLink } from "./parts";
 import { keyOf } from "./queue";
 import { useColumns, useDrawn, useSight } from "./window";
@@ -166,7 +166,7 @@ function room(nodes: readonly NodeEntry[], resource: string): string {
     total += node.allocatable[resource] ?? 0;
     if (!strandedBecause(node)) left += free(node, resource);
   }
-  return `${amount(resource, left)} of ${amount(resource, total)} ${resourceName(resource)} free`;
+  return `${figure(resource, left)} of ${amount(resource, total)} free`;
 }
 
 function Tile(props: {
@@ -185,8 +185,8 @@ function Tile(props: {
       <strong>{node.name}</strong>
       <Amount node={node} resource={resource} stranded={stranded} held={held} lit={lit} />
       <span class="note">
-        {amount(resource, free(node, resource))} {resourceName(resource)} free
-        {resource !== "cpu" && `, ${amount("cpu", free(node, "cpu"))} CPU`}
+        {amount(resource, free(node, resource))} free
+        {resource !== "cpu" && `, ${amount("cpu", free(node, "cpu"))}`}
         {stranded && `; ${stranded}`}
         {node.seats > 0 && `; ${plural(node.seats, "pod")} planned`}
       </span>
@@ -229,7 +229,7 @@ function Amount(props: {
   const total = node.allocatable[resource] ?? 0;
   const used = Math.min(total, node.used[resource] ?? 0);
   const rest = stranded ? "stranded" : "free";
-  const label = `${amount(resource, used)} of ${amount(resource, total)} ${resourceName(resource)} used`;
+  const label = `${figure(resource, used)} of ${amount(resource, total)} used`;
   if (resource === "cpu" || total > MOST_SQUARES) {
     const part = total ? used / total : 0;
     return (

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { JobEntry, NodeEntry } from "./api";
 import { type Gang, largestGangs, scarce } from "./capacity";
-import { number, resourceName } from "./format";
+import { number, plural, several } from "./format";
 import { heldByNode, Legend, levels, NodeMap } from "./map";
 import { type Column, Quiet, Section, Table } from "./parts";
 
@@ -23,7 +23,7 @@ export function Nodes(props: {
   if (!props.nodes.length) return <Quiet>There are no nodes.</Quiet>;
   return (
     <>
-      <Section title="Map" note={`${resourceName(resource)} of each node; a job under the pointer lights all its nodes`}>
+      <Section title="Map" note={`${several(resource)} of each node; a job under the pointer lights all its nodes`}>
         {known.length > 0 && <Levels known={known} level={level} choose={setChosen} />}
         <NodeMap
           nodes={nodes}
@@ -75,7 +75,7 @@ function gangs(level: string): readonly Column<Gang>[] {
     cell: (gang) => number(gang.inOneDomain),
   };
   return [
-    { title: "GPUs of each pod", shape: "head", cell: (gang) => number(gang.perPod) },
+    { title: "GPUs of each pod", shape: "head", cell: (gang) => plural(gang.perPod, "GPU") },
     { title: "Pods", shape: "number", cell: (gang) => number(gang.pods) },
     ...(level ? [within] : []),
     { title: "On nodes", shape: "number", cell: (gang) => number(gang.nodes) },

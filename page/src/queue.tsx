@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { QueueEntry, QueueResponse } from "./api";
-import { amount, coming, duration, inShort, isGpu, number, plural, resourceName, sentence } from "./format";
+import { amount, coming, duration, inShort, isGpu, number, plural, sentence } from "./format";
 import { type Column, JobLink, Quiet, Section, Table } from "./parts";
 
 export function Queue(props: {
@@ -43,7 +43,7 @@ function Others(props: { others: QueueResponse["others"] }): JSX.Element | null 
   const { others } = props;
   if (!others?.jobs) return null;
   const asked = Object.entries(others.requests).find(([name]) => isGpu(name)) ?? cpu(others.requests);
-  const wanted = asked ? ` for ${amount(...asked)} ${resourceName(asked[0])}` : "";
+  const wanted = asked ? ` for ${amount(...asked)}` : "";
   return (
     <Quiet>
       Other teams: {plural(others.jobs, "job")} {others.jobs === 1 ? "waits" : "wait"}
@@ -88,11 +88,11 @@ export function Reason(props: { reason: string; message: string; short?: boolean
   );
 }
 
-/** "8 pods, 8 GPU". */
-function asks(entry: QueueEntry): string {
+/** "8 pods, 8 GPUs". */
+export function asks(entry: Pick<QueueEntry, "min_available" | "members" | "requests">): string {
   const pods = entry.min_available ?? entry.members;
   const named = Object.entries(entry.requests).find(([resource]) => isGpu(resource)) ?? cpu(entry.requests);
-  const more = named ? `, ${amount(...named)} ${resourceName(named[0])}` : "";
+  const more = named ? `, ${amount(...named)}` : "";
   return `${plural(pods, "pod")}${more}`;
 }
 

@@ -89,3 +89,13 @@ const COURSES = {
   watching: "Improves slowly.",
   converged: "Converged.",
 } as const;
+
+/** Where an expected end comes from, in words. */
+export const SOURCES: Readonly<Record<string, string>> = {
+  status: "by the job's own status",
+  annotation: "by its expected duration",
+  history: "by earlier runs",
+  progress: "by its training progress",
+  unstated: "no duration is stated",
+  overrun: "it runs longer than stated",
+};

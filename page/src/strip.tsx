@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { JobsResponse, NodesResponse, QueueResponse } from "./api";
 import { type Capacity, capacity, scarce } from "./capacity";
-import { amount, coming, duration, plural, resourceName } from "./format";
+import { amount, coming, duration, figure, plural, several } from "./format";
 import { Bar } from "./parts";
 
 export function Strip(props: {
@@ -80,7 +80,7 @@ function Resource(props: { nodes: NodesResponse | null; problem: string }): JSX.
   return (
     <div class="figure resource">
       <span class="name">
-        {resourceName(of.resource)} of {plural(nodes.entries.length, "node")}
+        {several(of.resource)} of {plural(nodes.entries.length, "node")}
       </span>
       <Bar
         label={sentenceOf(of)}
@@ -92,13 +92,13 @@ function Resource(props: { nodes: NodesResponse | null; problem: string }): JSX.
         ]}
       />
       <span class="legend">
-        <span class="used">{amount(of.resource, of.used)} used</span>
-        <span class="free">{amount(of.resource, usable)} free</span>
+        <span class="used">{figure(of.resource, of.used)} used</span>
+        <span class="free">{figure(of.resource, usable)} free</span>
         <span
           class="stranded"
           title="Free, but no pod can have it: the node is not ready, cordoned, or out of CPU, memory or pods"
         >
-          {amount(of.resource, of.stranded)} stranded
+          {figure(of.resource, of.stranded)} stranded
         </span>
       </span>
     </div>
@@ -106,6 +106,5 @@ function Resource(props: { nodes: NodesResponse | null; problem: string }): JSX.
 }
 
 function sentenceOf(of: Capacity): string {
-  const [total, used] = [amount(of.resource, of.total), amount(of.resource, of.used)];
-  return `${used} of ${total} ${resourceName(of.resource)} used`;
+  return `${figure(of.resource, of.used)} of ${amount(of.resource, of.total)} used`;
 }

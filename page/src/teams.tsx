@@ -1,17 +1,18 @@
 // What each namespace holds, beside its share.
 import type { JSX } from "preact";
 import type { NamespaceEntry, NamespacesResponse } from "./api";
-import { amount, isGpu, number, percent, plural, resourceName } from "./format";
+import { amount, isGpu, number, percent, plural } from "./format";
 import { Bar, type Column, Quiet, Section, Table } from "./parts";
 import { address } from "./route";
 
 export function Teams(props: { answer: NamespacesResponse }): JSX.Element {
   const { answer } = props;
   const { others } = answer;
+  const columns = answer.entries.some((entry) => entry.problem) ? [...COLUMNS, PROBLEM] : COLUMNS;
   return (
     <Section title="Teams" note={answer.fair_share ? "" : "Fair share is off: shares decide nothing and are only shown."}>
       {answer.entries.length ? (
-        <Table caption="What each team holds" columns={COLUMNS} rows={answer.entries} id={(entry) => entry.namespace} />
+        <Table caption="What each team holds" columns={columns} rows={answer.entries} id={(entry) => entry.namespace} />
       ) : (
         <Quiet>No team has jobs.</Quiet>
       )}
@@ -42,10 +43,11 @@ const COLUMNS: readonly Column<NamespaceEntry>[] = [
   { title: "Weight", shape: "number", cell: (entry) => number(entry.weight) },
   { title: "Guaranteed", shape: "number", cell: (entry) => percent(entry.guaranteed_share) },
   { title: "Limit", shape: "number", cell: (entry) => (entry.limit === null ? "none" : percent(entry.limit)) },
-  { title: "Problem", shape: "wide", cell: (entry) => entry.problem },
 ];
+const PROBLEM: Column<NamespaceEntry> = { title: "Problem", shape: "wide", cell: (entry) => entry.problem };
 
 function held(entry: Pick<NamespaceEntry, "held">): string {
   const shown = Object.entries(entry.held).filter(([name]) => isGpu(name) || name === "cpu" || name === "memory");
-  return shown.map(([name, value]) => `${amount(name, value)} ${resourceName(name)}`).join(", ") || "nothing";
+  shown.sort(([a], [b]) => Number(isGpu(b)) - Number(isGpu(a))); // what is scarce first
+  return shown.map(([name, value]) => amount(name, value)).join(", ") || "nothing";
 }

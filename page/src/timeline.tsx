@@ -5,6 +5,7 @@ import { between, coming, plural, span } from "./format";
 import { Gantt, type Line } from "./gantt";
 import { Quiet, Section } from "./parts";
 import { keyOf } from "./queue";
+import { SOURCES } from "./running";
 
 export function Timeline(props: {
   jobs: readonly JobEntry[];
@@ -34,10 +35,15 @@ export function runs(job: JobEntry, now: number): Line {
   const remaining = job.progress?.remaining;
   const band = remaining ? ([remaining.low, remaining.high] as const) : null;
   const to = end === null ? (remaining?.value ?? null) : Math.max(0, end - now);
-  const likely = (): string => (band ? `, likely in ${span(...band)}` : "");
   const says = (): string =>
-    to === null ? "Runs; its end is unknown." : `Runs; ends ${coming(now + to, now)}${likely()}.`;
+    to === null ? "Runs; its end is unknown." : `Runs; ends ${coming(now + to, now)}${band ? likely(job, band) : ""}.`;
   return { key: keyOf(job), kind: "runs", from: 0, to, band, before: null, says };
+}
+
+/** When the training alone would end; that is another time where the end is a stated or a usual one. */
+function likely(job: JobEntry, band: readonly [number, number]): string {
+  const stated = job.end?.at != null && job.end.why !== "progress" ? SOURCES[job.end.why] : undefined;
+  return stated ? ` ${stated}; by its training in ${span(...band)}` : `, likely in ${span(...band)}`;
 }
 
 function starts(entry: QueueEntry, now: number): Line {

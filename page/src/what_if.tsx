@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { JobEntry, NodeEntry, Shift, WhatIfResponse } from "./api";
 import { scarce } from "./capacity";
-import { between, coming, duration, number, plural, resourceName, sentence } from "./format";
+import { between, coming, number, plural, rough, sentence, several } from "./format";
 import { Gantt, type Line } from "./gantt";
 import { type Fields, FIELDS, question, written } from "./manifest";
 import { finest, type Held, heldByNode, Legend, NodeMap } from "./map";
@@ -100,7 +100,7 @@ const TITLES: Readonly<Record<keyof Fields, string>> = {
   namespace: "Team",
   pods: "Pods",
   gpus: "GPUs of each",
-  cpu: "CPU of each",
+  cpu: "CPUs of each",
   memory: "Memory of each",
   duration: "Runs for",
 };
@@ -138,7 +138,11 @@ function Answer(props: Seen & { answer: WhatIfResponse; resource: string }): JSX
               : `${number(answer.entry.position)} of ${number(answer.waiting + 1)}`}
           </Fact>
           <Fact name="Pods">{number(answer.pods)}</Fact>
-          {answer.bill && <Fact name="Price">{price(answer.bill)}</Fact>}
+          {answer.bill && (
+            <Fact name="Price" title="What its places are worth now; 1 is the largest node while it is idle">
+              {price(answer.bill)}
+            </Fact>
+          )}
           <Fact name="Checked">{checked(answer)}</Fact>
         </dl>
         {answer.notes.map((note) => (
@@ -153,9 +157,9 @@ function Answer(props: Seen & { answer: WhatIfResponse; resource: string }): JSX
   );
 }
 
-function Fact(props: { name: string; children: string }): JSX.Element {
+function Fact(props: { name: string; children: string; title?: string }): JSX.Element {
   return (
-    <div>
+    <div title={props.title}>
       <dt>{props.name}</dt>
       <dd>{props.children}</dd>
     </div>
@@ -176,8 +180,12 @@ function places(answer: WhatIfResponse): string {
 
 /** In prices of the largest node while it is idle. */
 function price(bill: NonNullable<WhatIfResponse["bill"]>): string {
-  const idle = `${number(bill.idle)} ${bill.idle === 1 ? "idle node" : "idle nodes"}`;
-  return bill.now === null ? idle : `${number(bill.now)} (${idle} in an idle cluster)`;
+  if (bill.now === null) return `${idleNodes(bill.idle)} in an idle cluster`;
+  return `${idleNodes(bill.now)}; ${idleNodes(bill.idle)} in an idle cluster`;
+}
+
+function idleNodes(worth: number): string {
+  return plural(Number(worth.toFixed(2)), "idle node");
 }
 
 function checked(answer: WhatIfResponse): string {
@@ -200,7 +208,7 @@ function Drawn(props: Seen & { answer: WhatIfResponse; resource: string }): JSX.
   return (
     <>
       {there.length > 0 && (
-        <Section title="Its nodes" note={`${resourceName(resource)} with the job; outlined: what it would take`}>
+        <Section title="Its nodes" note={`${several(resource)} with the job; outlined: what it would take`}>
           <NodeMap
             nodes={there}
             held={held}
@@ -214,7 +222,7 @@ function Drawn(props: Seen & { answer: WhatIfResponse; resource: string }): JSX.
         </Section>
       )}
       {lines.length > 0 && (
-        <Section title="In time" note="a thin line is the delay by this job">
+        <Section title="In time">
           <Gantt lines={lines} namespace={props.namespace} now={now} />
         </Section>
       )}
@@ -250,7 +258,7 @@ function delay(shift: Shift, at: number, now: number): Line {
 
 function later(shift: Shift): string {
   if (shift.later_seconds === null) return "perhaps later";
-  return shift.later_seconds < 0 ? `${duration(-shift.later_seconds)} earlier` : `${duration(shift.later_seconds)} later`;
+  return shift.later_seconds < 0 ? `${rough(-shift.later_seconds)} earlier` : `${rough(shift.later_seconds)} later`;
 }
 
 function Delayed(props: { shifts: readonly Shift[]; namespace: string; now: number }): JSX.Element {

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import type { Change, ExplainResponse, NodeEntry, NodeGroup, Tried } from "./api";
 import { free } from "./capacity";
 import { commands } from "./commands";
-import { amount, number, plural, resourceName, sentence } from "./format";
+import { amount, figure, number, plural, sentence, several } from "./format";
 import { Copy, JobLink, Quiet, Section } from "./parts";
 
 const MOST_NODES = 12;
@@ -50,7 +50,7 @@ export function Matrices(props: { tried: readonly Tried[]; nodes: readonly NodeE
 function summary(answer: ExplainResponse): string {
   const parts = [];
   if (answer.needs) parts.push(`It needs ${plural(answer.needs, "pod")} at once, and ${number(answer.fits)} would fit now.`);
-  const short = Object.entries(answer.short).map(([name, value]) => `${amount(name, value)} ${resourceName(name)}`);
+  const short = Object.entries(answer.short).map(([name, value]) => amount(name, value));
   if (short.length) parts.push(`Missing: ${short.join(", ")}.`);
   if (answer.position !== null) parts.push(`It is number ${answer.position} in the queue.`);
   return parts.join(" ");
@@ -95,8 +95,8 @@ function Matrix(props: { tried: Tried; known: ReadonlyMap<string, NodeEntry> }):
               <th scope="col">Node</th>
               {resources.map((name) => (
                 <th scope="col" class="number">
-                  {resourceName(name)}
-                  <span class="note"> needs {amount(name, tried.requests[name] ?? 0)}</span>
+                  {several(name)}
+                  <span class="note"> needs {figure(name, tried.requests[name] ?? 0)}</span>
                 </th>
               ))}
               <th scope="col">Verdict</th>
@@ -153,7 +153,7 @@ function Cell(props: {
   const [kind, word] = left >= needs ? ["good", "enough"] : whole >= needs ? ["short", "in use"] : ["bad", "too small"];
   return (
     <td class={`number ${kind}`}>
-      {amount(resource, left)} <span class="note">of {amount(resource, whole)}, {word}</span>
+      {figure(resource, left)} <span class="note">of {figure(resource, whole)}, {word}</span>
     </td>
   );
 }

@@ -75,11 +75,11 @@ export function useSight(keys: readonly string[], guess: number): Sight {
   useLayoutEffect(() => {
     if (whole || !ref.current) return;
     const isFirst = !heights.current.size;
+    // Parts of a pixel count: rows that moved by one would all be drawn anew when others leave.
     for (const row of ref.current.querySelectorAll<HTMLElement>(":scope > [data-key]")) {
-      const key = row.dataset["key"]!;
-      const next = row.nextElementSibling as HTMLElement | null;
-      const now = next ? next.offsetTop - row.offsetTop : row.offsetHeight; // with its margin
-      heights.current.set(key, now);
+      const { top: from, height: own } = row.getBoundingClientRect();
+      const next = row.nextElementSibling?.getBoundingClientRect().top;
+      heights.current.set(row.dataset["key"]!, next === undefined ? own : next - from); // with its margin
     }
     // What was measured counts at the next look. It is drawn again at once only after the first
     // measurement, and where the rows do not reach the end of the screen.

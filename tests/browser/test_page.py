@@ -104,7 +104,7 @@ async def test_the_map_has_racks_and_a_square_in_the_colour_of_its_job(
         nodes = tab.page.get_by_role("list", name="8 nodes")
         for rack in RACKS:
             await expect(nodes.get_by_text(f"rack {rack}:")).to_be_visible()
-        await expect(nodes.get_by_text("without a rack: 0 of 4 GPU free")).to_be_visible()
+        await expect(nodes.get_by_text("without a rack: 0 of 4 GPUs free")).to_be_visible()
         tile = nodes.get_by_role("listitem").filter(has_text="gpu-1").first
         colours = {
             job: await tile.locator(".job", has_text=job).locator(".key").get_attribute("class")

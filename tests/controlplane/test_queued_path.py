@@ -138,7 +138,7 @@ async def test_each_waiting_pod_has_an_event_with_the_reason_and_a_misspelt_key_
         return notes
 
     notes = await eventually(of_pods)
-    assert all("6 cpu needed, 4 cpu free" in note for note in notes.values())
+    assert all("6 CPUs needed, 4 CPUs free" in note for note in notes.values())
     (event,) = await eventually(lambda: yard.events("AnnotationIgnored", "Job"))
     assert "unknown annotation shuntyard.io/max-wiat, did you mean max-wait?" in event["note"]
     explained = await yard.read(f"/v1/explain?namespace={yard.team}&job=wide")

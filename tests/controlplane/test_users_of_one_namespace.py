@@ -166,6 +166,6 @@ async def test_each_sees_the_own_jobs_and_those_of_the_other_as_numbers(
         assert other.namespace not in json.dumps(queue)
         assert queue["others"]["jobs"] == 1
         code, printed = await shuntyard(user.kubeconfig, "queue")
-        assert (code, "other namespaces: 1 job waits for 6 CPU" in printed) == (0, True), printed
+        assert (code, "other namespaces: 1 job waits for 6 CPUs" in printed) == (0, True), printed
         code, printed = await shuntyard(user.kubeconfig, "queue", "-n", other.namespace)
         assert (code, "ask for the Role shuntyard-viewer" in printed) == (1, True), printed

@@ -90,7 +90,7 @@ SETTING: Final = """    turn_share: Annotated[float, Doc("Part of a turn.")] = 0
 """
 TABLE: Final = """NODES_TABLE = \"\"\"\\
 NODE    STATE           GPU-FREE  ZONE  CPU-FREE        MEM-FREE   PODS  RESERVED  PRICE  AGENT
-node-a  Ready,Cordoned    3 of 4  z     5.5 of 8  31.5Gi of 32Gi  3/110         2    31%     3s
+node-a  Ready,Cordoned    3 of 4  z     5.5 of 8  31.5 of 32 GiB  3/110         2    31%     3s
 \"\"\"
 """
 CHANGES: Final[Mapping[str, Change]] = {

@@ -48,8 +48,8 @@ RESNET = entry(
     counts=api.MemberCounts(gated=4),
     position=1,
     reason="GangDoesNotFit",
-    message="the gang asks for more than is free on the nodes that it may use: 32 nvidia.com/gpu "
-    "needed, 12 nvidia.com/gpu free on the nodes that may be used",
+    message="the gang asks for more than is free on the nodes that it may use: 32 GPUs "
+    "needed, 12 GPUs free on the nodes that may be used",
     estimated_start=NOW + 1150,
     estimate="expected durations",
 )
@@ -68,8 +68,8 @@ HUGE = entry(
     since=NOW - 90_000,
     requests={"cpu": 8000, GPU: 16},
     reason="NoSuchNode",
-    message="no node could run a pod of the gang, even if it were empty: 1 pod requests 16 "
-    "nvidia.com/gpu; the largest eligible node has 8",
+    message="no node could run a pod of the gang, even if it were empty: 1 pod asks for 16 "
+    "GPUs, and the largest node that it may use has 8 GPUs (8 GPUs missing)",
 )
 BERT = entry(
     *("bert", "language"),

@@ -153,6 +153,13 @@ def _plain(old: Any) -> Any:
 @functools.lru_cache(maxsize=100_000)
 def text(old: str) -> str:
     """Return a text as it is worded now."""
+    new = _reworded(old)
+    for pattern, replacement in renames.PHRASES.items():
+        new = re.sub(pattern, replacement, new)
+    return new
+
+
+def _reworded(old: str) -> str:
     for pattern, parts in _patterns():
         if (match := pattern.fullmatch(old)) is not None:
             kept = (*match.groups(), "")

@@ -4,7 +4,9 @@ A rename in the code needs one row here, in the table of its sort. The key is al
 as ``tests/fixtures/decision_log_3/types.json`` has it; the value is the newest.
 """
 
+import re
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Any, Final
 
 Given = dict[str, Any]
@@ -68,6 +70,16 @@ TEXTS: Final[Mapping[str, str]] = {
 }
 """A whole text, wherever it stands; ``{}`` is any part, kept in its order:
 ``"needs {} of {} seats": "{} of {} pods have no node"``. Keys of maps are texts as well."""
+
+
+def _cpus(old: re.Match[str]) -> str:
+    """``1500m cpu`` is ``1.5 CPUs`` now."""
+    cpus = Decimal(old[1]) / (1000 if old[2] else 1)
+    return f"{cpus.normalize():f} CPU{'' if 0 < cpus <= 1 else 's'}"
+
+
+PHRASES: Final[Mapping[str, Callable[[re.Match[str]], str]]] = {r"\b(\d+)(m?) cpu\b": _cpus}
+"""A part of a text, by its pattern, and what stands there now; looked for in every text."""
 
 SETTINGS: Final[Mapping[str, str | None]] = {
     "migration.stale_seconds": "agent_reports.stale_seconds",

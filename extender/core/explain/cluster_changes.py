@@ -8,11 +8,12 @@ import numpy as np
 from msgspec.structs import replace
 
 from extender.core.explain import hypothetical_nodes, verdicts
-from extender.core.explain.trials import Offer, Scenario, Trials, first_names, value
+from extender.core.explain.trials import Offer, Scenario, Trials, first_names
 from extender.core.nodes.feasibility import UNSCHEDULABLE, taint_text
 from extender.core.nodes.node_table import IntVector
 from extender.core.placement import planner
 from shared import labels
+from shared.amounts import amount
 from shared.explanation import Step, StepKind
 from shared.model import PODS, Node, NodeName
 
@@ -81,11 +82,11 @@ def add_nodes(s: Scenario, trials: Trials) -> Iterator[Offer]:
     count = trials.least(
         1,
         most,
-        lambda number: s.with_node_table(hypothetical_nodes.with_more(s.node_table, node, number)),
+        lambda number: s.with_more_nodes(node, number),
     )
     if count is None:
         return
-    after = ",".join(f"{name}={amount}" for name, amount in sorted(raised.items()))
+    after = ",".join(f"{name}={units}" for name, units in sorted(raised.items()))
     step = Step(
         kind=StepKind.ADD_NODES,
         subject=like.name,
@@ -93,7 +94,7 @@ def add_nodes(s: Scenario, trials: Trials) -> Iterator[Offer]:
         field=_ALLOCATABLE if raised else "",
         after=after,
     )
-    but = " and ".join(f"{value(name, amount)} {name}" for name, amount in sorted(raised.items()))
+    but = " and ".join(amount(name, units) for name, units in sorted(raised.items()))
     yield Offer(
         (step,),
         f"add {count} empty node{'s' if count > 1 else ''} like {like.name}"
@@ -145,12 +146,17 @@ def _blocking_taints(s: Scenario) -> list[str]:
 def _freeing(s: Scenario, lacks: Mapping[NodeName, IntVector]) -> Offer:
     steps, parts = [], []
     for node, row in lacks.items():
-        for name, amount in zip(s.node_table.resources, row.tolist(), strict=True):
-            if amount:
-                steps.append(Step(kind=StepKind.FREE, subject=node, field=name, amount=amount))
-                text = "the place of a pod" if name == PODS else f"{value(name, amount)} {name}"
-                parts.append(f"{text} on {node}")
-    return Offer(tuple(steps), f"free {' and '.join(parts)}")
+        taken = {n: v for n, v in zip(s.node_table.resources, row.tolist(), strict=True) if v}
+        for name, units in taken.items():
+            steps.append(Step(kind=StepKind.FREE, subject=node, field=name, amount=units))
+        if taken:
+            texts = [_room(name, units) for name, units in taken.items()]
+            parts.append(f"{' and '.join(texts)} on {node}")
+    return Offer(tuple(steps), f"free {', '.join(parts)}")
+
+
+def _room(resource: str, units: int) -> str:
+    return "the place of a pod" if resource == PODS else amount(resource, units)
 
 
 def _best_kind(s: Scenario) -> Node | None:
@@ -160,8 +166,8 @@ def _best_kind(s: Scenario) -> Node | None:
     roles = {group.role for group in groups}
     best: tuple[int, Node] | None = None
     for node in _kinds(s):
-        table = hypothetical_nodes.with_more(s.node_table, node, 1)
-        holds = [int(g.need.slots[-1]) for g in s.with_node_table(table).groups if g.role in roles]
+        grown = s.with_more_nodes(node, 1)
+        holds = [int(g.need.slots[-1]) for g in grown.groups if g.role in roles]
         score = sum(holds) if all(holds) else 0
         if score and (best is None or score > best[0]):
             best = (score, node)
@@ -189,8 +195,8 @@ def _larger(s: Scenario) -> tuple[Node | None, Mapping[str, int]]:
     """Return the node that lacks least for one pod of each group, and the amounts it needs."""
     largest: dict[str, int] = {}
     for group in s.groups:
-        for name, amount in group.need.shape.requests:
-            largest[name] = max(largest.get(name, 0), amount)
+        for name, units in group.need.shape.requests:
+            largest[name] = max(largest.get(name, 0), units)
     best: tuple[float, Node, dict[str, int]] | None = None
     for node in _kinds(s):
         has = hypothetical_nodes.capacity(s.node_table, node)

@@ -23,7 +23,7 @@ from extender.core.explain.trials import Scenario, Trials
 from extender.core.kinds import registry
 from extender.core.placement import planner
 from extender.core.placement.planner import Refusal
-from extender.core.queue import backfill, running_jobs
+from extender.core.queue import backfill, running_jobs, slot_gate
 from extender.core.queue.backfill import HeadReservation
 from extender.core.queue.decision import QueueOutcome
 from extender.core.queue.notices import QueueEntry
@@ -282,6 +282,8 @@ def _scenario(session: ExplainSession, job: Job) -> Scenario:
     table = snapshot.node_table
     if arrivals.targets:
         table = migrations.without_reservations(table, arrivals.reserved)
+    else:
+        table = slot_gate.open_to(job, table, snapshot, session.parameters)
     if (head := _head(session, job)) is not None:
         table = backfill.open_nodes(head, table)
     held = arrivals.held

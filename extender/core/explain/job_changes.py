@@ -9,11 +9,12 @@ from msgspec.structs import replace
 
 from extender.core.cluster.slice_request import LevelRequest
 from extender.core.explain import verdicts
-from extender.core.explain.trials import Offer, Scenario, Trials, value
+from extender.core.explain.trials import Offer, Scenario, Trials
 from extender.core.nodes.feasibility import taint_text
 from extender.core.nodes.node_table import conflicts
 from extender.core.placement import planner
 from shared import labels
+from shared.amounts import amount
 from shared.explanation import Step, StepKind
 from shared.model import PODS, HostPort, PodShape, Taint, Toleration
 
@@ -202,15 +203,15 @@ def _requests(s: Scenario, role: str) -> dict[str, int]:
     requests: dict[str, int] = {}
     for member in s.waiting:
         if member.role == role:
-            for name, amount in member.pod.shape.requests:
-                if name != PODS and amount > _unit(name, amount):
-                    requests[name] = max(requests.get(name, 0), amount)
+            for name, units in member.pod.shape.requests:
+                if name != PODS and units > _unit(name, units):
+                    requests[name] = max(requests.get(name, 0), units)
     return requests
 
 
-def _unit(resource: str, amount: int) -> int:
-    """Return the step by which a request is lowered: 1m of CPU, 1Mi of memory, 1 of others."""
-    return _MEBIBYTE if amount >= _MEBIBYTE and resource != "cpu" else 1
+def _unit(resource: str, units: int) -> int:
+    """Return the step by which a request is lowered: 0.001 CPU, 1 MiB memory, 1 of others."""
+    return _MEBIBYTE if units >= _MEBIBYTE and resource != "cpu" else 1
 
 
 def _largest(
@@ -266,8 +267,8 @@ def _lower(s: Scenario, role: str, requests: Mapping[str, int], caps: Mapping[st
         for name, cap in caps.items()
     )
     of = f" of the {role} pods" if role else ""
-    parts = [f"{n} from {value(n, requests[n])} to {value(n, cap)}" for n, cap in caps.items()]
-    return Offer(steps, f"lower the request{of} for {' and '.join(parts)}")
+    parts = [f"from {amount(n, requests[n])} to {amount(n, cap)}" for n, cap in caps.items()]
+    return Offer(steps, f"lower the request{of} {' and '.join(parts)}")
 
 
 def _selected(s: Scenario, key: str, old: str, new: str) -> Scenario:

@@ -18,14 +18,15 @@ from extender.core.cluster.jobs import PLANNED_STATES, Job, Member, State, in_or
 from extender.core.cluster.session import Session
 from extender.core.cluster.slice_request import LevelRequest
 from extender.core.cluster.snapshot import Snapshot
+from extender.core.explain import hypothetical_nodes
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.combined import CoreParameters
 from extender.core.placement import allocation, planner
 from extender.core.placement.allocation import GangPod, Group
-from extender.core.placement.placement import amount
 from extender.core.placement.planner import Plan, Refusal
+from extender.core.queue import slot_gate
 from shared.explanation import Change, Step, StepKind
-from shared.model import NodeName, PodShape, Uid
+from shared.model import Node, NodeName, PodShape, Uid
 
 MOST_PLACEMENTS: Final = 300
 """Placements tried for one explanation, where they are cheap."""
@@ -107,7 +108,10 @@ class Scenario:
 
     def with_job_ahead(self, ahead: Job) -> "Scenario":
         """Return the scenario on all nodes, with another job placed first."""
-        return replace(self, node_table=self.snapshot.node_table, ahead=ahead)
+        snapshot = self.snapshot
+        parameters = self.session.parameters
+        table = slot_gate.open_to(self.job, snapshot.node_table, snapshot, parameters)
+        return replace(self, node_table=table, ahead=ahead)
 
     def with_least_members(self) -> "Scenario":
         """Return the scenario with no more waiting members than the gang needs."""
@@ -120,6 +124,13 @@ class Scenario:
     def with_node_table(self, table: NodeTable) -> "Scenario":
         """Return the scenario on other nodes."""
         return replace(self, node_table=table)
+
+    def with_more_nodes(self, like: Node, count: int) -> "Scenario":
+        """Return the scenario with so many empty nodes more."""
+        table = hypothetical_nodes.with_more(self.node_table, like, count)
+        used, new = table.used.copy(), table.allocatable[-count:]
+        used[-count:] += slot_gate.kept_from(self.job, new, self.session.parameters)
+        return self.with_node_table(hypothetical_nodes.with_used(table, used))
 
     def with_gang_size(self, size: int) -> "Scenario":
         """Return the scenario with another gang size."""
@@ -283,8 +294,3 @@ def first_names(names: Sequence[str]) -> str:
     shown = ", ".join(names[:MOST_NAMED])
     more = len(names) - MOST_NAMED
     return f"{shown} and {more} more" if more > 0 else shown
-
-
-def value(resource: str, number: int) -> str:
-    """Return an amount in the notation of manifests: ``1500m``, ``1.5Gi``."""
-    return amount(resource, number).removesuffix(f" {resource}")

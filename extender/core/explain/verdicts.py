@@ -21,7 +21,7 @@ from extender.core.nodes.feasibility import NodeFilter
 from extender.core.nodes.node_columns import NodeColumns
 from extender.core.nodes.node_table import BoolVector, IntMatrix, IntVector, NodeTable, ports_open
 from extender.core.placement.allocation import Group
-from extender.core.placement.placement import amount
+from shared.amounts import amount
 from shared.explanation import NodeGroup, Tried
 from shared.model import PODS
 
@@ -212,8 +212,7 @@ def _shortage_text(resource: str, least: int, nodes: IntVector, verdict: Verdict
         return "as many pods as it may hold"
     lacking = verdict.lacks[nodes, column]
     more = " or more" if lacking.min() != lacking.max() else ""
-    missing = amount(resource, least).removesuffix(f" {resource}")
-    return f"{resource} short by {missing}{more}"
+    return f"lacks {amount(resource, least)}{more}"
 
 
 def _least(verdict: Verdict, nodes: IntVector) -> Mapping[str, int]:

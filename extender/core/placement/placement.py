@@ -18,6 +18,7 @@ from extender.core.nodes.node_table import BoolVector, IntVector, NodeTable
 from extender.core.placement.allocation import GangAllocation, GangPod, Group, Need, Preference
 from extender.core.placement.buckets import Bucket, task_order_key
 from extender.core.placement.domains import Domain, Places
+from shared.amounts import amount, resource_name
 from shared.model import NodeName, Uid
 
 
@@ -167,11 +168,6 @@ def _terms(
     return terms_of
 
 
-_STEP: Final = 1024
-_BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
-_IN_BYTES: Final = ("memory", "ephemeral-storage", "hugepages-")
-
-
 @dataclass(frozen=True)
 class Unschedulable:
     """A gang cannot be placed.
@@ -183,18 +179,6 @@ class Unschedulable:
 
     reason: Reason
     detail: str
-
-
-def amount(resource: str, value: int) -> str:
-    """Return an amount in base units as people write it: ``1500m cpu``, ``1.5Gi memory``."""
-    if resource == "cpu":
-        return f"{value // 1000} cpu" if value % 1000 == 0 else f"{value}m cpu"
-    if not resource.startswith(_IN_BYTES):
-        return f"{value} {resource}"
-    size, unit = float(value), 0
-    while abs(size) >= _STEP and unit + 1 < len(_BINARY):
-        size, unit = size / _STEP, unit + 1
-    return f"{size:.4g}{_BINARY[unit]} {resource}"
 
 
 def no_such_node(groups: Iterable[Group], table: NodeTable) -> Unschedulable | None:
@@ -268,7 +252,7 @@ def _unknown_resource(need: Need, table: NodeTable) -> str | None:
     missing = [(name, value) for name, value in need.shape.requests if name not in table.resources]
     if not missing:
         return None
-    return f"ask for {amount(*missing[0])} each, and no node has any"
+    return f"ask for {amount(*missing[0])} each, and no node has {missing[0][0]}"
 
 
 def _no_node_allowed(need: Need) -> str | None:
@@ -294,7 +278,7 @@ def _too_large(need: Need, table: NodeTable) -> str | None:
                 f"ask for {amount(name, request)} each, and the largest node that they may use has "
                 f"{amount(name, most)} ({amount(name, request - most)} missing)"
             )
-    names = " and ".join(table.resources[column] for column in requested)
+    names = " and ".join(resource_name(table.resources[column]) for column in requested)
     return f"ask for more {names} than any node that they may use has together"
 
 

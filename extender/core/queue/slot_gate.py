@@ -46,11 +46,14 @@ def priced_share(snapshot: Snapshot, share: float) -> IntMatrix:
     Rounded down, so that the others' part is never less than theirs.
     """
     table = snapshot.node_table
-    left = np.maximum(table.allocatable - _daemons(snapshot), 0)
+    return _part(np.maximum(table.allocatable - _daemons(snapshot), 0), share)
+
+
+def _part(amounts: IntMatrix, share: float) -> IntMatrix:
     part = Fraction(share).limit_denominator(_DENOMINATOR)
-    whole, rest = np.divmod(left, part.denominator)  # in integers: bytes are too many for floats
-    amounts: IntMatrix = whole * part.numerator + rest * part.numerator // part.denominator
-    return amounts
+    whole, rest = np.divmod(amounts, part.denominator)  # in integers: bytes are too many for floats
+    parts: IntMatrix = whole * part.numerator + rest * part.numerator // part.denominator
+    return parts
 
 
 def _daemons(snapshot: Snapshot) -> IntMatrix:
@@ -271,6 +274,17 @@ def others(table: NodeTable, snapshot: Snapshot, params: CoreParameters) -> Node
         cached = (_filled(snapshot.node_table, unused), unused)
         kept.put(_OTHERS, source, cached)
     return cached[0] if table is snapshot.node_table else _filled(table, cached[1])
+
+
+def open_to(job: Job, table: NodeTable, snapshot: Snapshot, params: CoreParameters) -> NodeTable:
+    """Return what a job may use; where one with a utility may start, its slot plan says."""
+    return table if slot_requests.wants_admission(job) else others(table, snapshot, params)
+
+
+def kept_from(job: Job, amounts: IntMatrix, params: CoreParameters) -> IntMatrix:
+    """Return what of empty nodes a job may not use, of each amount that they have."""
+    is_open = not params.slot_time.enabled or slot_requests.wants_admission(job)
+    return _part(amounts, 0.0 if is_open else params.slot_time.share)
 
 
 def _filled(table: NodeTable, unused: IntMatrix) -> NodeTable:

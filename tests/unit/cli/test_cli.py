@@ -12,19 +12,19 @@ from tests.unit.cli.conftest import ReadApi
 
 QUEUE_TABLE = (
     "POSITION  JOB     NAMESPACE  REQUESTS          SCORE   WAIT  START  REASON\n"
-    "       1  resnet  team-a     16 GPU    █████··· 1250  1m15s      -  "
+    "       1  resnet  team-a     16 GPUs   █████··· 1250  1m15s      -  "
     "not enough room for the whole gang\n"
     "       2  bert    team-b     -         ········    0    10s      -  "
     "the job's number of pods is not stated\n"
 )
 NODES_TABLE = """\
 NODE    STATE           GPU-FREE  CPU-FREE        MEM-FREE   PODS  RESERVED  PRICE  AGENT
-node-a  Ready,Cordoned    3 of 4  5.5 of 8  31.5Gi of 32Gi  3/110         2    31%     3s
+node-a  Ready,Cordoned    3 of 4  5.5 of 8  31.5 of 32 GiB  3/110         2    31%     3s
 """
 JOBS_TABLE = (
     "NAME    STATE    REQUESTS  PODS   SINCE  START/END               METRIC"
     "            CURVE                  STEP  NODES      REASON\n"
-    "resnet  running  3 GPU      3/3  10m00s  end in 12m (9m to 14m)  eval_loss=0.1235"
+    "resnet  running  3 GPUs     3/3  10m00s  end in 12m (9m to 14m)  eval_loss=0.1235"
     "  ██▇▇▆▆▅▅▄▄▃▃▂▂▁▁  1200/5000  node-a +1  -\n"
 )
 MIGRATIONS_TABLE = (
@@ -81,7 +81,7 @@ def test_one_namespace_is_requested_from_the_extender(command: str, read_api: Re
     ("command", "want"),
     [
         ("queue", ["order: cps, jobs: 2", "KIND", "8/8", "1/?", "0.250", "not enough room"]),
-        ("nodes", ["LOG-PRICE", "1.439", "nvidia.com/gpu=3", "CPU-NOW", "2.25", "3Gi"]),
+        ("nodes", ["LOG-PRICE", "1.439", "nvidia.com/gpu=3", "CPU-NOW", "2.25", "3 GiB"]),
         ("jobs", ["LEAVING", "node-a,node-b", "ATTEMPT", "1000 3m10s ago", "team-a"]),
         ("migrations", ["GAIN", "2m00s", "gain 120 s against 20 s"]),
     ],

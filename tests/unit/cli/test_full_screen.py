@@ -78,7 +78,7 @@ async def test_the_list_is_the_table_of_the_command() -> None:
         assert head(screen).split() == [
             *("NAME", "NAMESPACE", "STATE", "REQUESTS", "START/END", "NODES/REASON"),
         ]
-        assert lines(screen)[0].startswith("resnet          vision     waiting   32 GPU ")
+        assert lines(screen)[0].startswith("resnet          vision     waiting   32 GPUs ")
         assert len(lines(screen)) == len(LIST.entries)
         assert "2 waiting, 1 blocked, 1 starting, 1 running, 1 done, 1 failed" in status(screen)
 

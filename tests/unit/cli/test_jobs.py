@@ -23,13 +23,13 @@ from tests.unit.cli.test_cli import Stop
 
 AT_80 = """\
 NAME            NAMESPACE  STATE     REQUESTS  START/END      NODES/REASON
-resnet          vision     waiting   32 GPU    start in 19m   32 GPU needed, 12…
+resnet          vision     waiting   32 GPUs   start in 19m   32 GPUs needed, 1…
 tiny            vision     waiting   0.5 CPU   -              there is room, bu…
-vit-h14         vision     blocked   16 GPU    -              1 pod requests 16…
-bert            language   starting  2 GPU     -              gpu-node-0009
-gpt-pretrain-…  language   running   64 GPU    end 11:29      gpu-node-0000 +7
-sweep-18        language   failed    2 CPU     ended 5m ago   cpu-node-0001
-sweep-17        language   done      2 CPU     ended 10m ago  cpu-node-0001
+vit-h14         vision     blocked   16 GPUs   -              1 pod asks for 16…
+bert            language   starting  2 GPUs    -              gpu-node-0009
+gpt-pretrain-…  language   running   64 GPUs   end 11:29      gpu-node-0000 +7
+sweep-18        language   failed    2 CPUs    ended 5m ago   cpu-node-0001
+sweep-17        language   done      2 CPUs    ended 10m ago  cpu-node-0001
 
 blocked: cannot start without a change; `shuntyard explain NAME` shows which
 """
@@ -102,7 +102,7 @@ def test_no_line_is_longer_than_the_terminal(width: int) -> None:
 
 def test_a_file_gets_every_word_and_no_colour(capsys: pytest.CaptureFixture[str]) -> None:
     text = shown(capsys)
-    assert "32 GPU needed, 12 GPU free on the nodes that may be used" in text
+    assert "32 GPUs needed, 12 GPUs free on the nodes that may be used" in text
     assert "\x1b" not in text
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from cli.__main__ import main
 from cli.views.amounts import span
-from cli.views.ledger import details
+from cli.views.ledger import details, migrations
+from cli.views.terminal import Terminal
 from shared import api
 from tests.fakes.answers import JOBS, MIGRATIONS
 from tests.unit.cli.conftest import ReadApi
@@ -30,8 +31,8 @@ CheckpointRequested    +0.5s  8.2s
 Evicting               +8.8s   12s
 Completed               +20s     -
 
-POD       FROM    TO      REPLACEMENT  SAVED  SIZE  SAVING  RESUMED
-resnet-0  node-a  node-b  resnet-0-x    1200   5Mi    0.8s     1200
+POD       FROM    TO      REPLACEMENT  SAVED   SIZE  SAVING  RESUMED
+resnet-0  node-a  node-b  resnet-0-x    1200  5 MiB    0.8s     1200
 """
 
 IN_TEAM_A = "/v1/migrations?namespace=team-a"
@@ -91,6 +92,21 @@ def test_a_missing_value_is_a_dash() -> None:
     lines = details(new)
     assert "Downtime:  -" in lines
     assert "Work lost: -" in lines
+
+
+@pytest.mark.parametrize("width", [80, 100, 200])
+def test_the_move_of_a_gang_over_many_nodes_fits_the_terminal(width: int) -> None:
+    entry = MIGRATIONS.entries[1]
+    members = [
+        msgspec.structs.replace(entry.members[0], source=f"node-{i:04}", target=f"node-{i + 9:04}")
+        for i in range(8)
+    ]
+    moved = msgspec.structs.replace(entry, members=tuple(members), job="a-very-long-name-of-a-job")
+    answer = msgspec.structs.replace(MIGRATIONS, entries=(moved,))
+    screen = Terminal(width, blocks=True, colours=False, height=24)
+    lines = migrations(answer, wide=False, screen=screen)
+    assert max(map(len, lines)) <= width
+    assert "node-0000," in lines[1]
 
 
 SPANS = {0.0: "0.0s", -1.0: "0.0s", 9.94: "9.9s", 9.96: "10s", 10.0: "10s", 75.0: "1m15s"}

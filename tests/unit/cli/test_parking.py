@@ -74,7 +74,7 @@ def test_a_move_names_the_nodes_that_the_job_leaves(
     run: Any, options: tuple[str, ...], text: str
 ) -> None:
     server = Server({JOB: owner()})
-    assert "goes on elsewhere" in run("move", "train", server, *options)
+    assert "saves and moves" in run("move", "train", server, *options)
     meta = {"uid": "u", "annotations": {labels.MOVE: text}}
     assert server.written == [(JOB, {"metadata": meta})]
 

@@ -155,11 +155,11 @@ def test_wide_names_every_term_of_the_score() -> None:
 @pytest.mark.parametrize("width", [72, 80, 100, 200])
 def test_a_terminal_shows_the_score_and_the_reason_in_its_width(width: int) -> None:
     screen = Terminal(width, blocks=True, colours=False, height=30)
-    message = "the gang asks for more than is free: 16 nvidia.com/gpu needed, 3 nvidia.com/gpu free"
+    message = "the gang asks for more than is free: 16 GPUs needed, 3 GPUs free"
     long = replace(QUEUE.entries[0], job="a-very-long-name-of-a-training-job", message=message)
     lines = queue.queue(replace(QUEUE, entries=(long,)), wide=False, screen=screen)
     assert max(map(len, lines)) <= width
-    assert "16 GPU needed" in lines[1]
+    assert "16 GPUs needed" in lines[1]
 
 
 def test_jobs_that_cannot_start_are_listed_apart() -> None:
@@ -170,7 +170,7 @@ def test_jobs_that_cannot_start_are_listed_apart() -> None:
     cut = lines.index("")
     assert [line.split()[1] for line in lines[1:cut]] == [able.job]
     assert lines[cut + 1] == ("cannot start without a change; `shuntyard explain JOB` shows which:")
-    assert lines[cut + 3].split() == ["huge", stuck.namespace, "16", "GPU", "1m15s", "m"]
+    assert lines[cut + 3].split() == ["huge", stuck.namespace, "16", "GPUs", "1m15s", "m"]
     alone = queue.queue(replace(QUEUE, entries=(stuck,)), wide=False)
     assert alone[0] == "no jobs waiting for room"
     assert max(map(len, alone)) <= 80

@@ -11,8 +11,8 @@ from tests.unit.cli.conftest import ReadApi
 
 TABLE = """\
 NAMESPACE  WAITING  RUNNING  CPU  MEMORY  PODS  NVIDIA.COM/GPU  SHARE  WEIGHT  GUARANTEED  LIMIT
-team-a           2        1  6.5     8Gi     3               4  50.0%       2       25.0%  75.0%
-team-b           1        0    0       0     0               0   0.0%       1           -      -
+team-a           2        1  6.5   8 GiB     3               4  50.0%       2       25.0%  75.0%
+team-b           1        0    0     0 B     0               0   0.0%       1           -      -
 """
 
 

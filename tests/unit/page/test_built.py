@@ -1,5 +1,6 @@
 """What is served is what the sources in ``page/`` give; its types are those of the read API."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import pytest
 
 from shared.page import serving
 from tests.root import ROOT
+from tests.unit.test_amounts import IN_WORDS
 
 PAGE = ROOT / "page"
 STATIC = Path(serving.__file__).parent / "static"
@@ -35,6 +37,19 @@ def test_the_sources_have_no_type_errors(node: str) -> None:
     command = [node, "node_modules/typescript/bin/tsc"]
     done = subprocess.run(command, cwd=PAGE, capture_output=True, text=True, check=False)
     assert (done.stdout, done.returncode) == ("", 0)
+
+
+def test_amounts_read_as_everywhere_else(node: str) -> None:
+    """Only thousands are grouped on the page."""
+    cases = [(resource, units) for resource, units, _ in IN_WORDS.values()]
+    bundle = [node, "node_modules/esbuild/bin/esbuild", "src/format.ts", "--format=esm"]
+    code = subprocess.run(bundle, cwd=PAGE, capture_output=True, text=True, check=True).stdout
+    code += f"console.log(JSON.stringify({json.dumps(cases)}.map((one) => amount(...one))));"
+    run = [node, "--input-type=module", "--eval", code]
+    shown = subprocess.run(run, capture_output=True, text=True, check=True).stdout
+    assert [text.replace(",", "") for text in json.loads(shown)] == [
+        want for _, _, want in IN_WORDS.values()
+    ]
 
 
 def test_the_types_are_those_of_the_read_api() -> None:

@@ -15,6 +15,7 @@ from cli.__main__ import main
 from cli.doctor import certificates, findings, reading, rights, running, schedulers
 from cli.doctor.findings import PAGE, Level, fault, ok, unknown, warning
 from cli.doctor.site import Settings
+from cli.views.terminal import Terminal
 from devcluster.certificates import Authority
 from extender.settings.extender import ExtenderSettings
 from shared.kube import paths
@@ -40,6 +41,16 @@ def test_the_worst_is_fixed_first() -> None:
     ]  # fmt: skip
     assert text.endswith("1 ok, 1 warning, 1 fault, 1 not known")
     assert "docs/doctor.md#lease" in text
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_on_a_terminal_long_findings_are_wrapped_below_their_beginning(width: int) -> None:
+    long = warning("volume", "the agents mount no volume claim: " * 4, "name one, " * 20)
+    screen = Terminal(width, blocks=True, colours=False, height=24)
+    lines = findings.report([*FINDINGS, long], screen)
+    assert max(map(len, lines)) <= width
+    below = next(i for i, line in enumerate(lines) if line.startswith("volume")) + 1
+    assert len(lines[below]) - len(lines[below].lstrip()) == lines[0].index("FOUND")
 
 
 def test_json_has_all_fields() -> None:

@@ -1,5 +1,7 @@
 """Situations in which the nodes decide: resources, taints, selectors, ports, topology."""
 
+from extender.core.parameters.combined import CoreParameters
+from extender.core.parameters.pricing import SlotTimeParameters
 from shared import labels
 from shared.model import Entity, NodeSelectorTerm, Requirement
 from tests.fakes.builders import (
@@ -54,6 +56,17 @@ NODE_SITUATIONS: dict[str, Situation] = {
         cause="cpu",
         short={"cpu": 1500},
         smallest="lower-request",
+    ),
+    "a part of every node belongs to jobs with a utility": Situation(
+        cluster(
+            [make_node(n, cpu="8") for n in "ab"],
+            running("other", ["a", "b"], cpu="2"),
+            train(2, cpu="4"),
+        ),
+        cause="cpu",
+        short={"cpu": 4000},
+        smallest="lower-request",
+        params=CoreParameters(slot_time=SlotTimeParameters(enabled=True, share=0.5)),
     ),
     "memory is short": Situation(
         cluster(

@@ -58,7 +58,7 @@ def test_the_answer_for_a_pod_has_the_reason_and_the_changes_of_its_job():
     session = after_pass(snapshot_of(make_node("a", cpu="8"), queued_job("before", 9), waiting))
     answer = explain.pod(session, waiting[1])
     assert (answer.pod, answer.needs, answer.fits, answer.short) == ("j-0", 2, 1, {"cpu": 2000})
-    assert answer.changes[0].says == "lower the request for cpu from 5 to 4"
+    assert answer.changes[0].says == "lower the request from 5 CPUs to 4 CPUs"
     assert answer.position == 2
     assert [ahead.job for ahead in answer.ahead] == ["default/job/before"]
     assert explain.job(session, JobKey("default/job/j")).changes == answer.changes
@@ -68,7 +68,7 @@ def test_a_single_pod_without_our_gate_is_explained_too():
     pod = make_pod("direct", cpu="5")
     answer = explain.pod(session_of(snapshot_of(NODE, pod)), pod)
     assert (answer.state, answer.reason, answer.cause) == ("direct", "NoSuchNode", "cpu")
-    assert answer.changes[0].says == "lower the request for cpu from 5 to 4"
+    assert answer.changes[0].says == "lower the request from 5 CPUs to 4 CPUs"
 
 
 def test_jobs_are_found_by_name_and_jobs_of_several_kinds_by_kind():

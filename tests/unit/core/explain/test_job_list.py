@@ -136,7 +136,7 @@ def test_a_waiting_job_has_its_reason_position_and_expected_start() -> None:
     forecasts = Forecasts(estimates={JOB: Estimate(1600.0, "expected durations")})
     entry = listed(queued_job("j", 9), forecasts)
     assert (entry.reason, entry.position) == ("GangDoesNotFit", 1)
-    assert "cpu needed" in entry.message
+    assert "9 CPUs needed" in entry.message
     assert (entry.estimated_start, entry.estimate) == (1600.0, "expected durations")
 
 

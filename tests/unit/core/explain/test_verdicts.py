@@ -48,7 +48,7 @@ def test_nodes_are_grouped_by_their_causes() -> None:
     assert counts(verdict) == {
         "fit": 4,
         "taint a=b:NoSchedule": 3,
-        "cpu short by 1500m": 2,
+        "lacks 1.5 CPUs": 2,
         "cordoned": 1,
         "label selector disk=ssd": 1,
         "host port TCP 80 taken": 1,
@@ -63,7 +63,7 @@ def test_a_node_that_is_too_small_has_another_text_than_a_busy_one() -> None:
         running("other", ["busy"], cpu="6"),
         queued_job("j", 1, cpu="4"),
     )
-    assert set(counts(verdict)) == {"too small: cpu short by 2", "cpu short by 2"}
+    assert set(counts(verdict)) == {"too small: lacks 2 CPUs", "lacks 2 CPUs"}
     assert verdicts.deciding_cause([verdict]) == "cpu"
 
 
