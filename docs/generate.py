@@ -9,7 +9,7 @@ import importlib
 import inspect
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from operator import attrgetter
 from pathlib import Path
@@ -23,8 +23,11 @@ from pydantic import BaseModel
 
 from agent.metrics import MOST_PODS, AgentMetrics
 from agent.settings import AgentSettings
+from devcluster import operator_catalog as catalog
 from devcluster.bootstrap import DEPLOY
+from devcluster.operator_catalog import Operator
 from devcluster.rights import page as rights
+from devcluster.versions import DEFAULT_KUBERNETES
 from extender.core.kinds import registry
 from extender.core.kinds.parking_facts import ParkingFacts
 from extender.metrics.extender import ExtenderMetrics
@@ -70,13 +73,33 @@ that no right is missing and none is unused
 _BUDGETS: Final = """\
 Limits on the memory and work that a tenant, a node or a caller can cause, each with the test that
 exceeds it. Reaching a limit ends no program and delays no one else."""
+_VOLCANO_JOB: Final = "Volcano's Job"
 _PARKING: Final = """\
 What [parking](../parking.md) writes to the topmost owner of a job's pods, and what its own
 controller does then. Where the field is a number, it is set to 0 and gets the recorded number back,
 in the same write as the record. A RayJob needs `shutdownAfterJobFinishes`, the kinds of Kubeflow
-`runPolicy` (`{}` is enough). What has no row cannot be parked: RayService, pods without an owner,
-owners of other kinds. `make test-e2e` parks jobs under their own operators
-(`tests/controlplane/test_parking_of_kinds.py`)."""
+`runPolicy` (`{}` is enough).
+
+What has a row also [moves](../parking.md#moving-a-gang) over several nodes. `make test-e2e` parks
+and moves a gang of each under the controller in the last column
+(`tests/controlplane/test_parking_of_kinds.py`).
+
+What has no row is neither parked nor moved (`OwnerNotSupported`): pods without an owner, owners of
+other kinds, a RayService, which has no suspension (KubeRay v1.4.2
+`apis/ray/v1/rayservice_types.go:67`), and a RayJob without `shutdownAfterJobFinishes`: KubeRay
+refuses to suspend it (`controllers/ray/utils/validation.go:143`). A LeaderWorkerSet has `replicas`
+alone (v0.9.0 `api/leaderworkerset/v1/leaderworkerset_types.go:111`), so one with several groups
+stays (`SeveralJobs`)."""
+_CONTROLLERS: Final[Mapping[str, Operator]] = {
+    "JobSet": catalog.JOB_SET,
+    "LeaderWorkerSet": catalog.LEADER_WORKER_SET,
+    "MPIJob": catalog.MPI_OPERATOR,
+    "RayCluster": catalog.KUBERAY,
+    "RayJob": catalog.KUBERAY,
+    "TrainJob": catalog.TRAINER,
+    _VOLCANO_JOB: catalog.VOLCANO,
+}
+"""Of kinds whose group says less."""
 _SETTINGS: Final = {"extender": ExtenderSettings, "agent": AgentSettings}
 _SUFFIXES: Final = {"counter": "_total", "info": "_info"}
 _WORDS: Final = {int: "integer", float: "number", str: "text", bool: "true or false", Path: "path"}
@@ -172,18 +195,25 @@ def parking_page() -> Iterator[str]:
     yield from ("# Parking by kind", "", _GENERATED, "", _PARKING, "")
     yield from _table(
         "Owner", "Field", "Also written by", "Deadlines", "Failures", "Pods that have ended",
-        "Volumes", "Comes back as",
+        "Volumes", "Comes back as", "Seen under",
     )  # fmt: skip
     alike: dict[tuple[str, ...], list[str]] = {}
     for one in registry.all_parking_facts():
         facts = (f"`{one.field}`", one.others, one.clock, one.failures, one.ended, one.volumes)
-        alike.setdefault((*facts, one.returns), []).append(_owner(one))
+        alike.setdefault((*facts, one.returns, _controller(one)), []).append(_owner(one))
     for facts, owners in alike.items():
         yield _row(", ".join(owners), *facts)
 
 
 def _owner(facts: ParkingFacts) -> str:
-    return "Volcano's Job" if facts.group == "batch.volcano.sh" else facts.kind
+    return _VOLCANO_JOB if facts.group == "batch.volcano.sh" else facts.kind
+
+
+def _controller(facts: ParkingFacts) -> str:
+    found = _CONTROLLERS.get(_owner(facts))
+    if found is None and facts.group == "kubeflow.org":
+        found = catalog.TRAINING_OPERATOR
+    return f"Kubernetes {DEFAULT_KUBERNETES}" if found is None else f"{found.name} {found.version}"
 
 
 def _amount(name: str, unit: str) -> str:

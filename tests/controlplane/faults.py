@@ -65,14 +65,15 @@ async def troubled(cluster: Cluster) -> AsyncIterator[Yard]:
 
 
 @asynccontextmanager
-async def enduring(client: KubeClient) -> AsyncIterator[History]:
+async def enduring(client: KubeClient, collection: str = paths.PODS) -> AsyncIterator[History]:
     """Record like ``watching.recording``, also across restarts of the API server.
 
     A restarted server answers no watch from before its start. Its list replaces the changes in
-    between; no client could write while it was down.
+    between; no client could write while it was down. Objects of another collection stand in the
+    history in the place of pods.
     """
     history = History()
-    task = asyncio.create_task(_record(client, history), name="watch history")
+    task = asyncio.create_task(_record(client, history, collection), name="watch history")
     await eventually(lambda: history.version > 0, PATIENCE_SECONDS)
     try:
         yield history
@@ -82,14 +83,14 @@ async def enduring(client: KubeClient) -> AsyncIterator[History]:
         await asyncio.wait([task])
 
 
-async def _record(client: KubeClient, history: History) -> None:
+async def _record(client: KubeClient, history: History, collection: str) -> None:
     while True:
         try:
-            page = json.loads(await client.get(paths.PODS))
+            page = json.loads(await client.get(collection))
             _relist(history, page)
             version = page["metadata"]["resourceVersion"]
             params = {"watch": "1", "resourceVersion": version, "timeoutSeconds": "3600"}
-            async for line in client.stream(paths.PODS, params):
+            async for line in client.stream(collection, params):
                 change = json.loads(line)
                 if change["type"] == "ERROR":
                     break

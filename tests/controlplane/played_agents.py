@@ -16,14 +16,15 @@ from typing import Any, Final
 import aiohttp
 
 from devcluster.cluster import Cluster
-from shared import wire
+from shared import labels, wire
 from shared.kube import paths
 from shared.kube.client import KubeClient
-from shared.kube.errors import AlreadyExistsError
+from shared.kube.errors import AlreadyExistsError, ApiError, ServerError, transient
 from shared.model import Uid
 from shared.progress import Category, CheckpointPhase
 from shared.system_clock import SystemClock
 from shared.wire import CheckpointRequest, HeartbeatAnswer
+from tests.fakes.eventually import eventually
 
 NAMESPACE: Final = "shuntyard-agents"
 ACCOUNT: Final = "shuntyard-agent"
@@ -31,6 +32,8 @@ ACCOUNTS: Final = "/api/v1/serviceaccounts"
 BEAT_SECONDS: Final = 0.3
 ANSWER_SECONDS: Final = 2.0
 """How long a report waits for a frozen replica."""
+FIRST: Final = "0"
+"""Index of the pod of an indexed Job that is asked to save."""
 CLOCK: Final = SystemClock()
 
 
@@ -54,10 +57,14 @@ class PlayedAgents:
     """All agents of a cluster.
 
     Attributes:
+        beat_seconds: Pause between two rounds of reports.
+        busy_only: Only the agents of nodes with running pods report.
         converged: Directories (label ``directory`` of the pods) whose trainers count as converged.
         total_steps: Of trainers that know how many there are, and use a core, by directory.
         saved: The step each directory holds.
-        steps: How often each step of a directory was taken.
+        acks: How many checkpoints were acknowledged.
+        steps: How often each step of a directory was taken, by the pod that is asked to save: of
+            an indexed Job the first one.
         most: The most trainers of one directory that ever ran at the same time.
     """
 
@@ -65,9 +72,12 @@ class PlayedAgents:
     client: KubeClient
     team: str
     nodes: tuple[str, ...]
+    beat_seconds: float = BEAT_SECONDS
+    busy_only: bool = False
     converged: set[str] = field(default_factory=set)
     total_steps: dict[str, int] = field(default_factory=dict)
     saved: dict[str, int] = field(default_factory=dict)
+    acks: int = 0
     steps: Counter[tuple[str, int]] = field(default_factory=Counter)
     most: Counter[str] = field(default_factory=Counter)
     trainers: dict[str, Trainer] = field(default_factory=dict)
@@ -94,7 +104,7 @@ class PlayedAgents:
         return [one for one, count in self.steps.items() if count > 1]
 
     async def _enrol(self) -> None:
-        """Make a pod of an agent on every node, and ask for its token as a kubelet does."""
+        """Make an agent of every node, and ask for its token as a kubelet does."""
         for path, name in (
             (paths.NAMESPACES, NAMESPACE),
             (paths.namespaced(ACCOUNTS, NAMESPACE), ACCOUNT),
@@ -102,35 +112,60 @@ class PlayedAgents:
             with contextlib.suppress(AlreadyExistsError):  # of the test before
                 await self.client.post(path, {"metadata": {"name": name}})
         for node in self.nodes:
-            spec = {
-                "nodeName": node,
-                "serviceAccountName": ACCOUNT,
-                "containers": [{"name": "agent", "image": "none"}],
-                "tolerations": [{"operator": "Exists"}],
-            }
-            body = {"metadata": {"generateName": "agent-"}, "spec": spec}
-            meta = json.loads(await self.client.post(paths.pods(NAMESPACE), body))["metadata"]
-            bound = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]}
-            wanted = {"audiences": ["shuntyard-extender"], "boundObjectRef": bound}
-            answer = await self.client.post(
-                paths.namespaced(ACCOUNTS, NAMESPACE, ACCOUNT, "token"), {"spec": wanted}
-            )
-            self._tokens[node] = json.loads(answer)["status"]["token"]
+            await self.enrol(node)
+
+    async def enrol(self, node: str) -> None:
+        """Make the pod of the agent of one node, also after the node was made anew."""
+        spec = {
+            "nodeName": node,
+            "serviceAccountName": ACCOUNT,
+            "containers": [{"name": "agent", "image": "none"}],
+            "tolerations": [{"operator": "Exists"}],
+        }
+        body = {"metadata": {"generateName": "agent-"}, "spec": spec}
+        meta = await eventually(lambda: self._made(body), why=f"node {node} has an agent")
+        bound = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]}
+        wanted = {"audiences": ["shuntyard-extender"], "boundObjectRef": bound}
+        answer = await self.client.post(
+            paths.namespaced(ACCOUNTS, NAMESPACE, ACCOUNT, "token"), {"spec": wanted}
+        )
+        self._tokens[node] = json.loads(answer)["status"]["token"]
+
+    async def _made(self, body: Any) -> dict[str, Any]:
+        """Create a pod; webhooks of an operator that was just started do not answer yet."""
+        try:
+            made = await self.client.post(paths.pods(NAMESPACE), body)
+        except ServerError as error:
+            raise AssertionError(error) from error
+        return dict(json.loads(made)["metadata"])
 
     async def _play(self, session: aiohttp.ClientSession) -> None:
         urls = [f"{one}/v1/heartbeats" for one in self.cluster.agents_urls()]
         while True:
-            pods = await self._running()
-            self._train(pods)
-            self._sequence += 1
-            for node in self.nodes:
-                here = [p for p in pods if p["spec"]["nodeName"] == node]
-                head = {"Authorization": f"Bearer {self._tokens[node]}"}
-                body = self._heartbeat(node, here).model_dump(mode="json")
-                async with asyncio.TaskGroup() as group:
-                    for url in urls:
-                        group.create_task(self._report(session, url, body, head))
-            await asyncio.sleep(BEAT_SECONDS)
+            try:
+                pods = await self._running()
+            except ApiError as error:  # the API server was killed
+                if not transient(error):
+                    raise
+            else:
+                await self._beat(pods, session, urls)
+            await asyncio.sleep(self.beat_seconds)
+
+    async def _beat(
+        self, pods: list[dict[str, Any]], session: aiohttp.ClientSession, urls: Iterable[str]
+    ) -> None:
+        """Let every trainer take a step, and the agents report."""
+        self._train(pods)
+        self._sequence += 1
+        for node, token in list(self._tokens.items()):
+            here = [p for p in pods if p["spec"]["nodeName"] == node]
+            if self.busy_only and not here:
+                continue
+            head = {"Authorization": f"Bearer {token}"}
+            body = self._heartbeat(node, here).model_dump(mode="json")
+            async with asyncio.TaskGroup() as group:
+                for url in urls:
+                    group.create_task(self._report(session, url, body, head))
 
     async def _report(
         self, session: aiohttp.ClientSession, url: str, body: Any, head: dict[str, str]
@@ -147,7 +182,8 @@ class PlayedAgents:
         return [p for p in found if p["status"].get("phase") == "Running"]
 
     def _train(self, pods: Iterable[dict[str, Any]]) -> None:
-        here = {p["metadata"]["uid"]: p["metadata"]["labels"]["directory"] for p in pods}
+        marks = {p["metadata"]["uid"]: p["metadata"]["labels"] for p in pods}
+        here = {uid: theirs["directory"] for uid, theirs in marks.items()}
         for uid in self.trainers.keys() - here.keys():
             del self.trainers[uid]
         for directory, count in Counter(here.values()).items():
@@ -157,7 +193,8 @@ class PlayedAgents:
             one = self.trainers.setdefault(uid, Trainer(directory, saved or 0, saved))
             if not one.holds:
                 one.step += 1
-                self.steps[directory, one.step] += 1
+                if marks[uid].get(labels.JOB_INDEX_LABEL, FIRST) == FIRST:
+                    self.steps[directory, one.step] += 1
 
     def _heartbeat(self, node: str, pods: Iterable[dict[str, Any]]) -> wire.Heartbeat:
         uids = [p["metadata"]["uid"] for p in pods]
@@ -207,3 +244,4 @@ class PlayedAgents:
             elif command.id != one.request:
                 one.request, one.phase = command.id, CheckpointPhase.ACKED
                 self.saved[one.directory] = one.step
+                self.acks += 1

@@ -1,14 +1,15 @@
-"""Jobs of every kind are parked after a checkpoint and come back, under their real controllers.
+"""Jobs of every kind are parked after a checkpoint, come back and move, under real controllers.
 
 kwok simulates the nodes, and the test plays the agents and trainers, over the real listener. The
-user parks and resumes each job with the command line.
+user parks, resumes and moves each job with the command line.
 """
 
 import asyncio
-import copy
+import itertools
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -17,155 +18,58 @@ import pytest
 from cli.__main__ import main
 from devcluster import operator_catalog, operators
 from devcluster.cluster import Cluster
-from devcluster.operator_catalog import Operator
 from devcluster.options import KwokNodes
-from extender.core.records.parking import Parking
+from extender.core.records.parking import Cause, Parking, Phase
+from extender.core.records.parking_reasons import ParkingReason
 from shared import labels
-from shared.kube import paths, resources
-from shared.kube.resources import ResourceKind
+from shared.kube import paths
 from shared.model import Owner
 from tests.controlplane import test_elastic_operators as manifests
 from tests.controlplane import yard as yards
-from tests.controlplane.jobs import Manifest, deployment, stateful_set
+from tests.controlplane.jobs import job, stateful_set
+from tests.controlplane.jobs_of_kinds import CASES, DIRECTORY, Case, opted_in, ray_job, ray_service
 from tests.controlplane.played_agents import PlayedAgents
 from tests.controlplane.shrinking import pods
-from tests.controlplane.test_elastic_operators import SIZE, nothing, submit
+from tests.controlplane.test_elastic_operators import SIZE
 from tests.controlplane.test_leader_worker_sets import groups_of_three
+from tests.controlplane.training_yard import Trail, trail
 from tests.controlplane.yard import Yard
 from tests.fakes.eventually import eventually
 
 pytestmark = pytest.mark.controlplane
 
 PATIENCE_SECONDS = 120.0
-DIRECTORY = "it"
-NODES = KwokNodes(2, cpu="8", prefix="siding")
+NODES = KwokNodes(6, cpu="2", prefix="siding")
+"""Half of them hold a gang, so that each gang is on several nodes."""
+ROOM = 12
+"""Pods that fit on all of them."""
 SETTINGS = {
     "preemption": {"interval_seconds": 0.3, "checkpoint_seconds": 30, "hold_seconds": 60},
     "queue": {"settle_seconds": 0.05},
-}
-KINDS: Mapping[str, ResourceKind] = {
-    kind.source: kind for kind in (resources.JOBS, resources.STATEFULSETS, *resources.OPTIONAL)
-}
-
-
-def opted_in(manifest: Any) -> Any:
-    """Return a manifest whose pod templates have the directory and the checkpoint of its job."""
-    if isinstance(manifest, list):
-        return [opted_in(one) for one in manifest]
-    if not isinstance(manifest, Mapping):
-        return manifest
-    found = {key: opted_in(value) for key, value in manifest.items()}
-    if "containers" in (found.get("spec") or {}):
-        meta = found.get("metadata") or {}
-        marks = {**meta.get("labels", {}), "directory": DIRECTORY}
-        notes = {**meta.get("annotations", {}), labels.CHECKPOINT: ""}
-        found["metadata"] = {**meta, "labels": marks, "annotations": notes}
-    return found
-
-
-async def runtime(yard: Yard) -> None:
-    manifest = {"kind": "TrainingRuntime", "spec": opted_in(manifests.runtime_spec())}
-    await submit(yard, manifests.RUNTIMES, manifest, "plain")
-
-
-def volcano_job() -> Manifest:
-    """A Job of two tasks."""
-    template = manifests.template("main")
-    template["spec"]["restartPolicy"] = "Never"
-    tasks = [
-        {"name": "ps", "replicas": 1, "template": template},
-        {"name": "worker", "replicas": SIZE - 1, "template": template},
-    ]
-    return {"tasks": tasks}
-
-
-def xgboost_job() -> Manifest:
-    roles = {"Master": manifests.role(1, "xgboost"), "Worker": manifests.role(SIZE, "xgboost")}
-    return {"runPolicy": {}, "xgbReplicaSpecs": roles}
-
-
-def paddle_job() -> Manifest:
-    return {"runPolicy": {}, "paddleReplicaSpecs": {"Worker": manifests.role(SIZE, "paddle")}}
-
-
-def jax_job() -> Manifest:
-    return {"runPolicy": {}, "jaxReplicaSpecs": {"Worker": manifests.role(SIZE, "jax")}}
-
-
-def ray_job() -> Manifest:
-    """One whose pods keep the job's name; the operator submits to a head that never answers."""
-    return {
-        "entrypoint": "python train.py",
-        "submissionMode": "HTTPMode",
-        "shutdownAfterJobFinishes": True,
-        "rayClusterSpec": named(manifests.ray_cluster()),
-    }
-
-
-def named(cluster: Mapping[str, Any]) -> Manifest:
-    """Return a RayCluster whose pods have our label, which does not say how many they are."""
-    found: Manifest = copy.deepcopy(dict(cluster))
-    for part in (found["headGroupSpec"], *found["workerGroupSpecs"]):
-        meta = part["template"].setdefault("metadata", {})
-        meta["labels"] = {**(meta.get("labels") or {}), labels.JOB: "it"}
-        notes = {**(meta.get("annotations") or {}), labels.MIN_AVAILABLE: str(SIZE + 1)}
-        meta["annotations"] = notes
-    return found
-
-
-@dataclass(frozen=True)
-class Case:
-    """A job of ``count`` pods; ``kind`` is the source of its collection, ``marks`` its labels."""
-
-    kind: str
-    spec: Mapping[str, Any]
-    operators: tuple[Operator, ...] = ()
-    count: int = SIZE
-    marks: Mapping[str, str] = field(default_factory=dict)
-    before: Callable[[Yard], Awaitable[None]] = nothing
-
-
-NAMED = deployment("it", SIZE)
-CASES = {
-    "statefulset": Case("StatefulSet", stateful_set("it", SIZE)["spec"]),
-    "deployment": Case("Deployment", NAMED["spec"], marks=NAMED["metadata"]["labels"]),
-    "jobset": Case("JobSet.jobset.x-k8s.io", manifests.job_set(), (manifests.JOB_SET,)),
-    "trainjob": Case(
-        "TrainJob.trainer.kubeflow.org",
-        manifests.train_job(),
-        (manifests.JOB_SET, operator_catalog.TRAINER),
-        before=runtime,
-    ),
-    "pytorchjob": Case(
-        "PyTorchJob.kubeflow.org", manifests.pytorch_job(), (manifests.TRAINING_OPERATOR,)
-    ),
-    "tfjob": Case(
-        "TFJob.kubeflow.org", manifests.tf_job(), (manifests.TRAINING_OPERATOR,), SIZE + 1
-    ),
-    "xgboostjob": Case(
-        "XGBoostJob.kubeflow.org", xgboost_job(), (manifests.TRAINING_OPERATOR,), SIZE + 1
-    ),
-    "paddlejob": Case("PaddleJob.kubeflow.org", paddle_job(), (manifests.TRAINING_OPERATOR,)),
-    "jaxjob": Case("JAXJob.kubeflow.org", jax_job(), (manifests.TRAINING_OPERATOR,)),
-    "rayjob": Case("RayJob.ray.io", ray_job(), (operator_catalog.KUBERAY,), SIZE + 1),
-    "mpijob": Case(
-        "MPIJob.kubeflow.org", manifests.mpi_job(), (operator_catalog.MPI_OPERATOR,), SIZE + 1
-    ),
-    "raycluster": Case(
-        "RayCluster.ray.io", manifests.ray_cluster(), (operator_catalog.KUBERAY,), SIZE + 1
-    ),
-    "leaderworkerset": Case(
-        "LeaderWorkerSet.leaderworkerset.x-k8s.io",
-        groups_of_three(1)["spec"],
-        (operator_catalog.LEADER_WORKER_SET,),
-        3,
-    ),
-    "volcano job of two tasks": Case("Job.batch.volcano.sh", volcano_job(), manifests.VOLCANO),
 }
 PARAMETERS = [
     pytest.param(case, marks=[] if name == "statefulset" else [pytest.mark.e2e], id=name)
     for name, case in CASES.items()
 ]
+LWS = CASES["leaderworkerset"]
+STAY = {
+    "several groups": (
+        replace(LWS, spec=groups_of_three(2)["spec"], count=2 * LWS.count),
+        ParkingReason.SEVERAL_JOBS,
+    ),
+    "a RayService": (
+        Case("RayService.ray.io", ray_service(), (operator_catalog.KUBERAY,), SIZE + 1),
+        ParkingReason.OWNER_NOT_SUPPORTED,
+    ),
+    "a RayJob that keeps its cluster": (
+        replace(CASES["rayjob"], spec={**ray_job(), "shutdownAfterJobFinishes": False}),
+        ParkingReason.OWNER_NOT_SUPPORTED,
+    ),
+    "a RayJob whose pods have no name of their own": (
+        replace(CASES["rayjob"], spec={**ray_job(), "rayClusterSpec": manifests.ray_cluster()}),
+        ParkingReason.NAME_CHANGES,
+    ),
+}
 
 
 @pytest.fixture(scope="module")
@@ -177,6 +81,15 @@ def extender_settings() -> Mapping[str, Any]:
 def case(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[Case]:
     found: Case = request.param
     with operators.running_together(cluster, found.operators):
+        yield found
+
+
+@pytest.fixture(params=STAY.values(), ids=STAY)
+def staying(
+    request: pytest.FixtureRequest, cluster: Cluster
+) -> Iterator[tuple[Case, ParkingReason]]:
+    found: tuple[Case, ParkingReason] = request.param
+    with operators.running_together(cluster, found[0].operators):
         yield found
 
 
@@ -203,10 +116,13 @@ class Parked:
 
     @property
     def path(self) -> str:
-        return paths.namespaced(KINDS[self.case.kind].path, self.yard.team, "it")
+        return paths.namespaced(self.case.source.path, self.yard.team, "it")
 
     async def owner(self) -> Owner:
-        found = KINDS[self.case.kind].decode(await self.yard.client.get(self.path))
+        return self.read(await self.yard.client.get(self.path))
+
+    def read(self, body: bytes) -> Owner:
+        found = self.case.source.decode(body)
         assert isinstance(found, Owner)
         return found
 
@@ -222,6 +138,9 @@ class Parked:
 
         await eventually(running, PATIENCE_SECONDS, "all its pods run")
 
+    async def nodes(self) -> Counter[str | None]:
+        return Counter(one.node_name for one in await pods(self.yard.client, self.yard.team))
+
     async def asks(self, command: str) -> None:
         where = ["-n", self.yard.team, "--kubeconfig", str(self.yard.cluster.kubeconfig)]
         assert await asyncio.to_thread(main, [command, "it", *where]) == 0
@@ -235,18 +154,29 @@ class Parked:
 
         return await eventually(check, PATIENCE_SECONDS, phase)
 
+    async def stays_as(self, why: str, about: str = "") -> None:
+        """Wait for the Event that says why it stays; it runs as before."""
+
+        async def refused() -> bool:
+            found = await self.yard.events("ParkingRefused", about)
+            assert any(why in json.dumps(one) for one in found), found
+            return True
+
+        await eventually(refused, PATIENCE_SECONDS)
+        await self.until_running()
+
+    async def deleted(self) -> None:
+        """Delete it, and wait until nothing of it is left."""
+        await self.yard.client.delete(self.path, propagation="Background")
+        await eventually(
+            lambda: manifests.forgotten(self.yard), PATIENCE_SECONDS, "nothing is left of it"
+        )
+
 
 async def test_a_job_of_any_kind_is_parked_after_its_checkpoint_and_comes_back_whole(
     case: Case, yard: Yard, agents: PlayedAgents
 ) -> None:
-    kind = KINDS[case.kind]
-    await case.before(yard)
-    manifest = {
-        "kind": case.kind.partition(".")[0],
-        "metadata": {"name": "it", "labels": case.marks},
-        "spec": opted_in(case.spec),
-    }
-    await submit(yard, kind.path, manifest)
+    await case.submit(yard)
     it = Parked(yard, case)
     await it.until_running()
     await it.asks("park")
@@ -262,9 +192,62 @@ async def test_a_job_of_any_kind_is_parked_after_its_checkpoint_and_comes_back_w
     assert resumed.why == ""
     await it.until_running()
     assert all(one.resumed_step is not None for one in agents.trainers.values())
-    await yard.client.delete(it.path, propagation="Background")
-    await eventually(lambda: manifests.forgotten(yard), PATIENCE_SECONDS, "nothing is left of it")
+    await it.deleted()
     await eventually(lambda: manifests.idle(yard, NODES.names()), PATIENCE_SECONDS, "all is free")
+
+
+async def test_a_gang_of_any_kind_moves_over_several_nodes_to_places_that_are_kept_for_it(
+    case: Case, yard: Yard, agents: PlayedAgents
+) -> None:
+    targets = NODES.names()[NODES.count // 2 :]
+    await yard.cordon(targets)
+    await case.submit(yard)
+    it = Parked(yard, case)
+    await it.until_running()
+    before = await it.nodes()
+    assert len(before) > 1
+    await yard.cordon(targets, cordoned=False)
+    other = await yard.namespace("rival")
+    collection = paths.namespaced(case.source.path, yard.team)
+    async with trail(yard.client, collection) as seen:
+        await it.asks("move")
+        await eventually(lambda: versions(seen), PATIENCE_SECONDS, "it is asked for a checkpoint")
+        await yard.submit(job("rival", ROOM - case.count), to=other)
+        resumed = await it.reached("Resumed")
+        await it.until_running()
+        await yard.until_bound(f"{other}/rival")
+        written = versions(seen)
+    phases = [phase for phase, _ in itertools.groupby(one.phase.value for one, _ in written)]
+    assert phases == ["Asked", "Suspending", "Resuming", "Resumed"]
+    assert all(it.read(body).paused for one, body in written if one.phase is Phase.SUSPENDING)
+    assert (resumed.cause, resumed.why) == (Cause.MOVE, "")
+    after = await it.nodes()
+    assert places(written[0][0]) == after
+    assert not after.keys() & before.keys()
+    assert resumed.step == agents.saved[DIRECTORY]
+
+    def train_on() -> bool:
+        begun = [one.resumed_step for one in agents.trainers.values()]
+        return begun == [resumed.step] * case.count
+
+    await eventually(train_on, PATIENCE_SECONDS, "all begin at its step")
+    assert agents.most[DIRECTORY] == case.count
+    await it.deleted()
+
+
+@pytest.mark.e2e
+async def test_a_job_that_cannot_be_suspended_as_a_whole_stays_and_an_event_says_why(
+    staying: tuple[Case, ParkingReason], yard: Yard, agents: PlayedAgents
+) -> None:
+    case, why = staying
+    await case.submit(yard)
+    it = Parked(yard, case)
+    await it.until_running()
+    await eventually(lambda: len(agents.trainers) == case.count, PATIENCE_SECONDS)
+    await it.asks("move")
+    await it.stays_as(why.text)
+    assert await it.parking() is None
+    await it.deleted()
 
 
 async def test_a_set_that_would_delete_its_volumes_stays_and_an_event_says_why(
@@ -277,11 +260,22 @@ async def test_a_set_that_would_delete_its_volumes_stays_and_an_event_says_why(
     await it.until_running()
     await eventually(lambda: len(agents.trainers) == 2, PATIENCE_SECONDS)
     await it.asks("park")
+    await it.stays_as("whenScaled: Delete", "StatefulSet")
 
-    async def refused() -> bool:
-        found = await yard.events("ParkingRefused", "StatefulSet")
-        assert any("whenScaled: Delete" in json.dumps(one) for one in found), found
-        return True
 
-    await eventually(refused, PATIENCE_SECONDS)
-    await it.until_running()
+def versions(seen: Trail) -> list[tuple[Parking, bytes]]:
+    """Return each version of the owner that has a record, with the record before it."""
+    found = []
+    for _, body in seen.seen:
+        if text := (body["metadata"].get("annotations") or {}).get(labels.PARKING):
+            record = msgspec.json.decode(text, type=Parking)
+            found.append((record, json.dumps(body).encode()))
+    return found
+
+
+def places(parking: Parking) -> Counter[str | None]:
+    """Return how many places each node keeps for the job."""
+    kept: Counter[str | None] = Counter()
+    for alike in parking.pods:
+        kept.update(dict(alike.places))
+    return kept

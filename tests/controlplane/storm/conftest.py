@@ -1,8 +1,8 @@
 """The control plane of the storms: the extender reaches it only through the failing proxy."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import Final
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Final
 
 import pytest
 
@@ -31,13 +31,21 @@ async def way(clean_cluster: Cluster) -> AsyncIterator[FaultyWay]:
 
 
 @pytest.fixture
-async def yard(clean_cluster: Cluster, way: FaultyWay) -> AsyncIterator[Yard]:
+def extender_settings() -> Mapping[str, Any]:
+    return {}
+
+
+@pytest.fixture
+async def yard(
+    clean_cluster: Cluster, way: FaultyWay, extender_settings: Mapping[str, Any]
+) -> AsyncIterator[Yard]:
     """Our pair, whose extender reaches the API server only through the failing proxy."""
     await asyncio.to_thread(clean_cluster.apply_roles)
     kubeconfig = await asyncio.to_thread(
         write_kubeconfig, clean_cluster.layout, way.url, "extender-in-storm"
     )
-    settings = {"kubernetes": {"kubeconfig": str(kubeconfig)}, "gang": SETTINGS}
+    reached = {"kubernetes": {"kubeconfig": str(kubeconfig)}, "gang": SETTINGS}
+    settings = {**extender_settings, **reached}
     await asyncio.to_thread(yards.start, clean_cluster, settings)
     await asyncio.to_thread(clean_cluster.start_default_scheduler)
     credentials = await asyncio.to_thread(auth.load, clean_cluster.kubeconfig)

@@ -5,10 +5,12 @@ import contextlib
 import random
 import signal
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+
+from typing_extensions import override
 
 from bench.specon.files import Ack, JobFiles
 from bench.specon.jobs import Manifest, Training
@@ -18,6 +20,7 @@ from shared.kube.errors import ApiError
 from tests.controlplane.faults import sending
 from tests.controlplane.training_yard import TrainingYard, component
 from tests.controlplane.watching import Object, job_of, node_of
+from tests.controlplane.yard import Yard
 from tests.fakes.eventually import eventually
 
 MOST: Final = 5
@@ -126,30 +129,40 @@ def _manifest(training: Training, size: int, directory: Path) -> Manifest:
     return {**made, "spec": spec}
 
 
+Kinds = Mapping[str, Callable[[str], Awaitable[None]]]
+"""What may happen to a node, by name."""
+
+
 @dataclass
-class Drains:
-    """Announcements that a node leaves, and deaths; afterwards the node is as before.
+class Announcements:
+    """Announcements that a node leaves; afterwards the node is as before.
 
     Attributes:
+        yard: Its history knows the pods.
+        nodes: Names of the nodes.
         count: How often each was done.
         left: How many jobs left a node because of it.
     """
 
-    yard: TrainingYard
-    trainings: Trainings
+    yard: Yard
+    nodes: Sequence[str]
     rng: random.Random
     count: Counter[str] = field(default_factory=Counter)
     left: int = 0
+    _struck: set[str] = field(default_factory=set)
 
     async def strike(self) -> None:
-        """Do one, chosen at random, at a node on which jobs run."""
+        """Do one, chosen at random, at a node on which jobs run, and no other strike is."""
         node = await eventually(self._busy_node, PATIENCE_SECONDS, "a job runs")
-        kinds = self._kinds()
+        self._struck.add(node)
+        kinds = self.kinds()
         name = self.rng.choice(sorted(kinds))
         self.count[name] += 1
         await kinds[name](node)
+        self._struck.discard(node)
 
-    def _kinds(self) -> Mapping[str, Callable[[str], Awaitable[None]]]:
+    def kinds(self) -> Kinds:
+        """Return what may happen."""
         taint = {"key": SPOT, "value": "true", "effect": "NoSchedule"}
         announcements: Mapping[str, tuple[Any, Any]] = {
             "cordon": ({"spec": {"unschedulable": True}}, {"spec": {"unschedulable": None}}),
@@ -158,12 +171,8 @@ class Drains:
             "our annotation": (_annotated("soon"), _annotated(None)),
         }
         return {
-            **{
-                name: lambda node, pair=pair: self._announce(node, *pair)
-                for name, pair in announcements.items()
-            },
-            "death behind a fence": self._die,
-            "silent kubelet": self._freeze,
+            name: lambda node, pair=pair: self._announce(node, *pair)
+            for name, pair in announcements.items()
         }
 
     def jobs_on(self, node: str) -> set[str]:
@@ -173,29 +182,57 @@ class Drains:
         return {job for team, _, job in jobs if team == self.yard.team}
 
     def _busy_node(self) -> str | None:
-        busy = [node for node in self.yard.node_names if self.jobs_on(node)]
+        busy = [node for node in self.nodes if node not in self._struck and self.jobs_on(node)]
         return self.rng.choice(busy) if busy else None
 
     async def _announce(self, node: str, body: Any, back: Any) -> None:
         here = self.jobs_on(node)
-        await self.yard.client.patch(paths.node(node), body)
+        await self._patch(node, body)
         if self.rng.random() < TURNED_ROUND:
             await asyncio.sleep(self.rng.uniform(0.0, 2.0))
         else:
-            await eventually(lambda: self._is_left(node), PATIENCE_SECONDS, f"{node} is left")
+            await self._until_left(node)
             self.left += len(here)
-        await self.yard.client.patch(paths.node(node), back)
+        await self._patch(node, back)
 
-    async def _is_left(self, node: str) -> bool:
-        if here := self.jobs_on(node):
+    async def _patch(self, node: str, body: Any) -> None:
+        """Write it; the API server may just have been killed."""
+
+        async def written() -> bool:
+            try:
+                return bool(await self.yard.client.patch(paths.node(node), body))
+            except ApiError as error:
+                raise AssertionError(error) from error
+
+        await eventually(written, PATIENCE_SECONDS, f"{node} is changed")
+
+    async def _until_left(self, node: str) -> None:
+        try:
+            await eventually(lambda: not self.jobs_on(node), PATIENCE_SECONDS, f"{node} is left")
+        except AssertionError:
+            here = self.jobs_on(node)
             events = await self.yard.items(paths.namespaced(paths.EVENTS, self.yard.team))
             notes = {
                 (event["reason"], event.get("note", ""))
                 for event in events
                 if event["regarding"]["name"].startswith(tuple(here))
             }
-            raise AssertionError(sorted(here), sorted(notes))
-        return True
+            raise AssertionError(node, sorted(here), sorted(notes)) from None
+
+
+@dataclass(kw_only=True)
+class Drains(Announcements):
+    """Announcements, and deaths of the kubelet under real trainings."""
+
+    trainings: Trainings
+
+    @override
+    def kinds(self) -> Kinds:
+        return {
+            **super().kinds(),
+            "death behind a fence": self._die,
+            "silent kubelet": self._freeze,
+        }
 
     async def _die(self, node: str) -> None:
         """Stop the kubelet, not the trainers; fence the node; the node returns later."""

@@ -28,6 +28,9 @@ Source:
     Kubernetes 1.36 ``pkg/controller/job/indexed_job_utils.go``:
     ``appendDuplicatedIndexPodsForRemoval``."""
 
+PARTIAL_SECONDS: Final = 60.0
+"""Longer than a member takes to end in its grace period."""
+
 
 @dataclass
 class Known:
@@ -214,6 +217,23 @@ def _touched(history: History, known: Known, writes: list[Write]) -> Iterator[st
     for write in writes:
         if _pod_of(write.path) in names:
             yield f"{write.method} {write.path}: a pod of another scheduler"
+
+
+def partial_seconds(history: History, job: str, size: int) -> float:
+    """Return for how long part of a gang had nodes, if that was too long; else 0."""
+    placed: set[str] = set()
+    since, longest = 0.0, 0.0
+    for event in (event for event in history.events if job_of(event.pod) == job):
+        if 0 < len(placed) < size:
+            longest = max(longest, event.at - since)
+        before = len(placed)
+        if event.gone or event.pod["status"].get("phase") == "Failed":
+            placed.discard(event.uid)
+        elif node_of(event.pod) is not None:
+            placed.add(event.uid)
+        if before in {0, size}:
+            since = event.at
+    return longest if longest > PARTIAL_SECONDS else 0.0
 
 
 def _pod_of(path: str) -> tuple[str, str] | None:

@@ -75,20 +75,20 @@ class Strikes:
         with contextlib.suppress(ApiError):  # it may find the API server down: no strike then
             await kinds[name]()
         await revive(self.cluster)
-        await self._restore_nodes()
+        await self.restore_nodes()
 
     def _kinds(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
         return {
-            "kill extender": lambda: self._kill("extender"),
-            "kill kube-scheduler": lambda: self._kill("kube-scheduler"),
-            "kill kube-apiserver": lambda: self._kill("kube-apiserver"),
-            "kill kube-controller-manager": lambda: self._kill("kube-controller-manager"),
+            "kill extender": lambda: self.kill("extender"),
+            "kill kube-scheduler": lambda: self.kill("kube-scheduler"),
+            "kill kube-apiserver": lambda: self.kill("kube-apiserver"),
+            "kill kube-controller-manager": lambda: self.kill("kube-controller-manager"),
             "freeze extender": lambda: self._freeze("extender"),
             "freeze kube-scheduler": lambda: self._freeze("kube-scheduler"),
             "errors": self._errors,
             "errors on deletes": lambda: self._errors("DELETE"),
             "cut": self._cut,
-            "delete node": self._delete_node,
+            "delete node": self._delete_any_node,
             "delete member": self._delete_member,
             "edit annotation": self._edit,
             "quota": self._quota,
@@ -104,7 +104,8 @@ class Strikes:
                 return
             await asyncio.sleep(LOOK_SECONDS)
 
-    async def _kill(self, component: str) -> None:
+    async def kill(self, component: str) -> None:
+        """Kill a process; it runs again after `revive`."""
         if self.cluster.runs(component):
             sending(self.cluster, component, signal.SIGKILL)()
             if component == "kube-apiserver":
@@ -128,15 +129,18 @@ class Strikes:
         self.way.cut(seconds)
         await asyncio.sleep(seconds)
 
-    async def _delete_node(self) -> None:
-        """Delete a node and its pods, as the node and pod collectors do, and make it anew."""
-        name = self.rng.choice(sorted(self.known.cpu))
+    async def _delete_any_node(self) -> None:
+        await self.delete_node(self.rng.choice(sorted(self.known.cpu)))
+
+    async def delete_node(self, name: str) -> None:
+        """Delete a node and its pods, as the node and pod collectors do; it is made anew later."""
         self._missing.add(name)
         await self.client.delete(paths.node(name))
         await self._collect(name)
         await self._pause(2.0)
 
-    async def _restore_nodes(self) -> None:
+    async def restore_nodes(self) -> None:
+        """Make the deleted nodes anew."""
         for name in sorted(self._missing):
             await self._collect(name)
             number = int(name.rpartition("-")[2])

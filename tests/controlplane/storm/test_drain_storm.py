@@ -8,7 +8,6 @@ API server's history, not from our own programs.
 
 import os
 import random
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -17,8 +16,10 @@ import pytest
 
 from bench.specon.files import JobFiles, overlaps
 from devcluster.cluster import Cluster
-from tests.controlplane import training_yard, watching
+from tests.controlplane import training_yard
 from tests.controlplane.storm.drains import Drains, Struck, Trainings
+from tests.controlplane.storm.laws import partial_seconds
+from tests.controlplane.storm.test_storm import say
 from tests.controlplane.training_yard import SETTINGS
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.e2e]
@@ -29,8 +30,6 @@ SEED: Final = int(os.environ.get("SHUNTYARD_STORM_SEED", "1"))
 NODES: Final = tuple(f"{name}-0000" for name in ("north", "east", "south", "west"))
 EVERY: Final = 10
 """Strikes between two lines of progress."""
-PARTIAL_SECONDS: Final = 60.0
-"""Longer than a member takes to end in its grace period."""
 DRAINING: Final[Mapping[str, Any]] = {
     **SETTINGS,
     "migration": {**SETTINGS["migration"], "policy": "none"},
@@ -54,7 +53,7 @@ def cluster(clean_cluster: Cluster) -> Iterator[Cluster]:
 async def test_no_acknowledged_step_is_lost_in_a_storm_of_drains(cluster: Cluster) -> None:
     async with training_yard.lent(cluster, NODES) as yard:
         trainings = Trainings(yard, random.Random(SEED))
-        drains = Drains(yard, trainings, random.Random(SEED + 1))
+        drains = Drains(yard, NODES, random.Random(SEED + 1), trainings=trainings)
         end = time.monotonic() + SECONDS
         while drains.count.total() < DRAINS and time.monotonic() < end:
             await trainings.fill()
@@ -102,28 +101,6 @@ def _copies(one: Struck, member: str, files: JobFiles) -> Iterator[str]:
         begun = [life for life in lives if life.begun_at < ack.finished_at]
         if begun and begun[-1].uid != ack.uid:
             yield f"a stale copy committed the checkpoint of step {ack.step}"
-
-
-def partial_seconds(history: watching.History, job: str, size: int) -> float:
-    """Return for how long part of a gang had nodes, if that was too long; else 0."""
-    placed: set[str] = set()
-    since, longest = 0.0, 0.0
-    for event in (event for event in history.events if watching.job_of(event.pod) == job):
-        if 0 < len(placed) < size:
-            longest = max(longest, event.at - since)
-        before = len(placed)
-        if event.gone or event.pod["status"].get("phase") == "Failed":
-            placed.discard(event.uid)
-        elif watching.node_of(event.pod) is not None:
-            placed.add(event.uid)
-        if before in {0, size}:
-            since = event.at
-    return longest if longest > PARTIAL_SECONDS else 0.0
-
-
-def say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
 
 
 def report(drains: Drains, trainings: Trainings) -> None:

@@ -82,9 +82,17 @@ class Work:
         now = time.monotonic()
         for gang in list(self.here):
             if gang.ends_at is None and (self.whole(gang) or self._is_lost(gang)):
-                gang.ends_at = now + self.rng.uniform(*self.run_seconds)
-            if gang.ends_at is not None and now >= gang.ends_at:
+                gang.ends_at = now + self.seconds(gang)
+            if gang.ends_at is not None and now >= gang.ends_at and self.may_end(gang):
                 await self.delete(gang)
+
+    def seconds(self, _gang: Gang) -> float:
+        """Return how long a gang runs."""
+        return self.rng.uniform(*self.run_seconds)
+
+    def may_end(self, _gang: Gang) -> bool:
+        """Return True if a gang whose time is over may be deleted now."""
+        return True
 
     def _is_lost(self, gang: Gang) -> bool:
         """Return True if the storm deleted a pod that nothing makes again."""
@@ -97,7 +105,7 @@ class Work:
         self.known.sizes[self.key(gang)] = gang.size
         self.here.append(gang)
         try:
-            for path, manifest in self._manifests(gang):
+            for path, manifest in self.manifests(gang):
                 await self.client.post(paths.namespaced(path, self.namespace), manifest)
         except ApiError:  # the API server was just killed
             await self.delete(gang)
@@ -133,7 +141,8 @@ class Work:
                 continue
             return
 
-    def _manifests(self, gang: Gang) -> list[tuple[str, Manifest]]:
+    def manifests(self, gang: Gang) -> list[tuple[str, Manifest]]:
+        """Return what makes a gang, each with its collection."""
         if gang.kind == "job":
             return [(paths.JOBS, faults.gang(gang.name, gang.size))]
         if gang.kind == "direct":
