@@ -244,8 +244,11 @@ class Bursts:
         elif outcome.idle:
             return False
         else:
-            snapshot, wanted = recorder.store.snapshot(), outcome.handed_out
-            pods = {binding.pod: snapshot.pods[binding.pod] for binding in wanted}
+            wanted = outcome.handed_out
+            pods = self._present(wanted)
+            if len(pods) < len(wanted):  # a pod was deleted before this task began to run
+                hold.leave(outcome)
+                return False
             hold.jobs.update(map(registry.job_key, pods.values()))
             hold.gated |= outcome.gated
             task = group.create_task(self._bind_in_order(outcome, hold, pods))
@@ -254,6 +257,12 @@ class Bursts:
                 await task
             await hold.below(self.bindings.parallelism)
         return not hold.failed
+
+    def _present(self, wanted: Iterable[BurstBinding]) -> dict[PodKey, Pod]:
+        """Return the pods of Bindings that still exist."""
+        pods = self.context.recorder.store.snapshot().pods
+        found = ((binding, pods.get(binding.pod)) for binding in wanted)
+        return {b.pod: pod for b, pod in found if pod is not None and pod.uid == b.uid}
 
     async def _bind_in_order(
         self, outcome: BurstOutcome, hold: Hold, pods: Mapping[PodKey, Pod]

@@ -4,8 +4,10 @@ import contextlib
 
 import pytest
 
+from extender.controllers.bursts import Bursts
 from shared import labels
 from shared.kube import paths
+from shared.model import Delete, Pod
 from shared.system_clock import SystemClock
 from tests.component.cluster_life import ClusterLife
 from tests.component.shell import MiniScheduler, bound, extender, lease, node, pod
@@ -77,6 +79,28 @@ async def test_a_gang_of_which_one_member_never_passes_is_dissolved(fake):
     async with scheduled(fake, lost), ClusterLife(fake).running():
         await eventually(is_dissolved)
     assert not any(name in bound(fake) for name in never)
+
+
+async def test_a_member_deleted_as_a_burst_begins_ends_that_burst_alone(fake, monkeypatch):
+    """Its deletion is observed after the decision, before the task that carries it out runs."""
+    decide, deleted = Bursts._decide, []
+
+    def decided(bursts, trigger):
+        outcome = decide(bursts, trigger)
+        if outcome.handed_out and not deleted:
+            lost = outcome.handed_out[0]
+            deleted.append(lost.pod)
+            bursts.context.recorder.apply(Delete(Pod.__name__, lost.pod, lost.uid))
+            fake.remove(paths.PODS, *reversed(lost.pod.split("/")))
+        return outcome
+
+    monkeypatch.setattr(Bursts, "_decide", decided)
+    async with scheduled(fake, lambda _name: False):
+        (name,) = await eventually(lambda: deleted)
+        manifest = pod(name.partition("/")[2], job="j", size=SIZE)
+        del manifest["spec"]["schedulingGates"]
+        fake.put(paths.PODS, manifest)
+        await eventually(lambda: len(bound(fake)) == SIZE)
 
 
 async def test_another_extender_binds_the_pod_after_kube_scheduler_was_replaced(fake):

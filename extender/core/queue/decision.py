@@ -30,7 +30,7 @@ from extender.core.cluster.snapshot import Snapshot
 from extender.core.nodes import leaving
 from extender.core.parameters.queue import Order
 from extender.core.placement import planner, release
-from extender.core.placement.planner import Plan, Refusal
+from extender.core.placement.planner import Refusal
 from extender.core.queue import (
     namespace_shares,
     notices,
@@ -47,7 +47,7 @@ from extender.core.queue.namespace_shares import Shares
 from extender.core.queue.notices import QueueEntry
 from extender.core.queue.order import Ranked
 from extender.core.queue.parked import ParkedJobs
-from extender.core.queue.scheduling_pass import SchedulingPass
+from extender.core.queue.scheduling_pass import Placed, Result, SchedulingPass
 from extender.core.queue.slot_gate import Gate
 from extender.core.queue.state import Notice, QueueState, QueueTrigger, price, refuse, turn_away
 from extender.core.records import elastic_workers, migrations, parked_jobs, parking
@@ -223,7 +223,7 @@ class _QueuePass:
         return (*starters, *parking.first_jobs(self.snapshot, self.session.now))
 
     def _entry(
-        self, ranked: Ranked, result: Plan | Refusal, moved: Mapping[JobKey, Replacements]
+        self, ranked: Ranked, result: Result, moved: Mapping[JobKey, Replacements]
     ) -> QueueEntry:
         """Return a job's place in the queue; order its release if it was placed."""
         if isinstance(result, Refusal):
@@ -242,13 +242,13 @@ class _QueuePass:
             standing=ranked.standing,
         )
 
-    def _start(self, job: Job, plan: Plan, *, in_burst: bool) -> None:
+    def _start(self, job: Job, placed: Placed, *, in_burst: bool) -> None:
         """Order the release of a job that was placed; of a parked one, that its places are kept."""
         if job.key in self.parked.by_job:
-            self.resumes.append(self.parked.resumed(job.key, plan))
+            self.resumes.append(self.parked.resumed(job.key, placed.nodes))
             return
-        bare = release.for_burst(job, plan.release, self.snapshot) if in_burst else None
-        self.commands.append(bare or plan.release)
+        bare = release.for_burst(job, placed.release, self.snapshot) if in_burst else None
+        self.commands.append(bare or placed.release)
 
     # Step 5: gangs that stay partial.
 

@@ -3,9 +3,12 @@
 A pass that pauses decides on the snapshot of its beginning. Meanwhile pods of others are bound,
 nodes go, and pods are deleted. A gang is left out as a whole if one of its pods or planned nodes is
 gone, or a node has become too full for it since. It still waits, so the next pass plans it again.
+
+All releases of a pass are looked at in one step, while nothing else runs: what a node has room for
+is computed only where there is less of it than before.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -30,49 +33,63 @@ def without_overtaken(
 
 
 def _remaining(commands: Sequence[Command], before: Snapshot, now: Snapshot) -> Iterator[Command]:
+    same_resources = before.node_table.resources == now.node_table.resources
+    rooms = _less_room(before.node_table, now.node_table) if same_resources else {}
     planned: dict[NodeName, IntVector] = {}
     for command in commands:
         if isinstance(command, ReleaseGang):
-            taken = _taken(command, now, planned)
-            if taken is None or _crowded(taken, before.node_table, now.node_table):
+            placed = any(release.node is not None for release in command.pods)
+            if (placed and not same_resources) or not _is_there(command, now):
                 continue
-            planned = taken
+            taken = _taken(command, now, planned, rooms)
+            if any(_crowded(demand, *rooms[node]) for node, demand in taken.items()):
+                continue
+            planned |= taken
         yield command
 
 
-def _taken(
-    gang: ReleaseGang, now: Snapshot, planned: dict[NodeName, IntVector]
-) -> dict[NodeName, IntVector] | None:
-    """Return what releases take on each node with this gang; None if a pod or node is gone."""
-    taken = dict(planned)
+def _is_there(gang: ReleaseGang, now: Snapshot) -> bool:
+    """Return True if all its pods and planned nodes are."""
     for release in gang.pods:
         pod = now.pods.get(release.pod)
         if pod is None or pod.uid != release.uid or pod.deleting:
-            return None
-        if release.node is None:
-            continue
-        if release.node not in now.node_table.index:
-            return None
-        demand = now.node_table.demand(pod_shape.with_devices(now, pod))
-        taken[release.node] = taken.get(release.node, np.zeros_like(demand)) + demand
-    return taken
+            return False
+        if release.node is not None and release.node not in now.node_table.index:
+            return False
+    return True
 
 
-def _crowded(taken: dict[NodeName, IntVector], before: NodeTable, now: NodeTable) -> bool:
-    """Return True if a node lacks more for what is planned there than it did before.
+def _less_room(before: NodeTable, now: NodeTable) -> dict[NodeName, tuple[IntVector, IntVector]]:
+    """Return what was free then and is now on the nodes that have less of a resource free.
 
     What a migration keeps for its own pods counts as taken then and now.
     """
-    if before.resources != now.resources:
-        return True  # nodes came or went, and with them resources
-    return any(
-        node not in before.index
-        or bool((_lacking(now, node, demand) > _lacking(before, node, demand)).any())
-        for node, demand in taken.items()
-    )
+    rows = [(before.index[name], row) for name, row in now.index.items() if name in before.index]
+    if not rows:
+        return {}
+    then, present = np.array(rows, dtype=np.int64).T
+    was, free = before.free[then], now.free[present]
+    lost = np.flatnonzero((free < was).any(axis=1)).tolist()
+    return {now.nodes[present[at]].name: (was[at], free[at]) for at in lost}
 
 
-def _lacking(table: NodeTable, node: NodeName, demand: IntVector) -> IntVector:
-    row = table.index[node]
-    lacking: IntVector = np.maximum(table.used[row] + demand - table.allocatable[row], 0)
-    return np.where(demand > 0, lacking, 0)
+def _taken(
+    gang: ReleaseGang,
+    now: Snapshot,
+    planned: Mapping[NodeName, IntVector],
+    rooms: Mapping[NodeName, object],
+) -> dict[NodeName, IntVector]:
+    """Return what releases take with this gang on those of its nodes that have less room."""
+    taken: dict[NodeName, IntVector] = {}
+    for release in gang.pods:
+        if release.node is not None and release.node in rooms:
+            demand = now.node_table.demand(pod_shape.with_devices(now, now.pods[release.pod]))
+            before = taken.get(release.node, planned.get(release.node))
+            taken[release.node] = demand if before is None else before + demand
+    return taken
+
+
+def _crowded(demand: IntVector, was: IntVector, free: IntVector) -> bool:
+    """Return True if a node lacks more for what is planned there than it did before."""
+    lacked, lacks = np.maximum(demand - was, 0), np.maximum(demand - free, 0)
+    return bool(((lacks > lacked) & (demand > 0)).any())

@@ -47,10 +47,9 @@ class ParkedJobs:
             return cls(session, by_job)
         return cls(replace(session, snapshot=parked_jobs.with_parked(session.snapshot)), by_job)
 
-    def resumed(self, key: JobKey, plan: Plan) -> ChangeOwner:
+    def resumed(self, key: JobKey, nodes: Mapping[Uid, NodeName]) -> ChangeOwner:
         """Return the write that keeps the places of a plan."""
-        nodes = dict(plan.placement.nodes)
-        return parking_writes.keep_places(self.by_job[key], nodes, self.session.now)
+        return parking_writes.keep_places(self.by_job[key], dict(nodes), self.session.now)
 
     def possible(self, commands: Iterable[Command]) -> Iterator[Command]:
         """Yield the commands that are not about pods which do not exist."""

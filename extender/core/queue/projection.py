@@ -33,7 +33,7 @@ from extender.core.queue.lengths_ahead import Case, LengthsAhead
 from extender.core.queue.namespace_shares import Shares
 from extender.core.queue.order import Ranked
 from extender.core.queue.running_jobs import Ending
-from extender.core.queue.scheduling_pass import Attempts, Result, SchedulingPass
+from extender.core.queue.scheduling_pass import Attempts, Placed, SchedulingPass
 from extender.core.queue.state import QueueState
 from extender.core.queue.time_left import Timed
 from shared.model import JobKey, Node
@@ -143,7 +143,7 @@ class Projection(Attempts):
         return head.waits_for[-1] if head and head.waits_for else None
 
     @override
-    def plan(self, job: Job, value: float, table: NodeTable) -> Result:
+    def plan(self, job: Job, value: float, table: NodeTable) -> Plan | Refusal:
         if reason := self.stuck.get(job.key):
             return Refusal(reason, "")
         within = job if self._shares is None else self._shares.within(job)
@@ -161,7 +161,7 @@ class Projection(Attempts):
         return result
 
     @override
-    def project(self, job: Job, value: float, table: NodeTable) -> Result:
+    def project(self, job: Job, value: float, table: NodeTable) -> Plan | Refusal:
         return self.plan(job, value, table)
 
     @override
@@ -192,16 +192,16 @@ class Projection(Attempts):
             shares=shares,
         )
         for ranked, result in scheduling.results(self._ranked()):
-            if isinstance(result, Plan):
+            if isinstance(result, Placed):
                 self._start(self.pending.pop(ranked.job.key), result)
                 self.starts[ranked.job.key] = Start(self.now, first, self._ends_by)
         self.table = scheduling.table
         deadline = scheduling.next_deadline
         self._deadline = math.inf if deadline is None else deadline
 
-    def _start(self, job: Job, plan: Plan) -> None:
-        pods = scheduling_pass.placed_pods(job, plan, self.table)
-        nodes = [self.table.nodes[self.table.index[n]] for n in plan.placement.nodes.values()]
+    def _start(self, job: Job, placed: Placed) -> None:
+        pods = scheduling_pass.placed_pods(job, placed.nodes, self.table)
+        nodes = [self.table.nodes[self.table.index[n]] for n in placed.nodes.values()]
         lasts, endless = self.lasts(job, nodes), registry.is_endless(job.key)
         ends_at = None if lasts is None else self.now + lasts
         run = RunningJob(job.key, self.now, ends_at, pods, endless)

@@ -14,11 +14,12 @@ No state is kept: the backfill head follows from the snapshot and the clock. A g
 and lacks some is completed whatever is kept, or it would be dissolved.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Final, Protocol
 
+from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.jobs import PLANNED_STATES, UNPLANNED_STATES, Job, State, in_order
 from extender.core.cluster.reason_record import Room
 from extender.core.cluster.reasons import Reason
@@ -32,23 +33,36 @@ from extender.core.queue.backfill import HeadReservation, PlacedPods, RunningJob
 from extender.core.queue.namespace_shares import Shares
 from extender.core.queue.order import Ranked
 from extender.core.queue.state import QueueState
-from shared.model import JobKey, Node
+from shared.model import JobKey, Node, NodeName, Uid
 
-Result = Plan | Refusal
-
-
-Attempt = Callable[[Job, float, NodeTable], Result]
+Attempt = Callable[[Job, float, NodeTable], Plan | Refusal]
 """Plans a job of that V on the free amounts of nodes."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A job that was placed. Its plan's table of nodes is not kept: a pass may place thousands.
+
+    Attributes:
+        nodes: Node of every pod.
+        release: The command that releases them.
+    """
+
+    nodes: Mapping[Uid, NodeName]
+    release: ReleaseGang
+
+
+Result = Placed | Refusal
 
 
 class Attempts(Protocol):
     """Plans for one job, and the jobs that run."""
 
-    def plan(self, job: Job, value: float, table: NodeTable) -> Result:
+    def plan(self, job: Job, value: float, table: NodeTable) -> Plan | Refusal:
         """Plan a job of that V on what is free now."""
         ...
 
-    def project(self, job: Job, value: float, table: NodeTable) -> Result:
+    def project(self, job: Job, value: float, table: NodeTable) -> Plan | Refusal:
         """Plan a job on what will be free, as ``plan`` would."""
         ...
 
@@ -183,7 +197,7 @@ class SchedulingPass:
             return result
         if job.key in self.owed or _lacks_members(job):
             result = self._start(place, self.table)
-            if isinstance(result, Plan) and self._head:
+            if isinstance(result, Placed) and self._head:
                 self._reserve(self._head)
             return result
         if backfill.gone_in_time(head, self.now, self.attempts.lasts(job)):
@@ -210,24 +224,22 @@ class SchedulingPass:
 
         If that fails, other nodes are kept for the head where that makes room.
         """
-        result = self.attempts.plan(place.job, place.value.v, self._open_nodes(head))
-        if isinstance(result, Plan):
-            pods = placed_pods(place.job, result, self.table)
+        plan = self.attempts.plan(place.job, place.value.v, self._open_nodes(head))
+        if isinstance(plan, Plan):
+            pods = placed_pods(place.job, plan.placement.nodes, self.table)
             self.backfill_head = backfill.with_pods(head, pods)
-            self._take(place.job, pods, self.table.with_pods(pods))
-            return result
-        if not result.reason.time_helps:
-            return result
-        result = self.attempts.plan(place.job, place.value.v, self.table)
-        if isinstance(result, Refusal):
-            return result
-        pods = placed_pods(place.job, result, self.table)
+            return self._take(place.job, plan, pods, self.table.with_pods(pods))
+        if not plan.reason.time_helps:
+            return plan
+        plan = self.attempts.plan(place.job, place.value.v, self.table)
+        if isinstance(plan, Refusal):
+            return plan
+        pods = placed_pods(place.job, plan.placement.nodes, self.table)
         if self._tries < self.params.passing_tries and self._head:
             self._tries += 1
             if beside := backfill.beside(head, pods, self._place_head(self._head)):
                 self.backfill_head = beside
-                self._take(place.job, pods, result.placement.node_table)
-                return result
+                return self._take(place.job, plan, pods, plan.placement.node_table)
         return Refusal.of(Reason.BEHIND_RESERVATION)
 
     def _open_nodes(self, head: HeadReservation) -> NodeTable:
@@ -237,19 +249,21 @@ class SchedulingPass:
         return self._open[2]
 
     def _start(self, place: Ranked, table: NodeTable) -> Result:
-        result = self.attempts.plan(place.job, place.value.v, table)
-        if isinstance(result, Plan):
-            pods = placed_pods(place.job, result, table)
-            self._take(place.job, pods, result.placement.node_table)
-        return result
+        plan = self.attempts.plan(place.job, place.value.v, table)
+        if isinstance(plan, Refusal):
+            return plan
+        pods = placed_pods(place.job, plan.placement.nodes, table)
+        return self._take(place.job, plan, pods, plan.placement.node_table)
 
-    def _take(self, job: Job, pods: PlacedPods, table: NodeTable) -> None:
+    def _take(self, job: Job, plan: Plan, pods: PlacedPods, table: NodeTable) -> Placed:
+        """Go on with a table that has the job in it."""
         self.table = table
         if self.shares is not None:
             self.shares.take(job, pods)
         lasts = self.attempts.lasts(job, [table.nodes[row] for _, row in pods])
         ends_at = None if lasts is None else self.now + lasts
         self._started.append(RunningJob(job.key, self.now, ends_at, pods))
+        return Placed(plan.placement.nodes, plan.release)
 
     def _reserve(self, place: Ranked) -> None:
         """Make a job the backfill head, if it would fit once others have ended."""
@@ -277,10 +291,10 @@ def place_head(job: Job, value: float, attempt: Attempt) -> backfill.PlaceHead:
     return place
 
 
-def placed_pods(job: Job, plan: Plan, table: NodeTable) -> PlacedPods:
+def placed_pods(job: Job, nodes: Mapping[Uid, NodeName], table: NodeTable) -> PlacedPods:
     """Return where a plan puts the job's members."""
     shapes = {member.pod.uid: member.shape for member in job.members}
-    return [(shapes[uid], table.index[node]) for uid, node in plan.placement.nodes.items()]
+    return [(shapes[uid], table.index[node]) for uid, node in nodes.items()]
 
 
 def _waiter(job: Job) -> Waiter:
@@ -289,7 +303,7 @@ def _waiter(job: Job) -> Waiter:
 
 def _decided(result: Result) -> bool:
     """Return True if a job that goes first was placed, or is the backfill head."""
-    return isinstance(result, Plan) or result.reason.room is Room.KEPT
+    return isinstance(result, Placed) or result.reason.room is Room.KEPT
 
 
 def _may_hold(job: Job, refusal: Refusal) -> bool:

@@ -21,7 +21,7 @@ from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Kept, Slot, Snapshot
-from extender.core.nodes.node_table import IntMatrix, NodeTable
+from extender.core.nodes.node_table import IntMatrix, IntVector, NodeTable
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.pricing import Unmeasured, WhenGone
 from extender.core.placement.planner import Plan, Refusal
@@ -171,7 +171,7 @@ class Gate:
     priced: Mapping[JobKey, Priced]
     share: IntMatrix
     used: IntMatrix
-    _placed: dict[JobKey, IntMatrix] = field(default_factory=dict)
+    _placed: dict[JobKey, tuple[IntVector, IntMatrix]] = field(default_factory=dict)
     _parts: dict[bool, tuple[NodeTable, int, NodeTable]] = field(default_factory=dict)
 
     def part(self, job: Job, table: NodeTable) -> Part | Refusal:
@@ -188,7 +188,9 @@ class Gate:
     def count(self, part: Part, plan: Plan, table: NodeTable) -> None:
         """Count what a plan ``on_all_nodes`` takes of the part of jobs with a utility."""
         if part.priced:
-            self._placed[part.job.key] = plan.placement.node_table.used - table.used
+            taken = plan.placement.node_table.used - table.used
+            rows = np.flatnonzero(taken.any(axis=1))
+            self._placed[part.job.key] = (rows, taken[rows])
 
     def _slot_plan(self, job: Job) -> SlotPlan | Refusal | None:
         """Return the plan of a job with a utility, None for one of the others, or why it waits."""
@@ -240,7 +242,10 @@ class Gate:
         last = self._parts.get(priced)
         if last is not None and last[0] is table and last[1] == count:
             return last[2]
-        unused = np.maximum(self.share - self.used - sum(self._placed.values()), 0)
+        unused = self.share - self.used
+        for rows, taken in self._placed.values():
+            unused[rows] -= taken
+        np.maximum(unused, 0, out=unused)
         used = table.used + unused
         if priced:
             used = np.maximum(table.used, table.allocatable - unused)

@@ -1,5 +1,7 @@
 """One pass of the queue: order, whole gangs, reasons and repair."""
 
+import weakref
+
 import pytest
 from msgspec.structs import replace
 
@@ -14,6 +16,7 @@ from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Backoff, Reading
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.queue import Order
+from extender.core.placement import planner
 from extender.core.queue.state import QueueState, refuse
 from extender.store.assumed import Assumption
 from shared import labels
@@ -69,6 +72,21 @@ def test_nothing_of_a_gang_that_does_not_fit_is_released():
 def test_nodes_used_by_one_job_are_not_free_for_the_next():
     outcome = run(NODES, queued_job("one", 5), queued_job("two", 4, created_at=1.0))
     assert len(released(outcome)) == 1
+
+
+def test_a_pass_keeps_a_few_tables_of_nodes_however_many_jobs_it_places(monkeypatch):
+    tables, kept, plan = [], [], planner.plan
+
+    def watched(*args, **kwargs):
+        kept.append(sum(table() is not None for table in tables))
+        result = plan(*args, **kwargs)
+        tables.append(weakref.ref(result.placement.node_table))
+        return result
+
+    monkeypatch.setattr(planner, "plan", watched)
+    jobs = [queued_job(f"j{i}", 2, created_at=i) for i in range(40)]
+    assert len(released(run([make_node("a", cpu="80", memory="1Ti")], *jobs))) == 40
+    assert max(kept) <= planner.MOST_TABLES + 1  # those with cached refusals, and the last
 
 
 def test_as_many_as_fit_are_released_if_the_gang_needs_no_more():
