@@ -28,7 +28,7 @@ PROGRAM = f"""exec 2>&1
 /opt/shuntyard/bin/{NAME} --settings /given/agent.yaml &
 agent=$!
 while [ ! -e /given/stop ] && kill -0 $agent; do sleep 0.2; done
-sed -n 's/^VmRSS: *\\([0-9]*\\) kB/\\1/p' /proc/$agent/status
+sed -n 's/^VmRSS:[^0-9]*\\([0-9]*\\) kB/\\1/p' /proc/$agent/status
 kill -TERM $agent
 wait $agent
 """
@@ -42,18 +42,19 @@ def builder() -> Builder:
     return dockerfiles.builder(print)
 
 
-def lay_out(directory: Path, trust: Trust, url: str, token: str) -> dict[Path, str]:
+def lay_out(directory: Path, trust: Trust, cluster: Yard) -> dict[Path, str]:
     """Make what the DaemonSet mounts; return where the container has it."""
     given, logs, volume = directory / "given", directory / "pods", directory / "volume"
-    log = logs / "default_train-0_uid-train-0" / "main" / "0.log"
+    (pod,) = cluster.fake.objects(paths.PODS)
+    log = logs / f"default_train-0_{pod['metadata']['uid']}" / "main" / "0.log"
     for folder in (given, log.parent, volume):
         folder.mkdir(parents=True)
     log.write_text(LOG)
     (given / "ca.crt").write_bytes(trust.authority.read_bytes())
-    (given / "token").write_text(token)
+    (given / "token").write_text(cluster.token("n1"))
     settings = {
         "agent": {"node": "n1"},
-        "extender": {"urls": [url], "authority": "/given/ca.crt", "token": "/given/token"},
+        "extender": {"urls": [cluster.url], "authority": "/given/ca.crt", "token": "/given/token"},
         "sampling": {"source": "none"},
         "api": {"listen_port": 0},
     }
@@ -68,8 +69,7 @@ async def test_a_report_of_a_log_arrives(builder: Builder, tmp_path: Path) -> No
         fake.put(paths.NODES, node("n1"))
         fake.put(paths.PODS, member("train-0", "n1"))
         async with yard(trust, fake) as cluster:
-            token = cluster.token("n1")
-            lent = await asyncio.to_thread(lay_out, tmp_path, trust, cluster.url, token)
+            lent = await asyncio.to_thread(lay_out, tmp_path, trust, cluster)
             command = ("sh", "-c", PROGRAM)
             running = asyncio.create_task(
                 asyncio.to_thread(lambda: builder.run(image, *command, lent=lent))
