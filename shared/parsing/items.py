@@ -122,12 +122,6 @@ class Item(Struct):
 
 def items_of(line: str) -> Iterator[Item]:
     """Yield the numbers of a line, in order."""
-    for item, _ in located(line):
-        yield item
-
-
-def located(line: str) -> Iterator[tuple[Item, re.Match[str]]]:
-    """Yield the numbers of a line with where they are, in order; groups ``value``, ``total``."""
     end = 0
     for count, match in enumerate(_ITEM.finditer(line)):
         if count == MOST_NUMBERS:
@@ -143,8 +137,13 @@ def located(line: str) -> Iterator[tuple[Item, re.Match[str]]]:
         if suffix in _THOUSANDS and (name.is_step or name.is_global_step):
             value, suffix = value * _THOUSANDS[suffix], ""
             name = replace(name, is_step=False, is_global_step=True)
-        whole = None if total is None else int(total.replace(",", ""))
-        yield Item(name, gap.strip(), value, whole, suffix), match
+        yield Item(
+            name,
+            gap.strip(),
+            value,
+            None if total is None else int(total.replace(",", "")),
+            suffix,
+        )
 
 
 @lru_cache(maxsize=2048)

@@ -8,10 +8,9 @@
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Final, Self
+from collections.abc import Sequence
+from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from shared.parsing.counters import Counts
@@ -26,24 +25,6 @@ _BOTH: Final = ("epoch/iter", "epoch/iteration", "epoch/step", "epoch/batch")
 _BATCHES: Final = ("batch", "batches", "batch_idx")
 _STEPS: Final = ("steps", "step")
 _VALUE_UNITS: Final = frozenset({"", "%"})
-
-
-class Layout(Struct, frozen=True):
-    """Which numbers of a line are its counters, by their index.
-
-    Attributes:
-        used: All that count.
-        epoch: See ``LineCounts``; -2 if there is none.
-        step: The same.
-        whole: The steps of the whole run.
-        done: The part of the epoch.
-    """
-
-    used: frozenset[int]
-    epoch: int
-    step: int
-    whole: int | None
-    done: int | None
 
 
 class LineCounts:
@@ -69,7 +50,6 @@ class LineCounts:
         self._percent = next(percents, None)
         self._epoch_index = -2
         self._step_index = -2
-        self._done_index: int | None = None
         for index, item in enumerate(items):
             self._take(index, item, items[index + 1] if index + 1 < len(items) else None)
         totals = [item for item in items if item.total is not None and item is not self.epoch]
@@ -85,7 +65,6 @@ class LineCounts:
         elif self._is_bar(item) or (following is None and self._is_count_behind(item)):
             self.bar = (item.value, item.total or 100)
         elif self._epoch_index == index - 1 and self._is_within(item):
-            self._done_index = index
             self._done = item.value / item.total if item.total else None
         elif not self._is_step(index, item):
             return
@@ -123,51 +102,16 @@ class LineCounts:
             items: The numbers of the line.
             wholes: The whole name of each name so far; adds to it.
         """
+        found = [i for n, i in enumerate(items) if n not in self.used and _is_value(i)]
+        has_parts = sum(_LOSS in item.name.text.lower() for item in found) > 1
         values: dict[str, float] = {}
-        for index, name in self.names(items, wholes):
-            values.setdefault(name, items[index].value)
-        return values
-
-    def names(self, items: Sequence[Item], wholes: Names[str]) -> Sequence[tuple[int, str]]:
-        """Return the index and the name of each value; see ``values``."""
-        found = [n for n, i in enumerate(items) if n not in self.used and _is_value(i)]
-        has_parts = sum(_LOSS in items[n].name.text.lower() for n in found) > 1
-        names: list[tuple[int, str]] = []
-        for index in found:
-            text, whole = items[index].name.text, items[index].name.whole
+        for item in found:
+            text, whole = item.name.text, item.name.whole
             is_part = has_parts and _LOSS in text.lower()
             is_other = text in wholes and wholes.get(text) != whole.lower()
             wholes.put(text, wholes.get(text) or whole.lower())
-            names.append((index, whole if is_part or is_other else text))
-        return names
-
-    def layout(self, items: Sequence[Item]) -> Layout | None:
-        """Return where the counters are; None if that depends on more than the numbers' names."""
-        if self.bar is not None or self._percent is not None:
-            return None
-        if any(item.name.text.lower() in _BOTH for item in items):
-            return None
-        whole = next((index for index, item in enumerate(items) if item is self._global), None)
-        used = frozenset(self.used)
-        return Layout(used, self._epoch_index, self._step_index, whole, self._done_index)
-
-    @classmethod
-    def at(cls, layout: Layout, items: Mapping[int, Item]) -> Self:
-        """Return the counters of a line of the training with a known layout.
-
-        Args:
-            layout: Of a line with the same names.
-            items: Its counters, by their index.
-        """
-        self = cls.__new__(cls)
-        self.used, self.bar, self._percent, self._done = set(layout.used), None, None, None
-        self.epoch, self.step = items.get(layout.epoch), items.get(layout.step)
-        self._global = None if layout.whole is None else items[layout.whole]
-        if layout.done is not None:
-            part = items[layout.done]
-            self._done = part.value / part.total if part.total else None
-        self._epoch_index, self._step_index = layout.epoch, layout.step
-        return self
+            values.setdefault(whole if is_part or is_other else text, item.value)
+        return values
 
     def counts(self) -> Counts | None:
         """Return the counters of the line; None without any."""

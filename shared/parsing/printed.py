@@ -23,7 +23,6 @@ from shared.parsing.base import NOTHING, Point
 from shared.parsing.counters import Announced, Counts, Places, leading_counts
 from shared.parsing.items import Item, items_of, text_behind_bar, unscaled, value_at
 from shared.parsing.line_counts import LineCounts
-from shared.parsing.line_shapes import Shapes
 from shared.parsing.metric_names import Names
 from shared.parsing.proposals import Hint
 from shared.parsing.stated_end import StatedEnd, stated_left
@@ -107,14 +106,12 @@ class Printed:
         self._rank: float | None = None
         self._wholes: Names[str] = Names()
         self._names_steps = False
-        self._shapes = Shapes()
 
     @property
     def held_bytes(self) -> int:
         """See ``HoldsMemory``."""
-        texts = sum(len(line) for _, line in self._waiting) + sum(map(len, self._open))
-        names = self._hint.held_bytes + self._wholes.held_bytes
-        return texts + names + self._shapes.held_bytes
+        waiting = sum(len(line) for _, line in self._waiting)
+        return waiting + sum(map(len, self._open)) + self._hint.held_bytes + self._wholes.held_bytes
 
     @property
     def hint(self) -> str:
@@ -124,12 +121,6 @@ class Printed:
     def feed(self, line: str) -> Sequence[Point]:
         """See ``Parser``."""
         self._line += 1
-        may_be_known = self._has_begun and not (self._open or self._validates)
-        known = self._shapes.read(line) if may_be_known else None
-        return self._feed(line) if known is None else self._training(line, *known, is_known=True)
-
-    def _feed(self, line: str) -> Sequence[Point]:
-        """Return the points of a line whose shape is not known."""
         if self._open or (line.startswith("{") and "}" not in line):
             line = self._joined(line)
         line = line[:LONGEST_LINE]
@@ -184,47 +175,18 @@ class Printed:
         may_validate = _has(line.lower(), _VALIDATION_WORDS)
         if self._validates or (may_validate and _VALIDATES.search(line)):
             return self._validation(line, found, values)
-        points = self._training(line, found, values)
-        if points and not may_validate:
-            self._shapes.learn(line, items, found, self._wholes)
-        return points
-
-    def _training(
-        self,
-        line: str,
-        found: LineCounts,
-        values: Mapping[str, float],
-        *,
-        is_known: bool = False,
-    ) -> Sequence[Point]:
-        """Return the points of a line that is not of a validation.
-
-        Args:
-            line: The line.
-            found: Its counters.
-            values: Its values.
-            is_known: Its shape was learned: it does not begin with a number that counts, and has
-                no time left.
-        """
         counts = self._counts(found, has_values=bool(values))
         self._names_steps = self._names_steps or found.step is not None
-        if not is_known:
-            counts = self._led(line, counts, has_values=bool(values))
+        if counts is None and not self._names_steps:
+            counts = leading_counts(line, has_values=bool(values))
+        elif counts is not None and values and _has_no_end(counts):
+            led = leading_counts(line, has_values=True)
+            counts = counts if led is None or led.total_steps is None else led
         if counts is not None and self._places.take(counts, has_values=bool(values)):
             self._placed_at = self._line
         if counts is None and found.bar is not None and self._places.header is not None:
             return NOTHING  # a bar that is not of the training
-        has_left = values and not is_known
-        return self._points(values, self._left_seconds(line, counts) if has_left else None)
-
-    def _led(self, line: str, counts: Counts | None, *, has_values: bool) -> Counts | None:
-        """Return the counters with those that the line begins with, where it has no better ones."""
-        if counts is None and not self._names_steps:
-            return leading_counts(line, has_values=has_values)
-        if counts is None or not has_values or not _has_no_end(counts):
-            return counts
-        led = leading_counts(line, has_values=True)
-        return counts if led is None or led.total_steps is None else led
+        return self._points(values, self._left_seconds(line, counts) if values else None)
 
     def _left_seconds(self, line: str, counts: Counts | None) -> float | None:
         """Return the time left of the run that a line has; None if it has none."""
