@@ -11,6 +11,7 @@ Source:
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import PurePosixPath
@@ -23,6 +24,7 @@ from shared.errors import InputError
 from shared.parsing.aligned import Aligned
 from shared.parsing.base import NOTHING, AnyParser, HoldsMemory, Parser, Point
 from shared.parsing.boxes import Boxes
+from shared.parsing.following import SETTLED_POINTS
 from shared.parsing.huggingface import HuggingFace
 from shared.parsing.keras import Keras
 from shared.parsing.lightning import Lightning
@@ -51,6 +53,10 @@ _WITHOUT_TOTALS: Final = (Aligned, Boxes, HuggingFace, JsonLines, Lightning, Tab
 """Formats whose lines may lack the end of the run, which the program printed before them."""
 PRINTED_LINES: Final = 3
 """Lines with values before they are read without a known format."""
+MANY_PRINTED: Final = 12
+"""Such lines after which one or two that a known format reads are the exception."""
+MOST_AHEAD: Final = 2
+"""Lines ahead of those, of a configuration, that have what looks like a step and a value."""
 MOST_PRINTED: Final = 64
 """Lines of that kind that are kept while their steps do not rise."""
 MOST_RANKS: Final = 64
@@ -174,17 +180,29 @@ class ProcessDetector:
         if not isinstance(candidate, Printed):
             agreeing = AGREEING_BLOCKS if isinstance(candidate, _BLOCKS) else AGREEING_LINES
             return len(kept) == agreeing
-        if len(self._kept) > 1:  # a known format reads some of these lines
+        if len(self._kept) > 1 and len(kept) < MANY_PRINTED:  # a known format reads some of them
             return False
         if len(kept) == MOST_PRINTED:
             del kept[0]
-        return len(kept) >= PRINTED_LINES and _advances(kept)
+        first = _first_of_run(kept)
+        is_agreed = len(kept) - first >= PRINTED_LINES and _advances(kept[first:])
+        if is_agreed:
+            del kept[:first]
+        return is_agreed
+
+
+def _first_of_run(kept: Sequence[Sequence[Point]]) -> int:
+    """Return how many lines ahead have a greater step than the one behind them."""
+    steps = [points[0].step or 0.0 for points in kept[: MOST_AHEAD + 1]]
+    return next((i for i in range(len(steps) - 1, 0, -1) if steps[i - 1] > steps[i]), 0)
 
 
 def _advances(kept: Sequence[Sequence[Point]]) -> bool:
     """Return True if the lines have a metric to follow, at rising steps."""
     points = [point for points in kept for point in points]
-    metric = next(iter(best_of(point.metric for point in points)), None)
+    counted = Counter(point.metric for point in points)
+    settled = [name for name, count in counted.items() if count >= SETTLED_POINTS]
+    metric = next(iter(best_of(settled)), None)
     steps = [point.step for point in points if point.metric == metric and point.step is not None]
     pairs = list(pairwise(steps))
     return any(a < b for a, b in pairs) and all(a <= b for a, b in pairs)

@@ -7,7 +7,6 @@ only put together if they count the same: a total of steps says nothing about a 
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
 from math import isfinite
 from typing import Final
 
@@ -62,6 +61,8 @@ TOTAL_STEP_KEYS: Final = (
 )
 TOTAL_EPOCH_KEYS: Final = ("total_epochs", "max_epochs", "num_epochs", "num_train_epochs")
 MOST_TOTAL: Final = 2**63
+MOST_EPOCHS: Final = 1e7
+"""An epoch beyond this is a time in seconds since 1970."""
 MOST_REMEMBERED: Final = 16
 """Names of a line whose counters are remembered: the lines of a log have the same names."""
 
@@ -89,6 +90,8 @@ class Counts(Struct, frozen=True):
         epoch: As printed.
         total_epochs: The end of ``epoch``.
         done: Part of the epoch that is done, 0 to 1.
+        within: The count that ``done`` comes from.
+        length: The end of ``within``.
         is_of_epoch: ``step`` counts from the start of the epoch, even if none is printed.
     """
 
@@ -97,29 +100,9 @@ class Counts(Struct, frozen=True):
     epoch: float | None = None
     total_epochs: int | None = None
     done: float | None = None
+    within: float | None = None
+    length: int | None = None
     is_of_epoch: bool = False
-
-
-_STEPS_AHEAD: Final = (
-    r"max_?(?:num_|train_)?(?:iters?|steps?|iterations|updates?)|train_iters"
-    r"|num_(?:train|training)_steps"
-    r"|total[_ ](?:(?:num|train|training|optimization|update|gradient)[_ ])*"
-    r"(?:steps|iters|iterations)|(?:(?<=; )|(?<=for )|(?<=\.\.\., ))(?:steps|iters|iterations)"
-)
-_EPOCHS_AHEAD: Final = (
-    r"(?:trainer\.)?(?:(?:num|max|total|n)[_ ])(?:train_)?epochs?|(?:train_)?epochs"
-)
-_IN_WORDS: Final = re.compile(
-    r"(?:(?:train(?:ing)?|run(?:ning)?) for|\bmax:) (?P<total>[0-9][0-9,]{0,14}) "
-    r"(?:(?P<step>steps|iterations|iters|updates)|(?P<epoch>epochs))\b",
-    re.IGNORECASE,
-)
-_ANNOUNCED: Final = re.compile(
-    rf"(?<![\w./])(?:--)?(?:(?P<step>{_STEPS_AHEAD})|(?P<epoch>{_EPOCHS_AHEAD}))"
-    r"['\"]?(?:\s{0,20}[:=│|]\s{0,20}|[ .]{1,60})['\"]?"
-    r"(?P<total>[0-9][0-9,_]{0,14})(?![\w/]|\.[0-9])",
-    re.IGNORECASE,
-)
 
 
 _LEADING: Final = re.compile(
@@ -127,43 +110,6 @@ _LEADING: Final = re.compile(
     r"|^\[([0-9]{1,9})/([0-9]{1,9})\] ?\[ *([0-9]{1,9})/([0-9]{1,9})\]"
     r"|^\[ *([0-9]{1,12})/([0-9]{1,12})\] |^\s*([0-9]{1,12})/([0-9]{1,12}): "
 )
-
-
-class Announced:
-    """Totals that a program prints before it trains: its arguments, its configuration.
-
-    ::
-
-        Namespace(batch_size=64, epochs=90, lr=0.1)
-        Overriding: max_iters = 5000
-        Training starts at step 1, with local batch size 8, total steps 1000 (warmup 200)
-
-    A total that is printed with two values is not known.
-    """
-
-    def __init__(self) -> None:
-        self._totals: dict[Unit, int | None] = {}
-
-    def read(self, line: str) -> None:
-        """Take the totals of a line."""
-        in_words = _IN_WORDS.finditer(line) if " for " in line or "max:" in line else ()
-        for match in chain(_ANNOUNCED.finditer(line), in_words):
-            unit: Unit = "step" if match["step"] else "epoch"
-            number = total(float(match["total"].replace(",", "").replace("_", "")))
-            if number is not None:
-                is_other = self._totals.get(unit, number) != number
-                self._totals[unit] = None if is_other else number
-
-    def total(self, step: float | None, unit: Unit) -> int | None:
-        """Return the total of a unit, if a step is not beyond it; None if there is none."""
-        announced = self._totals.get(unit)
-        if announced is None or step is None or step > announced:
-            return None
-        return announced
-
-    def is_total(self, counts: Counts) -> bool:
-        """Return True if the end of the steps is the one that was announced."""
-        return counts.total_steps is not None and counts.total_steps == self._totals.get("step")
 
 
 class Position:
@@ -182,6 +128,8 @@ class Position:
         self.last = Place()
         self._first_epoch: float | None = None
         self._epoch: float | None = None
+        self._inner = Counts()
+        self._goes_on = False
         self._step = 0.0
         self._gap = 1.0
         self._before = 0.0
@@ -215,6 +163,8 @@ class Position:
         if self._first_epoch is None:
             self._first_epoch = epoch
         if epoch is not None and counts.done is not None:
+            if self._is_of_run(counts):
+                return Place(counts.within, counts.length)
             base = 0.0 if self._first_epoch == 0 else 1.0
             return Place(epoch - base + counts.done, counts.total_epochs, "epoch")
         if counts.step is None:
@@ -225,8 +175,19 @@ class Position:
             return Place(counts.step, counts.total_steps)
         return self._within(epoch, counts)
 
+    def _is_of_run(self, counts: Counts) -> bool:
+        """Return True if the count beside an epoch has gone on over the epoch's end."""
+        last, self._inner = self._inner, counts
+        is_later = last.epoch is not None and (counts.epoch or 0.0) > last.epoch
+        if is_later and counts.length is not None and counts.length == last.length:
+            self._goes_on = (counts.within or 0.0) > (last.within or 0.0)
+        return self._goes_on
+
     def _within(self, epoch: float, counts: Counts) -> Place:
         step = counts.step or 0.0
+        if step == 0 == self._step and self._epoch is not None and epoch > self._epoch:
+            self._epoch = epoch  # one line in each epoch, at its first step
+            return Place(epoch, counts.total_epochs, "epoch")
         if self._epoch is not None and epoch > self._epoch and step <= self._step:
             self._before += self._step + (self._gap if step < self._gap else 0.0)
         elif self._epoch is not None and epoch < self._epoch:
@@ -234,8 +195,8 @@ class Position:
         elif step > self._step:
             self._gap = step - self._step
         self._epoch, self._step = epoch, step
-        total = counts.total_steps if self._before == 0 else None
-        return Place(self._before + step, total)
+        is_whole = self._before == 0 and not counts.is_of_epoch
+        return Place(self._before + step, counts.total_steps if is_whole else None)
 
 
 class Places:
@@ -261,12 +222,24 @@ class Places:
         self._within: tuple[Counts, Counts] | None = None
         self._bare: Counts | None = None
         self._goes_on = False
+        self._loop: tuple[float | None, int] | None = None
+        self._under: float | None = None
+        self._bare_step = 0.0
+        self._ends_epoch = self._is_within = False
+
+    @property
+    def has_epochs(self) -> bool:
+        """True if the run has more than one epoch, so that a count may be of each."""
+        return (self._epochs or 0) > 1 and not self._goes_on
 
     def take(self, counts: Counts, *, has_values: bool) -> bool:
         """Take the counters of a line; return False if it belongs to no new place."""
         is_epoch = counts.epoch is not None and counts.step is None and counts.done is None
         if is_epoch or counts.done is None:
             self.header = counts if is_epoch and not has_values else None
+        if counts.epoch is not None and counts.step is None:
+            self._under = None if has_values else counts.epoch
+            self._ends_epoch = has_values
         before, last = self._counts, self.place
         place, self._counts = self._position.place(counts), counts
         if last is not None and last.unit == place.unit and counts.epoch == before.epoch:
@@ -277,6 +250,22 @@ class Places:
                 place = replace(place, total_steps=last.total_steps)
         self.place = self._with_epochs(place)
         return True
+
+    def is_of_other_loop(self, counts: Counts) -> bool:
+        """Return True for a part of the epoch whose length is not that of the first of that epoch.
+
+        ``Epoch: [1] [0/1]`` below ``Epoch: [1] [8/9]`` is the validation. And for a count that
+        begins anew where an epoch ended: of that the length is not known, so it has no place.
+        """
+        if counts.step is not None and counts.epoch is None and counts.total_steps is None:
+            self._is_within |= self._ends_epoch and counts.step < self._bare_step
+            self._ends_epoch, self._bare_step = False, counts.step
+            return self._is_within and not counts.is_of_epoch
+        if counts.done is None or counts.length is None or self._goes_on:
+            return False
+        if self._loop is None or self._loop[0] != counts.epoch:
+            self._loop = counts.epoch, counts.length
+        return self._loop[1] != counts.length
 
     def of_bar(self, value: float, total: int) -> Counts | None:
         """Return the counters of a bar below a line with an epoch; None if it goes back.
@@ -293,9 +282,13 @@ class Places:
     def below_header(self, counts: Counts) -> Counts:
         """Return the counters of a line below a line with nothing but an epoch.
 
-        ``Iterations: 99/1533`` is a part of that epoch, unless the count goes on in the next one.
+        ``Iterations: 99/1533`` is a part of that epoch, unless the count goes on in the next one. A
+        count without an end gets the epoch, so that one that begins again is seen.
         """
         header, last, bare = self.header, self._within, self._bare
+        is_bare = counts.step is not None and counts.epoch is None and counts.total_steps is None
+        if is_bare and self._under is not None:
+            return replace(counts, epoch=self._under)
         if header is None or counts.step is None or counts.epoch is not None:
             self._bare = self._bare if counts.step is None else counts
             return counts
@@ -333,6 +326,7 @@ def counts_of(numbers: Mapping[str, float]) -> Counts:
     step, total_steps, epoch, total_epochs = (
         None if name is None else numbers[name] for name in found
     )
+    epoch = epoch if epoch is None or epoch < MOST_EPOCHS else None
     return Counts(step, total(total_steps), epoch, total(total_epochs))
 
 
@@ -350,7 +344,8 @@ def leading_counts(line: str, *, has_values: bool) -> Counts | None:
         return Counts(step=float(done), total_steps=length) if has_values else None
     if index[5]:
         epoch, epochs, done, length = (int(index[i]) for i in range(5, 9))
-        return Counts(epoch=epoch, total_epochs=epochs, done=done / max(1, length))
+        part = done / max(1, length)
+        return Counts(epoch=epoch, total_epochs=epochs, done=part, within=done, length=length)
     if index[3]:
         return Counts(epoch=float(index[3]), step=float(index[4]))
     return Counts(step=float(index[1] or index[2]))

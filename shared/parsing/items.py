@@ -28,12 +28,22 @@ _ITEM: Final = re.compile(
     r"(?P<value>[-+]?(?:[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
     r"(?!,?[0-9])"
     r"(?:[eE][-+]?[0-9]+)?|[-+]?(?:nan|inf)\b)"
-    r"(?:\s{0,3}/\s{0,6}(?P<total>[0-9]+(?:,[0-9]{3})*)(?![0-9.]*(?!epoch)[\w/]))?"
-    r"(?!:[0-9])(?P<suffix>[%A-Za-z/]*)",
+    r"(?:(?:\s{0,3}/\s{0,6}|\s{1,4}(?:out )?of\s{1,4})"
+    r"(?P<total>[0-9]+(?:,[0-9]{3})*)(?![0-9.]*(?!epoch)[\w/]))?"
+    r"(?!:[0-9])(?P<suffix>[%A-Za-z/]*)"
+    r"(?: (?P<unit>(?-i:s|secs?|seconds?|ms|mins?|minutes?|hrs?|hours?|[KMG]i?B))\b"
+    r"(?!\s{0,2}[:=(]?\s{0,2}[-+.0-9]|\())?",
     re.IGNORECASE,
 )
+_UNCOUNTED: Final = re.compile(r".*(?:\.[0-9]*[1-9]|\.[0-9]{2}|[eE]).*")
+"""A number that no program counts with: ``4.707e-03``, ``0.000``."""
+_LIMIT: Final = re.compile(r"\s[<>]=?\s*")
+"""Before a bound, as in ``until loss < 0.1``."""
 _WORDS: Final = re.compile(r"[A-Za-z_@][\w.@/'-]*(?: [A-Za-z_@][\w.@/'-]*){0,3}$")
-_BRACKETED: Final = re.compile(r"\((?:train|val|valid|test|eval|curr|current)\)", re.IGNORECASE)
+_BRACKETED: Final = re.compile(r"\((?:curr|current)\)", re.IGNORECASE)
+_PHASE_BEHIND: Final = re.compile(r"[ _]?\((train|val|valid|test|eval)\)", re.IGNORECASE)
+_WRAPPED: Final = re.compile(r"\b(?:tensor|array|param|np\.float[0-9]{2})\($", re.IGNORECASE)
+"""Around a value, as in ``loss: tensor(0.3, device='cuda:0')``."""
 _TRAILING: Final = " \t:=[(#\"'|<"
 _SEPARATORS: Final = re.compile(r"[][(){},;|\t\"<>]|(?<!\w)'|'(?!\w)| {2,}|: | - | = ")
 _GLOBAL_STEP: Final = re.compile(
@@ -46,10 +56,12 @@ _STEP: Final = re.compile(
 )
 _EPOCH: Final = re.compile(r"(?:.* )?(?:train |training |train_)?(?:epoch|ep\.?)")
 _OTHER_COUNTER: Final = re.compile(
-    r".*(?:ppo|per|last|best|next|warmup|num|total|inner|\bone\b|\beach\b).*"
+    r".*(?:ppo|per|last|best|next|warm-?up|num|total|inner|micro|accum|skip|decay|patience|remain"
+    r"|episode (?:steps|length)|\b(?:one|each|max|maximum|log|save|val|valid|validation"
+    r"|eval\w*|test|bad|left|since)\b).*"
 )
 _PHASE: Final = re.compile(r"(?:.*[\s_/])?(?:train|training)")
-_RANK: Final = re.compile(r"(?:.*[ _])?rank")
+_RANK: Final = re.compile(r"(?:.*[ _])?(?:rank|worker|replica|client|agent|node|host|process|env)")
 _NOISE: Final = re.compile(
     r"^(?:.*? )??(?=(?:train|training|val|valid|validation|eval|test|dev|mean|avg|average|running"
     r"|total|value|surrogate|policy|actor|critic|unsupervised|lm|batch|epoch|step|reduced|smoothed"
@@ -57,14 +69,31 @@ _NOISE: Final = re.compile(
     r"|loss|acc|accuracy)\b)",
     re.IGNORECASE,
 )
-_NO_METRIC: Final = re.compile(
-    r".*(?:best|lowest|highest|target|previous).*|(?:.* )?err(?:or)?s?(?: rate)?|value",
+_EXTREME: Final = re.compile(
+    r"\b(?:best|lowest|highest|target|previous|min|minimum|max|maximum)\b", re.IGNORECASE
+)
+"""Among the words before a value: ``Best Loss``."""
+_KIND: Final = re.compile(
+    r"\b(?:reg|regulari[sz]ation|aux|auxiliary|penalty|l1|l2|commitment|router|balancing|kl|kld) $",
     re.IGNORECASE,
 )
-"""Other values than the present one, and what every server counts."""
+"""Words that are no noise: of a part of a loss."""
+_OF_CLASS: Final = re.compile(
+    r"(?!(?:info|debug|warning|current|curr|cur|the|overall|final|top|model|new|root)\b)"
+    r"[a-z-]+ acc",
+    re.IGNORECASE,
+)
+"""An accuracy of something: ``plane accuracy``."""
+_NO_METRIC: Final = re.compile(
+    r".*(?:best|lowest|highest|target|previous).*|(?:.* )?err(?:or)?s?(?: rate)?|value"
+    r"|.*\.(?:py|cc|cpp|cu|c|h|hpp|go|rs|java|scala|lua|jl|js|ts)",
+    re.IGNORECASE,
+)
+"""Other values than the present one, what every server counts, and lines of source files."""
 _VALUE_AT: Final = re.compile(
     r"((?:[A-Za-z]{1,20} ){0,3}(?:loss|objective function(?: for '[\w.-]{1,40}')?))"
-    r"(?: \([\w ]{1,40}\))? (?:at|after|for) (?:step|iteration|iter|epoch|(?:mini)?batch(?:es)?) "
+    r"(?: \([\w ]{1,40}\))? (?:at|after|for|in)"
+    r" (?:step|iteration|iter|epoch|(?:mini)?batch(?:es)?) "
     rf"[0-9]{{1,12}}(?:-[0-9]{{1,12}})? ?(?:[:=]|is) ?({NUMBER})",
     re.IGNORECASE,
 )
@@ -110,7 +139,8 @@ class Item(Struct):
         gap: The text between it and the number before it.
         value: The number.
         total: What follows it after a slash.
-        suffix: The letters right behind it.
+        suffix: The letters right behind it, or its unit.
+        may_count: It is printed as counters are: without decimals.
     """
 
     name: Name
@@ -118,6 +148,7 @@ class Item(Struct):
     value: float
     total: int | None
     suffix: str
+    may_count: bool = True
 
 
 def items_of(line: str) -> Iterator[Item]:
@@ -133,7 +164,10 @@ def items_of(line: str) -> Iterator[Item]:
         if "," in match["value"] and (gap.endswith("[") or (name.is_metric and value.is_integer())):
             continue  # two numbers, or one with a decimal comma
         end = match.end()
-        total, suffix = match["total"], match["suffix"]
+        total, suffix = match["total"], match["suffix"] or match["unit"] or ""
+        is_compared = name.is_metric and ("<" in gap or ">" in gap)
+        if is_compared and _LIMIT.fullmatch(gap[len(gap.rstrip(" <>=")) :]):
+            name = replace(name, is_metric=False)
         if suffix in _THOUSANDS and (name.is_step or name.is_global_step):
             value, suffix = value * _THOUSANDS[suffix], ""
             name = replace(name, is_step=False, is_global_step=True)
@@ -143,6 +177,7 @@ def items_of(line: str) -> Iterator[Item]:
             value,
             None if total is None else int(total.replace(",", "")),
             suffix,
+            may_count=match["value"].isdigit() or _UNCOUNTED.fullmatch(match["value"]) is None,
         )
 
 
@@ -151,9 +186,12 @@ def _name(gap: str) -> Name:
     """Return the name of the number that follows the text."""
     whole = _words(gap)
     noise = _NOISE.match(whole)
-    text = whole[noise.end() :] if noise else whole
+    begins = noise.end() if noise else 0
+    if _KIND.search(whole[:begins]) or (begins and _OF_CLASS.match(whole)):
+        begins = 0
+    text = whole[begins:]
     lower = text.lower()
-    is_other = not lower or _OTHER_COUNTER.fullmatch(lower) is not None
+    is_other = not lower or _OTHER_COUNTER.fullmatch(whole.lower()) is not None
     return Name(
         text,
         whole,
@@ -162,14 +200,18 @@ def _name(gap: str) -> Name:
         is_global_step=_GLOBAL_STEP.fullmatch(lower) is not None,
         is_phase=_PHASE.fullmatch(lower) is not None,
         is_rank=_RANK.fullmatch(lower) is not None,
-        is_metric=is_known(text) and _NO_METRIC.fullmatch(text) is None,
+        is_metric=is_known(text)
+        and _NO_METRIC.fullmatch(text) is None
+        and not _EXTREME.search(whole),
     )
 
 
 def _words(gap: str) -> str:
-    text = _BRACKETED.sub("", gap).rstrip(_TRAILING).removesuffix(" is")
+    text = _PHASE_BEHIND.sub(r"_\1", _BRACKETED.sub("", _WRAPPED.sub("", gap)))
+    text = text.rstrip(_TRAILING).removesuffix(" is")
     words = _WORDS.search(_SEPARATORS.split(text)[-1].rpartition(":")[2].strip())
-    return "" if words is None else words[0]
+    is_of_address = words is not None and words.string[: words.start()].endswith(("?", "&"))
+    return "" if words is None or is_of_address else words[0]
 
 
 def value_at(line: str) -> dict[str, float]:

@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from shared.parsing.counters import Counts
+from shared.parsing.counters import MOST_EPOCHS, Counts
 from shared.parsing.items import Item
 from shared.parsing.metric_names import Names
 
@@ -24,6 +24,8 @@ _LOSS: Final = "loss"
 _BOTH: Final = ("epoch/iter", "epoch/iteration", "epoch/step", "epoch/batch")
 _BATCHES: Final = ("batch", "batches", "batch_idx")
 _STEPS: Final = ("steps", "step")
+_PHASE: Final = re.compile(r"train(?:ing)?|test(?:ing)?|val(?:id(?:ation)?)?|eval", re.IGNORECASE)
+_EPISODE: Final = re.compile(r"episodes?", re.IGNORECASE)
 _VALUE_UNITS: Final = frozenset({"", "%"})
 
 
@@ -45,7 +47,7 @@ class LineCounts:
         self.bar: tuple[float, int] | None = None
         self.bar_counts_steps = False
         self._global: Item | None = None
-        self._done: float | None = None
+        self._done: tuple[float, int] | None = None
         percents = (i.value for i in items if i.suffix == "%" and i.name.text.lower() == "progress")
         self._percent = next(percents, None)
         self._epoch_index = -2
@@ -65,7 +67,7 @@ class LineCounts:
         elif self._is_bar(item) or (following is None and self._is_count_behind(item)):
             self.bar = (item.value, item.total or 100)
         elif self._epoch_index == index - 1 and self._is_within(item):
-            self._done = item.value / item.total if item.total else None
+            self._done = (item.value, item.total) if item.total else None
         elif not self._is_step(index, item):
             return
         self.used.add(index)
@@ -75,14 +77,14 @@ class LineCounts:
         name = item.name
         if item.suffix == "%" and name.text.lower() in _STEPS:
             self.bar_counts_steps = True
-        if item.suffix or not item.value.is_integer():
+        if item.suffix or not (item.may_count and item.value.is_integer()):
             return False
         if name.is_global_step:
             self._global = self._global or item
             return True
         if not name.is_step and not (name.is_phase and item.total is not None):
             return False
-        if self.step is None:
+        if self.step is None or (_is_length(self.step) and _EPISODE.fullmatch(name.text)):
             self.step, self._step_index = item, index
         return True
 
@@ -90,6 +92,18 @@ class LineCounts:
     def is_of_run(self) -> bool:
         """True if a count is named as one of the whole run."""
         return self._global is not None
+
+    @property
+    def is_percentage(self) -> bool:
+        """True if the only counter is a progress in percent, which anything may have."""
+        return self._percent is not None and not self.used
+
+    @property
+    def counts_batches(self) -> bool:
+        """True if the line counts batches alone: servers and evaluations do so, too."""
+        if self.epoch is not None or self._global is not None or self.step is None:
+            return False
+        return self.step.name.text.lower().endswith(_BATCHES)
 
     def values(self, items: Sequence[Item], wholes: Names[str]) -> dict[str, float]:
         """Return the first value of each metric.
@@ -104,10 +118,11 @@ class LineCounts:
         """
         found = [i for n, i in enumerate(items) if n not in self.used and _is_value(i)]
         has_parts = sum(_LOSS in item.name.text.lower() for item in found) > 1
+        alike = _alike(found) if len(found) > 1 else ()
         values: dict[str, float] = {}
         for item in found:
             text, whole = item.name.text, item.name.whole
-            is_part = has_parts and _LOSS in text.lower()
+            is_part = text in alike or (has_parts and _LOSS in text.lower())
             is_other = text in wholes and wholes.get(text) != whole.lower()
             wholes.put(text, wholes.get(text) or whole.lower())
             values.setdefault(whole if is_part or is_other else text, item.value)
@@ -122,13 +137,22 @@ class LineCounts:
             same = self.step is not None and self.step.value == step.value
             total = step.total or (self.step.total if same and self.step is not None else None)
             return Counts(step=step.value, total_steps=total)
-        if self._percent is not None:
+        if self._percent is not None and epoch is None:
             return Counts(step=self._percent, total_steps=100)
         if not self.used:
             return None
-        done = None if epoch is None else self._part_of_epoch()
-        if done is not None or self.step is None:
-            return Counts(epoch=epoch, total_epochs=epochs, done=done)
+        part = None if epoch is None else self._part_of_epoch()
+        if part is not None:
+            done, length = part
+            return Counts(
+                epoch=epoch,
+                total_epochs=epochs,
+                done=done / length,
+                within=done,
+                length=length,
+            )
+        if self.step is None:
+            return Counts(epoch=epoch, total_epochs=epochs)
         total = self.step.total
         if self.bar is not None and self.bar[0] == self.step.value:  # the same counter as a bar
             total = total or self.bar[1]
@@ -137,33 +161,41 @@ class LineCounts:
             total_steps=total,
             epoch=epoch,
             total_epochs=epochs,
-            is_of_epoch=self.step.name.text.lower().endswith(_BATCHES),
+            is_of_epoch=self.counts_batches,
         )
 
-    def _part_of_epoch(self) -> float | None:
-        """Return how much of the epoch is done; None if the line does not say."""
+    def _part_of_epoch(self) -> tuple[float, int] | None:
+        """Return how much of the epoch is done, of how much; None if the line does not say."""
         if self._done is not None:
             return self._done
         if self.bar is not None and self.bar[1]:
-            return self.bar[0] / self.bar[1]
+            return self.bar
+        if self._percent is not None:
+            return self._percent, 100
         follows = self._epoch_index < self._step_index
         if follows and self.step is not None and self.step.total:
-            return self.step.value / self.step.total
+            return self.step.value, self.step.total
         return None
 
     def _is_epoch(self, item: Item) -> bool:
-        if self.epoch is not None or item.value < 0:
+        if self.epoch is not None or not 0 <= item.value < MOST_EPOCHS:
             return False
         if item.suffix.lower() == "epoch":
             return True
         return item.name.is_epoch and not item.suffix
 
     def _is_phase(self, item: Item, following: Item | None) -> bool:
-        """Return True for the epoch of ``Train: 0 [  50/1251`` and ``Train: [0/90][10/3416]``."""
+        """Return True for the epoch of ``Train: 0 [  50/1251`` and ``Train: [0/90][10/3416]``.
+
+        And of ``Train 31, loss: 1.42``, whose next number is a value.
+        """
         if self.epoch is not None or item.suffix or following is None:
             return False
         brackets = following.gap.replace(" ", "") in {"[", "]["}
-        return brackets and following.total is not None and item.name.is_phase
+        if brackets and following.total is not None and item.name.is_phase:
+            return True
+        ends = following.gap.startswith((",", ":")) and _is_value(following)
+        return ends and item.may_count and _PHASE.fullmatch(item.name.whole) is not None
 
     def _is_bar(self, item: Item) -> bool:
         if item.suffix == "%" and item.total is None:
@@ -177,6 +209,18 @@ class LineCounts:
     def _is_within(self, item: Item) -> bool:
         """Return True if the number right behind an epoch counts within it."""
         return item.total is not None and (not item.name.text or item.name.is_step)
+
+
+def _alike(found: Sequence[Item]) -> set[str]:
+    """Return the names that differ in their whole words only."""
+    first: dict[str, str] = {}
+    wholes = ((item.name.text, item.name.whole) for item in found)
+    return {text for text, whole in wholes if first.setdefault(text, whole) != whole}
+
+
+def _is_length(item: Item) -> bool:
+    """Return True for ``steps: 13``, which beside an episode is how long that was."""
+    return item.total is None and item.name.text.lower() in _STEPS
 
 
 def _is_value(item: Item) -> bool:

@@ -26,6 +26,15 @@ _BOOKKEEPING: Final = re.compile(
     r"|.*loss[_ ]?scale.*",
     re.IGNORECASE,
 )
+_OTHER_VALUE: Final = re.compile(
+    r"(?:best|lowest|highest|target|prev(?:ious)?|old|min(?:imum)?|max(?:imum)?|num(?:ber)?)_.*"
+    r"|.*_(?:weights?|coef\w*|factor|ratio|margin|delta|std|stddev|var|variance|times?|secs?|seconds"
+    r"|duration|count|num|size|interval|counter|threshold|min(?:imum)?"
+    r"|max(?:imum)?|best|hours|lr)"
+    r"|(?:.*_)?(?:improv\w*|decreas\w*|increas\w*|not|did|than|from|below|above|reached|until|since"
+    r"|patience)(?:_.*)?"
+)
+"""Not the present value: ``best_loss``, ``loss_weight``, ``val_loss did not improve from``."""
 _SEPARATORS: Final = re.compile(r"[\s_/.\-]+")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z][a-z])")
 """Between the words of ``ValLoss``."""
@@ -82,10 +91,14 @@ _TIERS: Final = tuple(
         (rf"(?:{_VALIDATION}_|{_TRAINING}_)?{_MEAN}{_EPISODE}score", True),
         (r"\w*loss_\w*total|\w+_total_loss", False),
         (rf"{_VALIDATION}_.*loss.*", False),
-        (r"(?!.*(?:ppl|perplexity)).*loss.*|l_(?!r(?:_|$))\w+", False),
+        (r"(?!.*(?:ppl|perplexity)).*loss.*|l_(?!(?:r|rate|max|min|len|norm)(?:_|$))\w+", False),
         (rf"(?:{_VALIDATION}_|test_)?(?:pearson|spearman)r?", True),
         (r"(?:test_)?(?:ppl|perplexity|xent|nll|cross_?entropy|bp[bc])", True),
         (rf"(?:test_.*|{_TRAINING}_)?{_QUALITY}", False),
+        (
+            rf"(?:{_VALIDATION}_|test_|{_TRAINING}_)?(?:epe|mpjpe|gauc|mrr|ndcg(?:@?[0-9]{{1,3}})?)",
+            False,
+        ),
         (r".*objective_function.*", False),
         (rf"(?:{_TRAINING}_)?cost", True),
         (r"value", True),
@@ -93,12 +106,12 @@ _TIERS: Final = tuple(
 )
 """The first is the best."""
 _MIN: Final = re.compile(
-    r"loss|cost|ppl|perplexity|err|mae|mse|wer\b|cer\b|nll|xent|bp[bc]\b|\bfid(?:[0-9]|\b)",
+    r"loss|cost|ppl|perplexity|err|mae|mse|wer\b|cer\b|nll|xent|bp[bc]\b|\bepe\b|mpjpe|\bfid(?:[0-9]|\b)",
     re.IGNORECASE,
 )
 _MAX: Final = re.compile(
     r"acc|auc|f1|bleu|mAP|map\b|rew|return|ret\b|score|psnr|ssim|iou|dice|precision|recall|top.?[15]"
-    r"|pearson|spearman|objective function",
+    r"|pearson|spearman|objective function|ndcg|mrr\b",
     re.IGNORECASE,
 )
 _ADVERSARIAL: Final = re.compile(
@@ -110,6 +123,10 @@ _ADVERSARIAL: Final = re.compile(
     r"|generator|discriminator|adversarial|(?:^|_)gan(?:_|$)"
 )
 """Of a whole name in lower case, with ``_`` for every separator."""
+_PART: Final = re.compile(
+    r"(?:.*_)?(?:reg|regulari[sz]ation|aux|auxiliary|penalty|l2|commitment|router|balancing|kld?)_loss"
+)
+"""A loss that is added to another one; alone it does not show how far a run is."""
 _EPISODES: Final = re.compile(r"(?:n_|num_|total_)?episodes?")
 MOST_METRICS: Final = 256
 """Names of one source; a training script has ten, a thorough one a hundred."""
@@ -145,8 +162,8 @@ def preferred(names: Iterable[str]) -> str | None:
 def best_of(names: Iterable[str]) -> list[str]:
     """Return the names that are equally good to follow; one if a choice among them is safe.
 
-    The loss of a policy, of a critic or of one side of a GAN is never the only one; nor is a loss
-    beside a count of episodes.
+    The loss of a policy, of a critic or of one side of a GAN is never the only one; nor is what is
+    added to a loss, or a loss beside a count of episodes.
     """
     tiers: dict[int, list[str]] = {}
     found = sorted(set(names))
@@ -158,7 +175,9 @@ def best_of(names: Iterable[str]) -> list[str]:
     best = min(tiers)
     names = tiers[best][:1] if _TIERS[best].alike else tiers[best]
     plays = any(_EPISODES.fullmatch(_plain(name)) for name in found)
-    is_one_side = "loss" in names[0].lower() and (plays or not measures_convergence(names[0]))
+    is_part = _PART.fullmatch(_plain(names[0])) is not None
+    is_side = is_part or plays or not measures_convergence(names[0])
+    is_one_side = "loss" in names[0].lower() and is_side
     return [] if len(names) == 1 and is_one_side else names
 
 
@@ -166,6 +185,8 @@ def best_of(names: Iterable[str]) -> list[str]:
 def _tier(name: str) -> int | None:
     """Return the index of the best tier of a name, also with its humps as words (``ValLoss``)."""
     spelled = {_plain(name), _plain(_HUMP.sub("_", name))}
+    if any(map(_OTHER_VALUE.fullmatch, spelled)):
+        return None
     found = (i for i, tier in enumerate(_TIERS) if any(map(tier.pattern.fullmatch, spelled)))
     return next(found, None)
 

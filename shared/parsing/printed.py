@@ -16,11 +16,15 @@ this reader only where no other one reads the log.
 
 import re
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
+from shared.parsing import phases
+from shared.parsing.announced import Announced
 from shared.parsing.base import NOTHING, Point
-from shared.parsing.counters import Announced, Counts, Places, leading_counts
+from shared.parsing.counters import Counts, Places, leading_counts
 from shared.parsing.items import Item, items_of, text_behind_bar, unscaled, value_at
 from shared.parsing.line_counts import LineCounts
 from shared.parsing.metric_names import Names
@@ -35,15 +39,13 @@ MOST_BARS: Final = 8
 """Bars of different lengths that are distinguished."""
 MOST_JOINED: Final = 40
 """Lines of one dict."""
-_TRAINS: Final = ("training", "training...")
-_PHASES: Final = (*_TRAINS, "validating", "validating...", "evaluating", "evaluating...")
-"""Lines that end so say what the lines below are of."""
 _LOST: Final = "… "
 """Where the beginning of a line was dropped (``tailing.cutting``), its place is unknown."""
 _VALUES: Final = (
     *("loss", "acc", "ppl", "perplexity", "err", "mae", "mse", "auc", "f1", "bleu", "wer", "cer"),
     *("map", "iou", "dice", "rew", "return", "elbo", "nll", "xent", "bpb", "bpc", "psnr", "ssim"),
-    *("top", "l_", "fid", "score", "pearson", "spearman", "objective", "cost"),
+    *("top", "l_", "fid", "score", "pearson", "spearman", "objective", "cost", "epe", "mpjpe"),
+    *("ndcg", "mrr"),
 )
 """A line without any of these has no value; faster than a pattern."""
 _COUNTERS: Final = (
@@ -59,27 +61,7 @@ LONGEST_WAITING: Final = 400
 MOST_MISSES: Final = 1000
 """Lines that are read without finding a value before only one of ``MISS_RATIO`` is read."""
 MISS_RATIO: Final = 4
-_VALIDATES: Final = re.compile(
-    r"[|([] ?(?:val|valid|validation|eval|test) {0,6}[])|]"
-    r"|(?:^|INFO[\s:|\]-]{1,4}|DEBUG |[0-9] )\s*"
-    r"(?:val|valid|validation|validating|dev|eval|evaluation|test|testing|CV)"
-    r"(?:(?: error| results?| set| metrics)?\s{0,4}:|ing\b|\s+\[| Epoch)"
-    r"|\bepoch[: \[#]{0,4}[0-9]{1,9}(?:/[0-9]{1,9})?\]?[\s,:|()-]{1,10}"
-    r"(?:val|valid|validation|eval|evaluation|test)(?: {0,4}[,:|)]|\s{2})"
-    r"|\bSaving dict for global step",
-    re.IGNORECASE,
-)
-_VALIDATION_WORDS: Final = ("val", "test", "dev", "cv", "saving dict")
-"""A line without any of these does not match ``_VALIDATES``, which takes a fifth of the reading."""
 _HAS_PHASE: Final = re.compile(r".*(?:val|eval|test|train|dev|cv)", re.IGNORECASE)
-_OF_PART: Final = re.compile(
-    r"\b(?:bucket|class|category|group|domain|subset|language)[ _#]{0,2}[0-9]", re.IGNORECASE
-)
-"""Of a part of the data: ``eval: bucket 1 perplexity 53.76``."""
-_VALIDATES_BELOW: Final = re.compile(
-    r"(?:^|[\s,\]])(?:test|val|valid|validation|eval|evaluation|dev)(?: [a-z]{1,20}){0,2}:\s*$",
-    re.IGNORECASE,
-)
 
 
 class Printed:
@@ -97,6 +79,7 @@ class Printed:
         self._stated_end = StatedEnd()
         self._open: list[str] = []
         self._validates = False
+        self._repeats = False
         self._line = self._placed_at = 0
         self._waiting: deque[tuple[int, str]] = deque(maxlen=MOST_WAITING)
         self._misses = 0
@@ -105,13 +88,15 @@ class Printed:
         self._has_begun = False
         self._rank: float | None = None
         self._wholes: Names[str] = Names()
+        self._counted: Names[None] = Names()
         self._names_steps = False
 
     @property
     def held_bytes(self) -> int:
         """See ``HoldsMemory``."""
         waiting = sum(len(line) for _, line in self._waiting)
-        return waiting + sum(map(len, self._open)) + self._hint.held_bytes + self._wholes.held_bytes
+        names = self._wholes.held_bytes + self._counted.held_bytes
+        return waiting + sum(map(len, self._open)) + self._hint.held_bytes + names
 
     @property
     def hint(self) -> str:
@@ -127,26 +112,33 @@ class Printed:
         if begins := text_behind_bar(line):
             return [*self.feed(line[:begins]), *self.feed(line[begins:])]
         lower = line.lower()
-        if lower.endswith(_PHASES):
-            self._validates = not lower.endswith(_TRAINS)
+        if self._is_head(line, lower):
             return NOTHING
-        if self._has_begun and lower.rstrip().endswith(":") and _VALIDATES_BELOW.search(lower):
-            self._read(line)
-            self._validates = True
-            return NOTHING
-        has_value = _has(lower, _VALUES)
-        if not has_value and not _has(lower, _COUNTERS):
-            return NOTHING
-        if line.startswith(_LOST):
+        has_value = phases.has_any(lower, _VALUES)
+        if line.startswith(_LOST) or not (has_value or phases.has_any(lower, _COUNTERS)):
             return NOTHING
         return self._read(line) if self._has_begun else self._before(line, lower, has_value)
+
+    def _is_head(self, line: str, lower: str) -> bool:
+        """Take a line that says of what the lines below are; return False if it is none."""
+        if (heads := phases.heads(lower)) is not None:
+            self._validates = heads
+            return True
+        is_repeated, self._repeats = self._repeats, phases.heads_the_best(lower)
+        if is_repeated or self._repeats:
+            return True
+        if not (self._has_begun and phases.heads_validation(lower)):
+            return False
+        self._read(line)
+        self._validates = True
+        return True
 
     def _before(self, line: str, lower: str, has_value: bool) -> Sequence[Point]:  # noqa: FBT001 - private
         """Return the points of a line before which there was none; most logs never have one.
 
         A line with nothing but counters waits until there may be a value.
         """
-        if _has(lower, _TOTALS):
+        if phases.has_any(lower, _TOTALS):
             self.announced.read(line)
         self._hint.take(line)
         if not has_value and len(line) <= LONGEST_WAITING:
@@ -164,29 +156,69 @@ class Printed:
 
     def _read(self, line: str) -> Sequence[Point]:
         """Return the points of a line."""
-        line = unscaled(line)
+        line, lower = unscaled(line), line.lower()
         items = list(items_of(line))
-        if not items or self._is_of_another_rank(items):
+        if not items or self._is_of_another_rank(items) or phases.is_of_the_past(line, lower):
             return NOTHING
         found = LineCounts(items)
         values = found.values(items, self._wholes) or value_at(line)
         if values and not self._has_begun:
             self._hint.take_name(next(iter(values)))
-        may_validate = _has(line.lower(), _VALIDATION_WORDS)
-        if self._validates or (may_validate and _VALIDATES.search(line)):
+        if self._validates or phases.is_validation(line, lower, next(iter(values), "")):
             return self._validation(line, found, values)
-        counts = self._counts(found, has_values=bool(values))
+        is_first = not self._has_begun and self._places.header is None
+        counts_no_training = is_first and found.counts_batches and values and not _has_loss(values)
+        if counts_no_training or (not found.used and phases.is_of_part(line)):
+            return NOTHING
+        counts = self._best_counts(line, found, has_values=bool(values))
+        return (
+            self._placed(line, lower, values, counts)
+            if counts
+            else self._below(line, found, values)
+        )
+
+    def _best_counts(self, line: str, found: LineCounts, *, has_values: bool) -> Counts | None:
+        """Return the counters of a line, or what it begins with, if that is better."""
+        counts = self._counts(found, has_values=has_values)
         self._names_steps = self._names_steps or found.step is not None
         if counts is None and not self._names_steps:
-            counts = leading_counts(line, has_values=bool(values))
-        elif counts is not None and values and _has_no_end(counts):
-            led = leading_counts(line, has_values=True)
-            counts = counts if led is None or led.total_steps is None else led
-        if counts is not None and self._places.take(counts, has_values=bool(values)):
+            return leading_counts(line, has_values=has_values)
+        if counts is None or not has_values or not _has_no_end(counts):
+            return counts
+        led = leading_counts(line, has_values=True)
+        return counts if led is None or led.total_steps is None else led
+
+    def _below(self, line: str, found: LineCounts, values: Mapping[str, float]) -> Sequence[Point]:
+        """Return the points of a line without counters; none if its bar is not of the training."""
+        if found.bar is not None and self._places.header is not None:
+            return NOTHING
+        return self._points(self._uncounted(values), self._left_seconds(line, None))
+
+    def _placed(
+        self, line: str, lower: str, values: Mapping[str, float], counts: Counts
+    ) -> Sequence[Point]:
+        """Return the points of a line with counters."""
+        if self._places.is_of_other_loop(counts):
+            return NOTHING
+        if not values and phases.has_no_place(lower, is_epoch=counts.epoch is not None):
+            return NOTHING
+        if self._places.take(counts, has_values=bool(values)):
             self._placed_at = self._line
-        if counts is None and found.bar is not None and self._places.header is not None:
-            return NOTHING  # a bar that is not of the training
-        return self._points(values, self._left_seconds(line, counts) if values else None)
+            if self._places.header is counts:
+                self._counted.clear()
+        for name in values:
+            if name not in self._counted:
+                self._counted.put(name, None)
+                self._counted.put(name.lower(), None)
+        return self._points(values, self._left_seconds(line, counts))
+
+    def _uncounted(self, values: Mapping[str, float]) -> Mapping[str, float]:
+        """Return the values of a line without counters: those that lines with counters never have.
+
+        Below ``Epoch: [3] loss 0.4`` a line ``* loss 0.5`` is of validation, or a summary. Below a
+        line with nothing but the next epoch it is not.
+        """
+        return {n: value for n, value in values.items() if n.lower() not in self._counted}
 
     def _left_seconds(self, line: str, counts: Counts | None) -> float | None:
         """Return the time left of the run that a line has; None if it has none."""
@@ -202,7 +234,7 @@ class Printed:
         """Return the points of a line of a validation: a part of it is none."""
         if found.epoch is not None or found.step is not None:
             self._validates = False
-        if found.is_partial or _OF_PART.search(line):
+        if found.is_partial or phases.is_of_part(line):
             return NOTHING
         counts = found.counts() or leading_counts(line, has_values=bool(values))
         if counts is not None and counts.done is None and found.bar is None:
@@ -255,10 +287,17 @@ class Printed:
         Below a line with an epoch it is a part of that, unless it says that it counts steps.
         """
         bar = found.bar
+        if found.is_percentage and not has_values:
+            return None
+        if bar is not None and not found.first.text:
+            self._rounds.see(bar[1])
         if bar is None or found.epoch is not None or found.step is not None:
             counts = found.counts()
             is_of_run = counts is None or found.is_of_run or self.announced.is_total(counts)
-            return counts if counts is None or is_of_run else self._places.below_header(counts)
+            if counts is None or is_of_run:
+                return counts
+            counts = self._places.below_header(counts)
+            return counts if found.bar_counts_steps else self._unless_of_epoch(counts)
         if found.bar_counts_steps and has_values:
             step, total = self._rounds.place(*bar)
             return Counts(step=step, total_steps=total)
@@ -267,7 +306,14 @@ class Printed:
         if not has_values or self._places.header is not None:
             return self._places.of_bar(*bar) if has_values else None
         step, total = self._rounds.place(*bar)
-        return Counts(step=step, total_steps=total)
+        return self._unless_of_epoch(Counts(step=step, total_steps=total))
+
+    def _unless_of_epoch(self, counts: Counts) -> Counts:
+        """Return a count without its end, where that may be the end of one of several epochs."""
+        has_epochs = self.announced.has_epochs or self._places.has_epochs
+        if counts.epoch is None and has_epochs and not self.announced.is_total(counts):
+            return replace(counts, total_steps=None)
+        return counts
 
 
 class _Rounds:
@@ -275,6 +321,12 @@ class _Rounds:
 
     def __init__(self) -> None:
         self._bars: dict[int, tuple[float, float]] = {}
+        self._lengths: set[int] = set()
+
+    def see(self, total: int) -> None:
+        """Take the length of a bar; of nested ones none is known to be that of the run."""
+        if len(self._lengths) < MOST_BARS:
+            self._lengths.add(total)
 
     def place(self, value: float, total: int) -> tuple[float, int | None]:
         """Return the step over all bars of that total, and the total while there is one bar."""
@@ -283,17 +335,13 @@ class _Rounds:
             before += total
         if total in self._bars or len(self._bars) < MOST_BARS:
             self._bars[total] = before, value
-        return before + value, None if before else total
+        return before + value, None if before or len(self._lengths) > 1 else total
+
+
+def _has_loss(names: Iterable[str]) -> bool:
+    return any("loss" in name.lower() for name in names)
 
 
 def _has_no_end(counts: Counts) -> bool:
     """Return True for a count without an end: ``39160/50000: episode: 569`` has a better one."""
     return counts.epoch is None and counts.total_steps is None
-
-
-def _has(text: str, words: tuple[str, ...]) -> bool:
-    """Return True if the text has one of the words; a loop is faster than a pattern or ``any``."""
-    for word in words:  # noqa: SIM110 - see the docstring
-        if word in text:
-            return True
-    return False

@@ -5,6 +5,7 @@ Lightning ``metrics.csv``, and similar files.
 """
 
 import csv
+import re
 from collections.abc import Mapping, Sequence
 from sys import getsizeof
 from typing import Any, Final
@@ -21,7 +22,12 @@ MOST_COLUMNS: Final = 256
 _BLANKS: Final = "  "
 """Columns that are aligned by blanks (fastai): a name has no blank."""
 _SEPARATORS: Final = (",", "\t", ";", _BLANKS)
-_VALIDATION: Final = frozenset({"val", "valid", "validation", "eval", "evaluation", "test"})
+_VALIDATION: Final = frozenset({"val", "valid", "validation", "eval", "evaluation", "test", "dev"})
+_DATA_KEYS: Final = ("mode", "split", "phase", "stage", "subset", "set", "type", "kind", "event")
+"""Keys of texts that may say of what data a line is."""
+_NAME_KEYS: Final = ("metric", "metric_name", "name", "key", "tag", "variable")
+"""Keys of texts that say what ``value`` is."""
+_WORD: Final = re.compile(r"[a-z]+")
 _COUNTER: Final = ("step", "epoch", "iter", "update", "round", "interacts")
 """Each of ``COUNTERS`` has one of these; to skip other lines quickly."""
 EARLIEST: Final = 946_684_800.0
@@ -56,7 +62,7 @@ class JsonLines:
         counts = counts_of(numbers)
         if counts.step is None and counts.epoch is None and self._strict:
             return NOTHING
-        validates = "mode" in fields and str(fields["mode"]).lower() in _VALIDATION
+        validates = _validates(fields)
         # its steps count batches of the other data
         place = self._position.last if validates else self._position.place(counts)
         at_seconds, left_seconds = _moment(fields), _left(fields)
@@ -73,6 +79,13 @@ class JsonLines:
             for name, value in numbers.items()
             if is_metric(name)
         ]
+
+
+def _validates(fields: Mapping[str, Any]) -> bool:
+    """Return True for a line that says it is of validation: ``"split": "val"``."""
+    texts = (fields.get(key) for key in _DATA_KEYS)
+    words = (_WORD.findall(text.lower()) for text in texts if isinstance(text, str))
+    return any(not _VALIDATION.isdisjoint(found) for found in words)
 
 
 def _left(fields: Mapping[str, Any]) -> float | None:
@@ -137,22 +150,23 @@ class Table:
         cells = _cells(line, self._separator) if self._header else ()
         values = [number(cell) for cell in cells]
         if len(values) == len(self._header) and any(value is not None for value in values):
-            return self._row(values)
+            return self._row(values, cells)
         names = line.lstrip("#").split() if line.startswith("#") else ()
         if not line.startswith("#") or (names and names[0].lower() in COUNTERS):
             self._take_header("  ".join(names) or line)
         return NOTHING
 
-    def _row(self, values: Sequence[float | None]) -> Sequence[Point]:
+    def _row(self, values: Sequence[float | None], cells: Sequence[str]) -> Sequence[Point]:
         self._has_rows = True
-        cells = zip(self._header, values, strict=True)
-        numbers = {name: value for name, value in cells if value is not None and name}
+        rows = zip(self._header, values, strict=True)
+        numbers = {name: value for name, value in rows if value is not None and name}
+        texts = dict(zip(map(str.lower, self._header), cells, strict=True))
         counts = counts_of(numbers)
         if self._counters and counts.step is None and counts.epoch is None:
             return NOTHING
         place = self._position.place(counts)
         return [
-            Point(name, value, place.step, place.total_steps, unit=place.unit)
+            Point(_named(name, texts), value, place.step, place.total_steps, unit=place.unit)
             for name, value in numbers.items()
             if is_metric(name)
         ]
@@ -187,6 +201,17 @@ class Table:
         if self._strict and not has_step:
             return False
         return has_step or not self._has_rows or not filled.isdisjoint(self._header)
+
+
+def _named(name: str, texts: Mapping[str, str]) -> str:
+    """Return the name of a value: that of a column, or what the other columns of the row say.
+
+    ``epoch,split,loss`` and ``step,metric,value`` have rows of different things.
+    """
+    if name.lower() == "value":
+        keys = (key for key in _NAME_KEYS if texts.get(key))
+        name = next((texts[key][:LONGEST_NAME] for key in keys), name)
+    return f"val_{name}" if _validates(texts) else name
 
 
 def _cells(line: str, separator: str) -> list[str]:

@@ -1,0 +1,248 @@
+"""What stands in a log beside the training, and must not be read as its step, end or metric.
+
+Each row is a class of numbers that were, or could be, taken for the training's. Silence and a
+question are right; a wrong number is not.
+"""
+
+import pytest
+
+from shared.parsing.checking import check
+from shared.places import MetricsPlace
+
+
+def reading(text: str) -> tuple[str | None, float | None, float | None, int | None]:
+    """Metric, last value, its step, and the end of the run, as a log of these lines is read."""
+    data = text.encode()
+    found = check(lambda offset, length: data[offset : offset + length], "log", MetricsPlace())
+    step = None if found.step is None else round(found.step, 4)
+    return found.metric, found.value, step, found.total_steps
+
+
+def lines(pattern: str, *rows: object) -> str:
+    """A line of each row; ``{0}`` and ``{1}`` are its numbers."""
+    return "".join(
+        pattern.format(*(row if isinstance(row, tuple) else (row,))) + "\n" for row in rows
+    )
+
+
+STEPS = ((10, 0.9), (20, 0.8), (30, 0.7), (40, 0.6))
+TRAINING = lines("step {0} loss {1}", *STEPS)
+NOTHING = (None, None, None, None)
+
+SILENT = {
+    "a line of a source file behind a path": lines(
+        "train: {0}/90 [00:10]W core/kernels/loss_op.cc:144] no path", 10, 20, 30, 40
+    ),
+    "batches of a reranker that serves": lines("batch {0} score {1}", *STEPS),
+    "files that are evaluated": lines("evaluating file {0}/90: acc {1}", *STEPS),
+    "a bar of an evaluation": lines("Evaluating:  10%|# | {0}/90 [00:10<1:00, loss={1}]", *STEPS),
+    "a bar of a test": lines("Testing: 10%|# | {0}/90 [00:10<1:00, acc={1}]", *STEPS),
+    "a download": lines("Downloading: 10%|# | {0}M/90M [00:10<1:00, 3.0MB/s]", 10, 20, 30, 40),
+    "a threshold": lines("iter {0}: until loss < 0.01", 10, 20, 30, 40),
+    "the best so far": lines("epoch {0} best_loss {1}", *STEPS),
+    "the weight of a loss": lines("epoch {0} loss_weight {1}", *STEPS),
+    "the time of a loss": lines("epoch {0} loss_time: {1}", *STEPS),
+    "a learning rate that is written out": lines("epoch {0} l_rate: {1}", *STEPS),
+    "what an epoch has cost in seconds": lines("epoch {0} cost {1} s", *STEPS),
+    "what an epoch has cost, with the word": lines("epoch {0} cost {1} seconds", *STEPS),
+    "memory that a score took": lines("step {0} score {1} GB", *STEPS),
+    "a checkpoint that improves": lines("epoch {0}: val_loss did not improve from {1}", *STEPS),
+    "a loss that decreased from one value to another": lines(
+        "epoch {0}: Validation loss decreased ({1} --> 0.1)", *STEPS
+    ),
+    "patience": lines("epoch {0}: early stopping patience loss counter {1}", *STEPS),
+    "a bound of an optimiser": lines("max iterations: {0}, min_loss: {1}", *STEPS),
+    "seconds since 1970 that are called epoch": lines("epoch 17500000{0} loss {1}", *STEPS),
+    "classes of the data": lines("class {0} accuracy {1}", *STEPS),
+    "layers of the model": lines("layer {0}: loss {1}", *STEPS),
+    "two networks": lines("step {0} loss_D {1} loss_G 0.3", *STEPS),
+    "accuracies of classes below epochs": lines(
+        "epoch {0}\nplane accuracy: 80 %\ncar accuracy: {1} %", *STEPS
+    ),
+    "a regularization alone": lines("epoch {0} regularization loss {1}", *STEPS),
+    "an auxiliary loss alone": lines("epoch {0} aux_loss {1} lr 0.1", *STEPS),
+    "the two losses of actor and critic": lines("step {0} actor_loss {1}", *STEPS),
+}
+
+
+@pytest.mark.parametrize("text", SILENT.values(), ids=SILENT)
+def test_nothing_is_read_where_there_is_no_training(text: str) -> None:
+    assert reading(text) == NOTHING
+
+
+BESIDE = {
+    "a checkpoint that was loaded": "loaded checkpoint last.pt (epoch 99)\n" + TRAINING,
+    "a best model of an earlier step": TRAINING + "best model at step 20\n",
+    "a resume": "Resuming from iteration 0, epoch 9 until 99 epochs\n" + TRAINING,
+    "an evaluation after it": TRAINING + "Testing: loss 0.1\n",
+    "bars of an evaluation after it": TRAINING
+    + lines("Evaluating:  10%|# | {0}/90 [00:10<1:00, loss={1}]", *STEPS),
+    "a summary without a counter": TRAINING + "* loss 0.01\n",
+    "losses of classes after it": TRAINING + lines("class {0} loss {1}", (1, 0.1), (2, 0.2)),
+    "a table of scores after it": TRAINING + "precision recall f1-score support\n0.1 0.2 0.3 40\n",
+    "the end of a stage that was announced": "warmup epochs: 5\n" + TRAINING,
+    "numbers of requests of a server": lines("step {0} loss {1}\nGET /health 200", *STEPS),
+    "a hyper-parameter": "loss: 2.0\n" + TRAINING,
+    "the loss that was best": lines("step {0} loss {1} best_loss 0.5", *STEPS),
+    "a learning rate": lines("step {0} lr 0.001 loss {1} l_rate: 0.2", *STEPS),
+    "the size of an update": lines("Update: 0.000e+00 mean | step {0} loss {1}", *STEPS),
+    "a count of micro steps": lines("micro step 3/8 step {0} loss {1}", *STEPS),
+    "the best iteration once more": TRAINING
+    + "Early stopping, best iteration is:\nstep 20 loss 0.8\n",
+    "the best loss of each stage": lines("step {0} loss {1}\nBest Loss = 0.1", *STEPS),
+    "losses of blocks, spelled otherwise": lines("step {0} loss {1}\n[Block] Loss: 5.1", *STEPS),
+    "a letter behind a value": lines("step {0} loss {1} S(x)=0.3", *STEPS),
+    "steps that are left": lines("steps left: 7 | step {0} loss {1}", *STEPS),
+    "bounds": lines("max steps: 7 | step {0} loss {1}", *STEPS),
+}
+
+
+@pytest.mark.parametrize("text", BESIDE.values(), ids=BESIDE)
+def test_a_training_is_read_in_spite_of(text: str) -> None:
+    assert reading(text) == ("loss", 0.6, 40.0, None)
+
+
+EPOCHS = ((1, 0.8), (2, 0.7), (3, 0.6), (4, 0.5))
+PLACED = {
+    "batches end with each epoch": (
+        lines("batch {0}/90 loss {1}", *STEPS),
+        ("loss", 0.6, 40.0, None),
+    ),
+    "a bar without a name ends with each of several epochs": (
+        "epochs: 3\n" + lines(" 10%|# | {0}/90 [00:10<1:00, loss={1}]", *STEPS),
+        ("loss", 0.6, 40.0, None),
+    ),
+    "a count that may end with each of several epochs": (
+        "epochs: 3\n" + lines("iter {0}/90 loss {1}", *STEPS),
+        ("loss", 0.6, 40.0, None),
+    ),
+    "a count that is announced is the run's": (
+        "epochs: 3\nmax_steps: 90\n" + lines("iter {0}/90 loss {1}", *STEPS),
+        ("loss", 0.6, 40.0, 90),
+    ),
+    "a count that begins anew between lines that end epochs": (
+        lines("iter 10 loss 2\niter 20 loss 3\nepoch {0} loss {1}", *EPOCHS),
+        ("loss", 0.5, 4.0, None),
+    ),
+    "an evaluation whose samples are counted": (
+        lines("iter {0}, loss {1}", *STEPS) + "evaluating (total_iters: 7)\n[EVAL] acc: 0.5\n",
+        ("loss", 0.6, 40.0, None),
+    ),
+    "nested bars": (
+        lines(" 10%|# | 1/9 [00:10<1:00]\n 10%|# | {0}/90 [00:10<1:00, loss={1}]", *STEPS),
+        ("loss", 0.6, 40.0, None),
+    ),
+    "a percentage of something that is unpacked": (
+        lines("Progress: {0}%\nloss {1}", *STEPS),
+        NOTHING,
+    ),
+    "a configuration ahead": (
+        "epoch: 100\nstep: 30\nloss: 2.0\nlr: 0.1\n" + lines("epoch {0} loss {1}", *STEPS),
+        ("loss", 0.6, 40.0, None),
+    ),
+    "train and validation on one line, in brackets": (
+        lines("epoch {0} loss (train): 0.1 loss (val): {1}", *STEPS),
+        ("loss_val", 0.6, 40.0, None),
+    ),
+    "train and validation on one line, each behind its word": (
+        lines("epoch {0} | train | loss {1} || val | loss 0.1", *STEPS),
+        ("loss", 0.6, 40.0, None),
+    ),
+    "steps that begin again below each epoch": (
+        "Epoch 1\n" + TRAINING + "Epoch 2\n" + TRAINING,
+        ("loss", 0.6, 80.0, None),
+    ),
+    "a total in words": (lines("step {0} of 90 loss {1}", *STEPS), ("loss", 0.6, 40.0, 90)),
+    "a request that looks like a step": (
+        lines("GET /x?step=3&loss=2 200\nstep {0} loss {1}", *STEPS),
+        ("loss", 0.6, 40.0, None),
+    ),
+    "a tensor": (
+        lines("step {0} loss tensor({1}, device='cuda:0')", *STEPS),
+        ("loss", 0.6, 40.0, None),
+    ),
+    "a percentage beside an epoch is a part of that": (
+        lines("epoch 3 progress: {0}% loss {1}", *STEPS),
+        ("loss", 0.6, 2.4, None),
+    ),
+    "a count beside epochs that goes on over their end": (
+        lines("epoch {0} iter {1}/90 loss {2}", (1, 10, 0.9), (1, 20, 0.8), (2, 30, 0.7))
+        + lines("epoch {0} iter {1}/90 loss {2}", (2, 40, 0.6)),
+        ("loss", 0.6, 40.0, 90),
+    ),
+    "a step that is 0 in each epoch": (
+        lines("epoch: {0}, step: 0, loss: {1}", *STEPS),
+        ("loss", 0.6, 40.0, None),
+    ),
+    "another length within an epoch is another loop": (
+        lines("Epoch: [1] [{0}/90] loss: {1}", *STEPS)
+        + lines("Epoch: [1] [{0}/9] loss: {1}", (0, 0.1), (8, 0.2)),
+        ("loss", 0.6, 0.4444, None),
+    ),
+    "the steps of an episode are how long it was": (
+        lines("steps: {1}, episode: {0}, reward: {2}", (1, 7, 5), (2, 3, 6), (3, 9, 7)),
+        ("reward", 7.0, 3.0, None),
+    ),
+    "clients of a round: one is followed": (
+        lines("round {0} client {1} loss {2}", (1, 3, 0.9), (1, 7, 0.5), (2, 3, 0.8))
+        + lines("round {0} client {1} loss {2}", (2, 7, 0.4), (3, 3, 0.7), (3, 7, 0.3)),
+        ("loss", 0.7, 3.0, None),
+    ),
+    "lines of training and of evaluation with the same name": (
+        lines(
+            "Round {0}\n\\Eval metrics: loss={1}\n\tTrain metrics: loss=0.1",
+            (0, 0.9),
+            (1, 0.8),
+            (2, 0.7),
+        ),
+        ("val_loss", 0.7, 2.0, None),
+    ),
+    "lines that begin with what they are of": (
+        lines("train epoch {0} loss {1}\n> all testing: loss 0.1", *STEPS),
+        ("val_loss", 0.1, 40.0, None),
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "want"), PLACED.values(), ids=PLACED)
+def test_the_place_of_a_value(text: str, want: tuple[object, ...]) -> None:
+    assert reading(text) == want
+
+
+STRUCTURED = {
+    "JSON lines that say they are of validation": (
+        lines(
+            '{{"epoch": {0}, "split": "train", "loss": 0.1}}\n'
+            '{{"epoch": {0}, "split": "val", "loss": {1}}}',
+            (1, 0.7),
+            (2, 0.6),
+            (3, 0.5),
+        ),
+        ("val_loss", 0.5, 3.0, None),
+    ),
+    "JSON lines whose epoch is a time": (
+        lines('{{"epoch": 17500000{0}, "loss": {1}}}', *STEPS),
+        NOTHING,
+    ),
+    "JSON of a server": (
+        lines('{{"time": {0}, "cost": {1}, "path": "/step"}}', *STEPS),
+        NOTHING,
+    ),
+    "a table with a column that says of what data a row is": (
+        "epoch,phase,loss\n" + lines("{0},train,0.1\n{0},valid,{1}", (1, 0.9), (2, 0.8), (3, 0.7)),
+        ("val_loss", 0.7, 3.0, None),
+    ),
+    "a table with a column that says what a value is": (
+        "step,metric,value\n" + lines("{0},loss,{1}\n{0},accuracy,0.3", *STEPS),
+        ("loss", 0.6, 40.0, None),
+    ),
+    "a table of durations": (
+        "epoch,duration,gpu_mem,lr\n" + lines("{0},{1},12,0.1", *STEPS),
+        NOTHING,
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "want"), STRUCTURED.values(), ids=STRUCTURED)
+def test_structured_lines(text: str, want: tuple[object, ...]) -> None:
+    assert reading(text) == want
