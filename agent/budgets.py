@@ -1,7 +1,7 @@
 """Budgets: memory and CPU time that the pods of a node may use in its agent.
 
 The agent's container has a limit of 128 MiB (``deploy/base/agent.yaml``). Python and the libraries
-use 54 MiB of it, what is read and sent at one moment up to 20 MiB. The rest is divided here. Limits
+use 43 MiB of it, what is read and sent at one moment up to 20 MiB. The rest is divided here. Limits
 of a single value, name, line or file are where it is read, and all of them in
 docs/reference/budgets.md.
 """

@@ -7,7 +7,6 @@ this node, removed with the pod.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from importlib import metadata
 from typing import Final
 
 from prometheus_client import (
@@ -33,7 +32,6 @@ from shared.wire import PodPlace
 # They would double the series, and are not used.
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no annotation
 
-VERSION: Final = metadata.version("shuntyard")
 MOST_PODS: Final = 200
 """Pods with series of their own; of more, those that were created first."""
 SENDING_BUCKETS_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -179,15 +177,19 @@ class PodCollector(Collector):
 
 
 class AgentMetrics:
-    """All metrics of one agent; its loops update the public attributes."""
+    """All metrics of one agent; its loops update the public attributes.
 
-    def __init__(self) -> None:
+    Args:
+        version: Of the installed package.
+    """
+
+    def __init__(self, version: str = "") -> None:
         self.registry = CollectorRegistry()
         self.pods = PodCollector()
         self.registry.register(self.pods)
         ProcessCollector(registry=self.registry)
         Info("shuntyard_agent_build", "The version that runs.", registry=self.registry).info(
-            {"version": VERSION}
+            {"version": version}
         )
         self._add_report_metrics()
         self._add_file_metrics()

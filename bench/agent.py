@@ -3,7 +3,8 @@
 A real agent process, with default settings, follows pods that have trained for twenty minutes and
 write one line per second: of JSON into a metrics file, or what a program prints, or what no format
 reads, into the container's log; each has a checkpoint directory. It reports over TLS to one
-replica, which runs here and only counts. Control groups are ordinary files.
+replica, which runs here and only counts. Control groups are ordinary files. The process has the
+environment of the image (``Dockerfile.agent``), and like there everything is compiled before.
 CPU is user and system time of the agent's process over the measured time, as a share of one core;
 ``loop ms`` is the CPU time of a fixed Python loop at the end: on a busy machine, whose cores share
 caches and clock with other programs, both are larger. Resident memory is that of the whole process,
@@ -34,6 +35,7 @@ import yaml
 from aiohttp import web
 
 from devcluster.certificates import Authority
+from shared import wire
 from shared.system_clock import SystemClock
 from shared.wire import HeartbeatAnswer, NodePods, PodPlace
 
@@ -48,6 +50,7 @@ UNREAD_HEARTBEATS: Final = 3
 """After so many the agent has read all, where no step can show it."""
 LOOP_ROUNDS: Final = 200_000
 _MIB: Final = 2**20
+DOCKERFILE: Final = Path(__file__).parents[1] / "Dockerfile.agent"
 
 
 @dataclass
@@ -93,7 +96,7 @@ class Replica:
         self.heartbeats += 1
         if not self.caught_up.is_set():
             self._read(body)
-        return web.json_response(text=HeartbeatAnswer(acting=True).model_dump_json())
+        return web.json_response(body=wire.encode(HeartbeatAnswer(acting=True)))
 
     def _read(self, body: bytes) -> None:
         heartbeat = json.loads(gzip.decompress(body) if body.startswith(GZIP_MAGIC) else body)
@@ -107,8 +110,8 @@ class Replica:
         headers = {"ETag": '"1"'}
         if request.headers.get("If-None-Match") == headers["ETag"]:
             return web.Response(status=304, headers=headers)
-        body = NodePods(node=NODE, pods=self.pods).model_dump_json()
-        return web.json_response(text=body, headers=headers)
+        body = wire.encode(NodePods(node=NODE, pods=self.pods))
+        return web.json_response(body=body, headers=headers)
 
 
 @dataclass(frozen=True)
@@ -190,7 +193,8 @@ async def _watch(process: psutil.Process, replica: Replica, seconds: float) -> R
 @contextlib.asynccontextmanager
 async def _agent(settings: Path) -> AsyncIterator[psutil.Process]:
     environ = {name: text for name, text in os.environ.items() if "SHUNTYARD" not in name}
-    environ |= {"SSL_CERT_FILE": os.devnull, "SSL_CERT_DIR": os.devnull}  # as in the image
+    environ |= image_variables() | {"PYTHONPYCACHEPREFIX": str(settings.parent / "compiled")}
+    await _compile(environ)
     arguments = (sys.executable, "-m", "agent", "--settings", str(settings))
     process = await asyncio.create_subprocess_exec(*arguments, env=environ)
     try:
@@ -199,6 +203,23 @@ async def _agent(settings: Path) -> AsyncIterator[psutil.Process]:
         if process.returncode is None:
             process.terminate()
         await process.wait()
+
+
+def image_variables() -> dict[str, str]:
+    """Return the environment variables of the image, but where it has its files."""
+    final = DOCKERFILE.read_text().rpartition("\nFROM ")[2]
+    lines = [line.removeprefix("ENV ") for line in final.splitlines() if line.startswith("ENV ")]
+    pairs = [pair.partition("=") for line in lines for pair in line.split()]
+    return {name: text for name, _, text in pairs if "/opt/shuntyard" not in text}
+
+
+async def _compile(environ: Mapping[str, str]) -> None:
+    """Compile what the agent loads, as a build of the image does."""
+    writing = {name: text for name, text in environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    modules = "import agent.main, agent.running, agent.starting"
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", modules, env=writing)
+    if await process.wait():
+        raise RuntimeError("the agent cannot be loaded")
 
 
 async def _write(files: Sequence[Path], line: "Line") -> None:

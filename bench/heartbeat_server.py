@@ -24,13 +24,21 @@ from shared import labels, wire
 from shared.health import Heartbeat
 from shared.kube.reviews import NODE_NAME, TokenVerdict, User
 from shared.model import Node, NodeName, Pod, PodShape, Replace, Uid
-from shared.progress import Category
+from shared.progress import (
+    MOST_CURVE_POINTS,
+    Category,
+    Checkpoint,
+    PodReport,
+    Progress,
+    Span,
+    Use,
+)
 from shared.system_clock import SystemClock
 
 TOKEN_PREFIX = "token-"  # noqa: S105 - no password
 ACCOUNT = "system:serviceaccount:shuntyard-agents:shuntyard-agent"
 AUDIENCE = "shuntyard-extender"
-CURVE = tuple(round(2.0 * math.exp(-i / 10), 4) for i in range(wire.MOST_CURVE_POINTS))
+CURVE = tuple(round(2.0 * math.exp(-i / 10), 4) for i in range(MOST_CURVE_POINTS))
 
 
 def node_name(node: int) -> NodeName:
@@ -65,11 +73,11 @@ def heartbeat_body(
         sequence=sequence,
         sent_at=1_700_000_000.0 + sequence,
         full=full,
-        use=wire.UseBody(cpu_cores=12.5, memory_bytes=2**36),
+        use=Use(cpu_cores=12.5, memory_bytes=2**36),
         cpu_cores=64.0,
         pods=tuple(_report(pod_uid(node, pod), sequence) for pod in pods),
     )
-    text = heartbeat.model_dump_json(exclude_defaults=True).encode()
+    text = wire.encode(heartbeat)
     return gzip.compress(text, 6) if packed else text
 
 
@@ -90,8 +98,8 @@ def _pod(node: int, pod: int) -> Pod:
     )
 
 
-def _report(pod: Uid, sequence: int) -> wire.PodBody:
-    progress = wire.ProgressBody(
+def _report(pod: Uid, sequence: int) -> PodReport:
+    progress = Progress(
         metric="eval_loss",
         source="jsonl",
         updated_at=1_700_000_000.0 + sequence,
@@ -104,14 +112,12 @@ def _report(pod: Uid, sequence: int) -> wire.PodBody:
         category=Category.WATCHING,
         growth=0.012,
         curve=CURVE,
-        remaining_seconds=wire.SpanBody(value=750.0, low=600.0, high=900.0),
-        remaining_loss=wire.SpanBody(value=0.01, low=0.005, high=0.02),
+        remaining_seconds=Span(value=750.0, low=600.0, high=900.0),
+        remaining_loss=Span(value=0.01, low=0.005, high=0.02),
     )
-    checkpoint = wire.CheckpointBody(
-        step=1000, saved_at=1_700_000_000.0, save_seconds=1.5, save_bytes=2**28
-    )
-    use = wire.UseBody(cpu_cores=3.7, memory_bytes=2**33, throttled_ratio=0.1)
-    return wire.PodBody(uid=pod, progress=progress, checkpoint=checkpoint, use=use)
+    checkpoint = Checkpoint(step=1000, saved_at=1_700_000_000.0, save_seconds=1.5, save_bytes=2**28)
+    use = Use(cpu_cores=3.7, memory_bytes=2**33, throttled_ratio=0.1)
+    return PodReport(uid=pod, progress=progress, checkpoint=checkpoint, use=use)
 
 
 SEGMENT_BYTES = 64 * 2**20

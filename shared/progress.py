@@ -1,15 +1,26 @@
 """Training progress, checkpoints and use of pods, as reported by agents.
 
 Values only: the agent fills them, ``shared.wire`` transports them, decisions read them. Times are
-seconds since the epoch on the agent's clock unless a name says otherwise.
+seconds since the epoch on the agent's clock unless a name says otherwise. Decoding checks the
+bounds of the fields; encoding leaves out what has its default value. JSON has no number that is not
+finite.
 """
 
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import Annotated, Final
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from shared.model import NodeName, Uid
+
+MOST_CURVE_POINTS: Final = 32
+LARGEST: Final = 2**63 - 1
+Text = Annotated[str, Meta(max_length=1024)]
+Name = Annotated[str, Meta(min_length=1, max_length=253)]
+Amount = Annotated[float, Meta(ge=0)]
+Whole = Annotated[int, Meta(ge=0, le=LARGEST)]
+Ratio = Annotated[float, Meta(ge=0, le=1)]
 
 
 class Category(StrEnum):
@@ -70,7 +81,7 @@ class Span(Struct, frozen=True):
     high: float
 
 
-class Evidence(Struct, frozen=True, kw_only=True):
+class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the curve shows, with its figures.
 
     Attributes:
@@ -84,10 +95,10 @@ class Evidence(Struct, frozen=True, kw_only=True):
     stage: Stage = Stage.TOO_EARLY
     since_step: float | None = None
     level: float | None = None
-    spread: float | None = None
+    spread: Amount | None = None
 
 
-class Pace(Struct, frozen=True, kw_only=True):
+class Pace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How regularly values of a pod come, by when its agent reads them.
 
     Attributes:
@@ -97,13 +108,13 @@ class Pace(Struct, frozen=True, kw_only=True):
         longest_seconds: The longest of them; 0 before the first.
     """
 
-    moved_at: float
-    gaps: int = 0
-    usual_seconds: float = 0.0
-    longest_seconds: float = 0.0
+    moved_at: Amount
+    gaps: Whole = 0
+    usual_seconds: Amount = 0.0
+    longest_seconds: Amount = 0.0
 
 
-class Progress(Struct, frozen=True, kw_only=True):
+class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How far a training run is.
 
     Attributes:
@@ -133,32 +144,32 @@ class Progress(Struct, frozen=True, kw_only=True):
         remaining_loss: Predicted further improvement of the metric until the end.
     """
 
-    metric: str
-    source: str
-    updated_at: float
+    metric: Name
+    source: Name
+    updated_at: Amount
     goal: Goal = Goal.MIN
-    step: int | None = None
-    total_steps: int | None = None
+    step: Whole | None = None
+    total_steps: Whole | None = None
     value: float | None = None
     first_value: float | None = None
     best_value: float | None = None
-    points: int = 0
+    points: Whole = 0
     category: Category = Category.PROGRESSING
     specon: Category | None = None
     evidence: Evidence | None = None
     growth: float | None = None
-    converged_at: float | None = None
-    attempt: int = 1
+    converged_at: Amount | None = None
+    attempt: Annotated[int, Meta(ge=1, le=LARGEST)] = 1
     diverged: bool = False
-    bad_values: int = 0
-    bad_since_step: int | None = None
+    bad_values: Whole = 0
+    bad_since_step: Whole | None = None
     pace: Pace | None = None
-    curve: tuple[float, ...] = ()
+    curve: Annotated[tuple[float, ...], Meta(max_length=MOST_CURVE_POINTS)] = ()
     remaining_seconds: Span | None = None
     remaining_loss: Span | None = None
 
 
-class Checkpoint(Struct, frozen=True, kw_only=True):
+class Checkpoint(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the pod's checkpoint directory says (contract: docs/checkpoint-contract.md).
 
     Attributes:
@@ -177,17 +188,17 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
         done: Training is complete.
     """
 
-    problem: str = ""
-    detail: str = ""
-    step: int | None = None
-    saved_at: float | None = None
-    save_seconds: float | None = None
-    save_bytes: int | None = None
+    problem: Text = ""
+    detail: Text = ""
+    step: Whole | None = None
+    saved_at: Amount | None = None
+    save_seconds: Amount | None = None
+    save_bytes: Whole | None = None
     phase: CheckpointPhase = CheckpointPhase.NONE
-    request: str = ""
-    acked_step: int | None = None
-    path: str = ""
-    resumed_step: int | None = None
+    request: Text = ""
+    acked_step: Whole | None = None
+    path: Text = ""
+    resumed_step: Whole | None = None
     done: bool = False
 
 
@@ -205,16 +216,16 @@ class Use(Struct, frozen=True, kw_only=True):
             0 if they do not idle; None if that is not known.
     """
 
-    cpu_cores: float | None = None
-    memory_bytes: int | None = None
-    throttled_ratio: float | None = None
-    cpu_pressure_ratio: float | None = None
-    gpu_ratio: float | None = None
-    gpu_memory_bytes: int | None = None
-    idle_seconds: float | None = None
+    cpu_cores: Amount | None = None
+    memory_bytes: Whole | None = None
+    throttled_ratio: Ratio | None = None
+    cpu_pressure_ratio: Ratio | None = None
+    gpu_ratio: Ratio | None = None
+    gpu_memory_bytes: Whole | None = None
+    idle_seconds: Amount | None = None
 
 
-class PodReport(Struct, frozen=True, kw_only=True):
+class PodReport(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An agent's report of one pod.
 
     Attributes:
@@ -222,11 +233,11 @@ class PodReport(Struct, frozen=True, kw_only=True):
         problem: What is wrong with its metrics annotation or files, in words; empty if nothing is.
     """
 
-    uid: Uid
+    uid: Annotated[Uid, Meta(min_length=1, max_length=253)]
     progress: Progress | None = None
     checkpoint: Checkpoint | None = None
     use: Use | None = None
-    problem: str = ""
+    problem: Text = ""
 
 
 class NodeReport(Struct, frozen=True, kw_only=True, tag=True):

@@ -2,133 +2,25 @@
 
 Bodies of ``POST /v1/heartbeats`` and ``GET /v1/nodes/{node}/pods``, version 1. A body with another
 version, an unknown key or a value out of bounds is refused with the field's path. Names and
-meanings of the fields are those of ``shared.progress``.
+meanings of the fields of a report are those of ``shared.progress``.
 """
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal, TypeVar
 
 import msgspec
-from pydantic import BaseModel, ConfigDict, Field
+from msgspec import Meta, Struct
 
-from shared.progress import Category, CheckpointPhase, Goal, PodReport, Stage
+from shared.progress import LARGEST, Amount, Name, PodReport, Text, Use, Whole
 
 VERSION: Final = 1
 MOST_PODS: Final = 1000
 MOST_EVENTS: Final = 1000
-MOST_CURVE_POINTS: Final = 32
 
-Text = Annotated[str, Field(max_length=1024)]
-Name = Annotated[str, Field(min_length=1, max_length=253)]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Whole = Annotated[int, Field(ge=0, le=2**63 - 1)]
-Ratio = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Happening = Literal["nan", "restart", "category", "truncated"]
+Body = TypeVar("Body", bound=Struct)
 
 
-class WireModel(BaseModel):
-    """Frozen; unknown keys are errors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class SpanBody(WireModel):
-    """See ``progress.Span``."""
-
-    value: Finite
-    low: Finite
-    high: Finite
-
-
-class PaceBody(WireModel):
-    """See ``progress.Pace``."""
-
-    moved_at: Amount
-    gaps: Whole = 0
-    usual_seconds: Amount = 0.0
-    longest_seconds: Amount = 0.0
-
-
-class EvidenceBody(WireModel):
-    """See ``progress.Evidence``."""
-
-    stage: Stage = Stage.TOO_EARLY
-    since_step: Finite | None = None
-    level: Finite | None = None
-    spread: Amount | None = None
-
-
-class ProgressBody(WireModel):
-    """See ``progress.Progress``."""
-
-    metric: Name
-    source: Name
-    updated_at: Amount
-    goal: Goal = Goal.MIN
-    step: Whole | None = None
-    total_steps: Whole | None = None
-    value: Finite | None = None
-    first_value: Finite | None = None
-    best_value: Finite | None = None
-    points: Whole = 0
-    category: Category = Category.PROGRESSING
-    specon: Category | None = None
-    evidence: EvidenceBody | None = None
-    growth: Finite | None = None
-    converged_at: Amount | None = None
-    attempt: Annotated[int, Field(ge=1, le=2**63 - 1)] = 1
-    diverged: bool = False
-    bad_values: Whole = 0
-    bad_since_step: Whole | None = None
-    pace: PaceBody | None = None
-    curve: Annotated[tuple[Finite, ...], Field(max_length=MOST_CURVE_POINTS)] = ()
-    remaining_seconds: SpanBody | None = None
-    remaining_loss: SpanBody | None = None
-
-
-class CheckpointBody(WireModel):
-    """See ``progress.Checkpoint``."""
-
-    problem: Text = ""
-    detail: Text = ""
-    step: Whole | None = None
-    saved_at: Amount | None = None
-    save_seconds: Amount | None = None
-    save_bytes: Whole | None = None
-    phase: CheckpointPhase = CheckpointPhase.NONE
-    request: Text = ""
-    acked_step: Whole | None = None
-    path: Text = ""
-    resumed_step: Whole | None = None
-    done: bool = False
-
-
-class UseBody(WireModel):
-    """See ``progress.Use``."""
-
-    cpu_cores: Amount | None = None
-    memory_bytes: Whole | None = None
-    throttled_ratio: Ratio | None = None
-    cpu_pressure_ratio: Ratio | None = None
-    gpu_ratio: Ratio | None = None
-    gpu_memory_bytes: Whole | None = None
-    idle_seconds: Amount | None = None
-
-
-class PodBody(WireModel):
-    """See ``progress.PodReport``."""
-
-    uid: Name
-    progress: ProgressBody | None = None
-    checkpoint: CheckpointBody | None = None
-    use: UseBody | None = None
-    problem: Text = ""
-
-    def report(self) -> PodReport:
-        """Return the report for decisions."""
-        return msgspec.convert(self.model_dump(), PodReport)
-
-
-class Event(WireModel):
+class Event(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An event of a pod that must not be lost between two reports.
 
     Attributes:
@@ -141,11 +33,11 @@ class Event(WireModel):
 
     uid: Name
     at: Amount
-    kind: Literal["nan", "restart", "category", "truncated"]
+    kind: Happening
     detail: Text = ""
 
 
-class Heartbeat(WireModel):
+class Heartbeat(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Report of an agent.
 
     Attributes:
@@ -166,19 +58,26 @@ class Heartbeat(WireModel):
 
     version: Literal[1] = VERSION
     node: Name
-    boot: Annotated[str, Field(min_length=1, max_length=64)]
-    sequence: Annotated[int, Field(ge=1, le=2**63 - 1)]
+    boot: Annotated[str, Meta(min_length=1, max_length=64)]
+    sequence: Annotated[int, Meta(ge=1, le=LARGEST)]
     sent_at: Amount
     full: bool
-    use: UseBody | None = None
+    use: Use | None = None
     cpu_cores: Amount | None = None
-    pods: Annotated[tuple[PodBody, ...], Field(max_length=MOST_PODS)] = ()
-    gone: Annotated[tuple[Name, ...], Field(max_length=MOST_PODS)] = ()
-    events: Annotated[tuple[Event, ...], Field(max_length=MOST_EVENTS)] = ()
+    pods: Annotated[tuple[PodReport, ...], Meta(max_length=MOST_PODS)] = ()
+    gone: Annotated[tuple[Name, ...], Meta(max_length=MOST_PODS)] = ()
+    events: Annotated[tuple[Event, ...], Meta(max_length=MOST_EVENTS)] = ()
     dropped: Whole = 0
 
 
-class CheckpointRequest(WireModel):
+class CheckpointRequest(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="kind",
+    tag="checkpoint",
+):
     """Request a checkpoint from a trainer; repeated in every answer while it is wanted.
 
     Attributes:
@@ -189,7 +88,7 @@ class CheckpointRequest(WireModel):
         reason: For people.
     """
 
-    kind: Literal["checkpoint"] = "checkpoint"
+    kind: ClassVar[str] = "checkpoint"
     id: Name
     uid: Name
     deadline: Amount
@@ -197,18 +96,20 @@ class CheckpointRequest(WireModel):
     reason: Text = ""
 
 
-class CheckpointCancel(WireModel):
+class CheckpointCancel(
+    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="cancel"
+):
     """Cancel the request: the trainer goes on."""
 
-    kind: Literal["cancel"] = "cancel"
+    kind: ClassVar[str] = "cancel"
     id: Name
     uid: Name
 
 
-Command = Annotated[CheckpointRequest | CheckpointCancel, Field(discriminator="kind")]
+Command = CheckpointRequest | CheckpointCancel
 
 
-class HeartbeatAnswer(WireModel):
+class HeartbeatAnswer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Answer of a replica.
 
     Attributes:
@@ -224,7 +125,7 @@ class HeartbeatAnswer(WireModel):
     commands: tuple[Command, ...] = ()
 
 
-class PodPlace(WireModel):
+class PodPlace(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One of our pods on the node: what an agent needs to find its files.
 
     Attributes:
@@ -247,9 +148,26 @@ class PodPlace(WireModel):
     checkpoint: str | None = None
 
 
-class NodePods(WireModel):
+class NodePods(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Answer to ``GET /v1/nodes/{node}/pods``; its ETag lets an unchanged answer be 304."""
 
     version: Literal[1] = VERSION
     node: Name
     pods: tuple[PodPlace, ...] = ()
+
+
+def encode(body: Struct) -> bytes:
+    """Return a body as JSON; a number that is not finite becomes null."""
+    return _ENCODER.encode(body)
+
+
+def decode(kind: type[Body], text: bytes) -> Body:
+    """Return the body of a kind that a text holds.
+
+    Raises:
+        msgspec.MsgspecError: It holds none; the message names the field.
+    """
+    return msgspec.json.decode(text, type=kind)
+
+
+_ENCODER: Final = msgspec.json.Encoder()

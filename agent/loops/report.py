@@ -18,6 +18,7 @@ from agent.replicas.client import Backoff, ExtenderClient, pack
 from agent.reporting import bodies
 from agent.reporting.board import Board
 from agent.reporting.outbox import Outbox
+from shared import wire
 from shared.clock import Clock
 from shared.health import Heartbeat
 from shared.wire import Command
@@ -117,7 +118,7 @@ class Reporter:
             sent_at=services.clock.now(),
             dropped=services.board.dropped(),
         )
-        packed = pack(body.model_dump_json(exclude_none=True).encode(), params.gzip_above_bytes)
+        packed = pack(wire.encode(body), params.gzip_above_bytes)
         services.metrics.heartbeat_bytes.inc(len(packed.data))
         answer = await services.client.heartbeat(self.replica, packed)
         ended_at = services.clock.monotonic()

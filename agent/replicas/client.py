@@ -7,11 +7,12 @@ from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
 import aiohttp
-from pydantic import ValidationError
+import msgspec
 
 from agent.errors import RefusedError, UnreachableError
 from agent.replicas.addresses import Replica
 from agent.replicas.credentials import Credentials
+from shared import wire
 from shared.wire import HeartbeatAnswer, NodePods
 
 MOST_TEXT: Final = 500
@@ -117,8 +118,8 @@ def _read(model: type[Body], status: int, text: bytes) -> Body:
     if status != HTTPStatus.OK:
         raise RefusedError(status, shown)
     try:
-        return model.model_validate_json(text)
-    except ValidationError as error:
+        return wire.decode(model, text)
+    except msgspec.MsgspecError as error:
         raise RefusedError(status, f"unreadable response: {error}"[:MOST_TEXT]) from error
 
 

@@ -4,11 +4,10 @@ import logging
 from typing import Final
 
 import msgspec
-from pydantic import ValidationError
 
 from agent.reporting.outbox import Message
 from shared import wire
-from shared.progress import Checkpoint, PodReport, Use
+from shared.progress import Checkpoint, PodReport
 
 MOST_TEXT: Final = 1024
 """Characters of a text: the limit of the wire format."""
@@ -38,7 +37,7 @@ def heartbeat(
         sequence=message.sequence,
         sent_at=sent_at,
         full=message.full,
-        use=_use(message.state.use),
+        use=message.state.use,
         cpu_cores=message.state.cpu_cores,
         pods=tuple(_pod(report) for report in message.changed),
         gone=message.gone,
@@ -47,10 +46,9 @@ def heartbeat(
     )
 
 
-def event(uid: str, at: float, kind: str, detail: str = "") -> wire.Event:
+def event(uid: str, at: float, kind: wire.Happening, detail: str = "") -> wire.Event:
     """Return an event; ``at`` in seconds since the epoch."""
-    body = {"uid": uid, "at": at, "kind": kind, "detail": clipped(detail, MOST_DETAIL_BYTES)}
-    return wire.Event.model_validate(body)
+    return wire.Event(uid=uid, at=at, kind=kind, detail=clipped(detail, MOST_DETAIL_BYTES))
 
 
 def clipped(text: str, most_bytes: int = MOST_TEXT_BYTES) -> str:
@@ -63,17 +61,21 @@ def clipped(text: str, most_bytes: int = MOST_TEXT_BYTES) -> str:
     return f"{encoded[: most_bytes - 3].decode(errors='ignore')}…"
 
 
-def _pod(report: PodReport) -> wire.PodBody:
-    """Return the body of a pod; one that is invalid must not block the others."""
+def _pod(report: PodReport) -> PodReport:
+    """Return the report of a pod within the limits; one that is beyond must not block the others.
+
+    It is read as the extender reads it: a number that is not finite is lost, or refused where the
+    field needs one.
+    """
     clipped_report = msgspec.structs.replace(
         report, problem=clipped(report.problem), checkpoint=_checkpoint(report.checkpoint)
     )
     try:
-        return wire.PodBody.model_validate(msgspec.to_builtins(clipped_report))
-    except ValidationError as error:
+        return wire.decode(PodReport, wire.encode(clipped_report))
+    except (msgspec.MsgspecError, OverflowError) as error:
         problem = clipped(f"it cannot be reported: {error}")
         log.error("pod %s: %s", report.uid, problem)  # noqa: TRY400 - the text says it all
-        return wire.PodBody(uid=report.uid, problem=problem)
+        return PodReport(uid=report.uid, problem=problem)
 
 
 def _checkpoint(checkpoint: Checkpoint | None) -> Checkpoint | None:
@@ -82,7 +84,3 @@ def _checkpoint(checkpoint: Checkpoint | None) -> Checkpoint | None:
     return msgspec.structs.replace(
         checkpoint, detail=clipped(checkpoint.detail), path=clipped(checkpoint.path)
     )
-
-
-def _use(use: Use | None) -> wire.UseBody | None:
-    return None if use is None else wire.UseBody.model_validate(msgspec.to_builtins(use))

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Final
 
 from shared.convergence.forecast import Point
-from shared.wire import MOST_CURVE_POINTS
+from shared.progress import MOST_CURVE_POINTS
 
 MOST_INTERVALS: Final = 2 * MOST_CURVE_POINTS
 """At this number, each two intervals are merged: from then on they are twice as long."""

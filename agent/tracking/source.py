@@ -1,7 +1,7 @@
 """One source of a pod, a file or a container's log: its stream, and its values so far."""
 
 from math import isfinite
-from typing import Final, Literal
+from typing import Final
 
 from msgspec import Struct
 
@@ -18,6 +18,7 @@ from shared.parsing.metric_names import ENTRY_BYTES
 from shared.parsing.series import Series
 from shared.places import MetricsPlace
 from shared.progress import Goal, Span
+from shared.wire import Happening
 
 MOST_NAMES: Final = 64
 """Names that are kept, to show them to a user and to skip most of them."""
@@ -31,13 +32,11 @@ SOURCE_BYTES: Final = 2048
 TRACK_BYTES: Final = 6144
 """Memory of a followed metric, with its curve."""
 
-Kind = Literal["nan", "restart", "category", "truncated"]
-
 
 class SourceEvent(Struct, frozen=True):
     """An event that must not be lost between two reports; kinds as in ``shared.wire.Event``."""
 
-    kind: Kind
+    kind: Happening
     at: float
     detail: str = ""
 
@@ -302,7 +301,7 @@ class Source:
         return at
 
 
-def _add_event(events: list[SourceEvent], kind: Kind, at: float, detail: str) -> None:
+def _add_event(events: list[SourceEvent], kind: Happening, at: float, detail: str) -> None:
     """Add an event, unless this reading has very many."""
     if len(events) < POD_EVENTS:
         events.append(SourceEvent(kind, at, detail))

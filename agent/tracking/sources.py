@@ -27,6 +27,8 @@ from shared.wire import PodPlace
 
 MOST_CONTAINERS: Final = 4
 """Containers of a pod whose logs are read until one of them has values."""
+SEARCH_EVERY: Final = 10
+"""Of so many searches that would find the same, one is made."""
 _MOST_NAMES: Final = 256
 """Names of a pod's log directory that are read: one for each container."""
 _DOCUMENT: Final = "trainer-state"
@@ -85,6 +87,8 @@ class Sources:
     _by_path: dict[Path, Source] = field(default_factory=dict)
     _dropped: set[Path] = field(default_factory=set)
     _searched_before: bool = False
+    _searched: tuple[object, ...] = ()
+    _same_searches: int = 0
 
     @property
     def held_bytes(self) -> int:
@@ -119,6 +123,8 @@ class Sources:
 
         Sources are kept while no other file exists: a file may be missing for a moment.
         """
+        if self._is_as_searched():
+            return
         self.problem = ""
         try:
             makers = self._makers()
@@ -132,6 +138,34 @@ class Sources:
             self.problem = str(error)
         self.all = tuple(self._by_path[path] for path in sorted(self._by_path))
         self._searched_before = True
+
+    def _is_as_searched(self) -> bool:
+        """Return True if a search would find the same: its directories have not changed.
+
+        Only a hint, with a tenth of the system calls: two changes may have one stamp, and what is
+        in a directory may change without it, so the search is made again now and then. Where a user
+        has stated a path or a container, or something is wrong, it is made each time.
+        """
+        if self.problem or self.place.path not in (None, places.LOG) or self.place.container:
+            return False
+        reading = tuple(bool(source.tracks) for source in self.all)
+        if True not in reading:
+            return False
+        state = (*map(_stamp, self._folders), reading)
+        is_same = state == self._searched
+        self._searched, self._same_searches = state, self._same_searches + 1 if is_same else 0
+        return self._same_searches % SEARCH_EVERY not in (0, 1)
+
+    @cached_property
+    def _folders(self) -> tuple[str, str]:
+        """The directory of the convention's files, and that of the pod's logs."""
+        pattern = places.conventional_metrics(path_variables(self.pod))
+        return str((self.context.volume / pattern).parent), str(self._log_folder)
+
+    @property
+    def _log_folder(self) -> Path:
+        pod = self.pod
+        return self.context.pod_logs / f"{pod.namespace}_{pod.name}_{pod.uid}"
 
     def close(self) -> None:
         """Close all sources."""
@@ -209,8 +243,7 @@ class Sources:
 
     def _logs(self) -> Makers:
         """Return makers for the logs of all containers; once one has values, only for that one."""
-        pod = self.pod
-        folder = self.context.pod_logs / f"{pod.namespace}_{pod.name}_{pod.uid}"
+        folder = self._log_folder
         names = self._containers(folder)
         with_values = {
             path: partial(self._log, path) for path, s in self._by_path.items() if s.tracks
@@ -257,6 +290,15 @@ def path_variables(pod: PodPlace) -> PathVariables:
         role=pod.role,
         index=pod.index,
     )
+
+
+def _stamp(folder: str) -> tuple[int, int, int] | None:
+    """Return what changes with the names in a directory; None if there is none."""
+    try:
+        status = os.stat(folder, follow_symlinks=False)  # noqa: PTH116 - half the time of a Path's
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_mtime_ns
 
 
 def _written_at(path: Path) -> float:

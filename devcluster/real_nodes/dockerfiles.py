@@ -79,15 +79,23 @@ class Builder:
             self._build(name, tag)
         return tag
 
-    def run(self, image: str, *command: str) -> str:
+    def run(self, image: str, *command: str, lent: Mapping[Path, str] | None = None) -> str:
         """Run a command as the image's own user in a container of its own; return its output.
+
+        It has this machine's network.
+
+        Args:
+            image: Its tag.
+            command: Program and arguments.
+            lent: Directories of this machine, by the path at which the container has them.
 
         Raises:
             MachineError: It failed.
         """
         container = self._buildah("from", "--pull-never", image).strip()
+        volumes = [f"--volume={source}:{path}:ro" for source, path in (lent or {}).items()]
         try:
-            return self._buildah("run", "--isolation=chroot", container, "--", *command)
+            return self._buildah("run", "--isolation=chroot", *volumes, container, "--", *command)
         finally:
             self._buildah("rm", container)
 

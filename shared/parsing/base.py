@@ -26,6 +26,8 @@ NUMBER: Final = (
 """Pattern of a number, NaN or infinity, without a group."""
 _WHOLE: Final = re.compile(NUMBER)
 _COUNT: Final = re.compile(r"[0-9]{1,18}")
+_SURE_BITS: Final = 1000
+"""Of a whole number that is a float without fail."""
 
 
 Unit = Literal["step", "epoch"]
@@ -166,8 +168,10 @@ def plain(value: object) -> float | None:
 
     fairseq and Hugging Face write numbers as texts. true and false are not numbers.
     """
-    if type(value) is float:  # the usual one first: this is called for each value of a line
+    if type(value) is float:  # the usual ones first: this is called for each value of a line
         return value
+    if type(value) is int and value.bit_length() < _SURE_BITS:
+        return float(value)
     if isinstance(value, str):
         return number(value)
     if isinstance(value, bool) or not isinstance(value, int | float):

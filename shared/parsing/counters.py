@@ -319,7 +319,9 @@ class Places:
 
 def counts_of(numbers: Mapping[str, float]) -> Counts:
     """Return the counters among the numbers of a structured line, by their names."""
-    names = tuple(name for name, value in numbers.items() if isfinite(value))
+    names = tuple(numbers)
+    if not all(map(isfinite, numbers.values())):
+        names = tuple([name for name in names if isfinite(numbers[name])])
     found = _remembered(names) if len(names) <= MOST_REMEMBERED else _counters(names)
     step, total_steps, epoch, total_epochs = (
         None if name is None else numbers[name] for name in found

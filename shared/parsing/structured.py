@@ -59,7 +59,7 @@ class JsonLines:
             return NOTHING
         fields = decoded(text)
         numbers = _numbers(fields)
-        counts = counts_of(dict(numbers))
+        counts = counts_of(numbers)
         if counts.step is None and counts.epoch is None and self._strict:
             return NOTHING
         validates = _validates(fields)
@@ -76,7 +76,7 @@ class JsonLines:
                 unit=place.unit,
                 left_seconds=left_seconds,
             )
-            for name, value in numbers
+            for name, value in numbers.items()
             if is_metric(name)
         ]
 
@@ -90,26 +90,32 @@ def _validates(fields: Mapping[str, Any]) -> bool:
 
 def _left(fields: Mapping[str, Any]) -> float | None:
     """Return the time left of a line: Detectron2's in seconds, LLaMA-Factory's as a text."""
+    if "eta_seconds" not in fields and "remaining_time" not in fields:
+        return None
     seconds, text = fields.get("eta_seconds"), fields.get("remaining_time")
     if isinstance(text, str):
         return stated_left(f"eta {text}")
     return plain(seconds)
 
 
-def _numbers(fields: Mapping[str, Any]) -> list[tuple[str, float]]:
-    numbers: list[tuple[str, float]] = []
+def _numbers(fields: Mapping[str, Any]) -> dict[str, float]:
+    numbers: dict[str, float] = {}
     for key, value in fields.items():
-        if len(numbers) == MOST_KEYS:
-            break
-        if key and len(key) <= LONGEST_NAME and (number := plain(value)) is not None:
-            numbers.append((key, number))
+        number = value if type(value) is float else plain(value)  # most are: no call for them
+        if number is not None and key and len(key) <= LONGEST_NAME:
+            if len(numbers) == MOST_KEYS:
+                break
+            numbers[key] = number
     return numbers
 
 
 def _moment(fields: Mapping[str, Any]) -> float | None:
     """Return the time of a line; ``time`` is often a duration, which is much smaller."""
-    times = (plain(fields[key]) for key in TIME_KEYS if key in fields)
-    return next((time for time in times if time is not None and EARLIEST <= time < LATEST), None)
+    for key in TIME_KEYS:
+        time = plain(fields[key]) if key in fields else None
+        if time is not None and EARLIEST <= time < LATEST:
+            return time
+    return None
 
 
 class Table:

@@ -11,7 +11,8 @@ from typing import Any
 
 import aiohttp
 
-from agent.main import Parts, inspect_machine, serve
+from agent.parameters import AgentParameters
+from agent.running import Parts, inspect_machine, serve
 from agent.settings import AgentSettings
 from shared.progress import CheckpointPhase, PodReport
 from tests.fakes.eventually import eventually
@@ -55,7 +56,7 @@ class Node:
     def pod_logs(self) -> Path:
         return self.directory / "pods"
 
-    def settings(self, *replicas: FakeExtender, **changes: dict[str, Any]) -> AgentSettings:
+    def settings(self, *replicas: FakeExtender, **changes: dict[str, Any]) -> AgentParameters:
         sections = {name: {**values, **changes.pop(name, {})} for name, values in QUICK.items()}
         sections["extender"] |= {
             "urls": [replica.url for replica in replicas],
@@ -63,7 +64,7 @@ class Node:
             "token": self.trust.token,
         }
         sections["paths"] = {"volume": self.volume, "pod_logs": self.pod_logs}
-        return AgentSettings.model_validate({**sections, **changes})
+        return AgentSettings.model_validate({**sections, **changes}).parameters()
 
     async def write(self, path: str, *lines: object) -> Path:
         """Append lines to a file of the volume; a line that is no text is written as JSON."""

@@ -106,11 +106,11 @@ class Answer:
 
     @property
     def heartbeat(self) -> wire.HeartbeatAnswer:
-        return wire.HeartbeatAnswer.model_validate_json(self.text)
+        return wire.decode(wire.HeartbeatAnswer, self.text.encode())
 
     @property
     def pods(self) -> wire.NodePods:
-        return wire.NodePods.model_validate_json(self.text)
+        return wire.decode(wire.NodePods, self.text.encode())
 
 
 @contextlib.asynccontextmanager

@@ -1,6 +1,7 @@
 """Commands of replicas reach the trainer, and the trainer's answers reach the replicas."""
 
 import pytest
+from msgspec.structs import replace
 
 from shared.progress import CheckpointPhase, PodReport
 from shared.wire import CheckpointCancel, CheckpointRequest
@@ -54,7 +55,7 @@ async def test_members_on_one_node_are_asked_by_one_request_each_in_its_own_dire
     for pod in pods:
         await TrainerByHand(node.volume, f"team/train/{pod.checkpoint}").open(pod.uid)
     async with fake_extender(node.trust, *pods) as replica, agent(node, replica):
-        replica.commands = [ASK.model_copy(update={"uid": pod.uid}) for pod in pods]
+        replica.commands = [replace(ASK, uid=pod.uid) for pod in pods]
         for pod in pods:
             await eventually(reported(replica, pod.uid, _is_asked))
 
@@ -95,7 +96,7 @@ async def test_only_the_leader_sends_commands(node: Node, replica: FakeExtender)
 async def test_a_command_for_a_pod_of_another_node_is_logged_once_and_ignored(
     node: Node, replica: FakeExtender, caplog: pytest.LogCaptureFixture
 ) -> None:
-    replica.commands = [ASK.model_copy(update={"uid": "uid-elsewhere"})]
+    replica.commands = [replace(ASK, uid="uid-elsewhere")]
     async with agent(node, replica):
         await eventually(lambda: "a pod that is not on this node" in caplog.text)
         await beats(replica, 5)

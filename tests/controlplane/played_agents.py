@@ -21,7 +21,15 @@ from shared.kube import paths
 from shared.kube.client import KubeClient
 from shared.kube.errors import AlreadyExistsError, ApiError, ServerError, transient
 from shared.model import Uid
-from shared.progress import Category, CheckpointPhase
+from shared.progress import (
+    Category,
+    Checkpoint,
+    CheckpointPhase,
+    PodReport,
+    Progress,
+    Span,
+    Use,
+)
 from shared.system_clock import SystemClock
 from shared.wire import CheckpointRequest, HeartbeatAnswer
 from tests.fakes.eventually import eventually
@@ -35,6 +43,7 @@ ANSWER_SECONDS: Final = 2.0
 FIRST: Final = "0"
 """Index of the pod of an indexed Job that is asked to save."""
 CLOCK: Final = SystemClock()
+JSON: Final = {"Content-Type": "application/json"}
 
 
 @dataclass
@@ -161,20 +170,20 @@ class PlayedAgents:
             here = [p for p in pods if p["spec"]["nodeName"] == node]
             if self.busy_only and not here:
                 continue
-            head = {"Authorization": f"Bearer {token}"}
-            body = self._heartbeat(node, here).model_dump(mode="json")
+            head = {"Authorization": f"Bearer {token}", **JSON}
+            body = wire.encode(self._heartbeat(node, here))
             async with asyncio.TaskGroup() as group:
                 for url in urls:
                     group.create_task(self._report(session, url, body, head))
 
     async def _report(
-        self, session: aiohttp.ClientSession, url: str, body: Any, head: dict[str, str]
+        self, session: aiohttp.ClientSession, url: str, body: bytes, head: dict[str, str]
     ) -> None:
         """Report to one replica, and obey if it leads; one that is down gets the next report."""
         with contextlib.suppress(aiohttp.ClientError, TimeoutError):
-            async with session.post(url, json=body, headers=head) as response:
+            async with session.post(url, data=body, headers=head) as response:
                 if response.status == 200:
-                    answer = HeartbeatAnswer.model_validate_json(await response.read())
+                    answer = wire.decode(HeartbeatAnswer, await response.read())
                     self._obey(answer.commands)
 
     async def _running(self) -> list[dict[str, Any]]:
@@ -204,16 +213,16 @@ class PlayedAgents:
             sequence=self._sequence,
             sent_at=CLOCK.now(),
             full=True,
-            use=wire.UseBody(cpu_cores=1.0 if uids else 0.0),
+            use=Use(cpu_cores=1.0 if uids else 0.0),
             cpu_cores=1.0,
             pods=tuple(self._body(uid) for uid in uids if uid in self.trainers),
         )
 
-    def _body(self, uid: str) -> wire.PodBody:
+    def _body(self, uid: str) -> PodReport:
         one, now = self.trainers[uid], CLOCK.now()
         converged = one.directory in self.converged
         total = self.total_steps.get(one.directory)
-        progress = wire.ProgressBody(
+        progress = Progress(
             metric="loss",
             source="jsonl",
             updated_at=now,
@@ -221,9 +230,9 @@ class PlayedAgents:
             total_steps=total,
             category=Category.CONVERGED if converged else Category.PROGRESSING,
             converged_at=1.0 if converged else None,
-            remaining_seconds=wire.SpanBody(value=1e4, low=1e4, high=1e4),
+            remaining_seconds=Span(value=1e4, low=1e4, high=1e4),
         )
-        checkpoint = wire.CheckpointBody(
+        checkpoint = Checkpoint(
             step=self.saved.get(one.directory),
             save_seconds=0.1,
             phase=one.phase,
@@ -231,8 +240,8 @@ class PlayedAgents:
             acked_step=one.step if one.holds else None,
             resumed_step=one.resumed_step,
         )
-        use = wire.UseBody(cpu_cores=1.0) if total else None
-        return wire.PodBody(uid=uid, progress=progress, checkpoint=checkpoint, use=use)
+        use = Use(cpu_cores=1.0) if total else None
+        return PodReport(uid=Uid(uid), progress=progress, checkpoint=checkpoint, use=use)
 
     def _obey(self, commands: Iterable[wire.Command]) -> None:
         for command in commands:

@@ -1,6 +1,6 @@
 """The extender as agents see it: the agents' listener over TLS, which keeps all reports.
 
-Each body is read with the real wire models and refused as the extender refuses it. A test sets the
+Each body is read and refused as the extender does. A test sets the
 answers, stops a replica and starts it again on the same port.
 """
 
@@ -13,10 +13,12 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
 from aiohttp import web
-from pydantic import ValidationError
 
 from devcluster.certificates import Authority
+from extender.servers.agents.schema import read_heartbeat
+from shared import wire
 from shared.connections import Site
 from shared.progress import PodReport
 from shared.system_clock import SystemClock
@@ -92,7 +94,7 @@ class FakeExtender:
         for one in list(self.heartbeats):
             if one.full:
                 known = {}
-            known |= {pod.uid: pod.report() for pod in one.pods}
+            known |= {pod.uid: pod for pod in one.pods}
             for uid in one.gone:
                 known.pop(uid, None)
         return known
@@ -117,25 +119,25 @@ class FakeExtender:
         body = await request.read()
         packed = request.headers.get("Content-Encoding") == "gzip"
         try:
-            heartbeat = Heartbeat.model_validate_json(gzip.decompress(body) if packed else body)
-        except ValidationError as error:
+            heartbeat = read_heartbeat(gzip.decompress(body) if packed else body)
+        except web.HTTPBadRequest:
             self.refused += 1
-            raise web.HTTPBadRequest(text=str(error)) from error
+            raise
         self.heartbeats.append(heartbeat)
         self.packed.append(packed)
         wanted, self.full_wanted = self.full_wanted, False
         commands = tuple(self.commands) if self.acting else ()
         answer = HeartbeatAnswer(acting=self.acting, full_wanted=wanted, commands=commands)
-        return web.json_response(text=answer.model_dump_json())
+        return web.json_response(body=wire.encode(answer))
 
     async def _pods(self, request: web.Request) -> web.Response:
         self._check(request)
-        body = NodePods(node=request.match_info["node"], pods=tuple(self.pods)).model_dump_json()
-        etag = f'"{hashlib.sha256(body.encode()).hexdigest()[:16]}"'
+        body = wire.encode(NodePods(node=request.match_info["node"], pods=tuple(self.pods)))
+        etag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
         if request.headers.get("If-None-Match") == etag:
             self.unchanged += 1
             return web.Response(status=304, headers={"ETag": etag})
-        return web.json_response(text=body, headers={"ETag": etag})
+        return web.json_response(body=body, headers={"ETag": etag})
 
     def _check(self, request: web.Request) -> None:
         status, text = self.refusal or (200, "")
@@ -176,4 +178,4 @@ def place(name: str, **fields: object) -> PodPlace:
         "job": name,
         "created_at": 1.0,
     }
-    return PodPlace.model_validate({**defaults, **fields})
+    return msgspec.convert({**defaults, **fields}, PodPlace)

@@ -42,13 +42,7 @@ CASES = {
     ),
     "two ranks of DeepSpeed with ZeRO": Case("deepspeed_train", ("deepspeed",), "deepspeed", 2),
     "Lightning": Case("lightning_fit", ("lightning", "torchdata"), "lightning"),
-    "two ranks of Lightning": Case(
-        "lightning_fit",
-        ("lightning", "torchdata"),
-        "lightning",
-        2,
-        differs="in the epoch of the resume the ranks take other batches; the cause is unknown",
-    ),
+    "two ranks of Lightning": Case("lightning_fit", ("lightning", "torchdata"), "lightning", 2),
     "Keras on torch": Case(
         "keras_fit", ("keras", "torch"), "keras", 1, {"KERAS_BACKEND": "torch"}, _AGAIN
     ),

@@ -13,6 +13,7 @@ import pytest
 
 from agent.budgets import POD_SLICE_SECONDS
 from agent.tracking.tracker import TURN_CPU_SECONDS
+from shared import wire
 from shared.wire import NodePods, PodPlace
 from tests.fakes.extender import place
 from tests.hostile.attacks import ATTACKS, MIB
@@ -41,7 +42,7 @@ def crowd(directory: Path, attacks: Sequence[Attack], pods: int) -> dict[str, An
     file.parent.mkdir(parents=True)
     file.write_text('{"step": 1, "loss": 1.0}\n')
     pods_of_node = NodePods(node="n1", pods=(*places, place("train")))
-    (directory / "places.json").write_text(pods_of_node.model_dump_json())
+    (directory / "places.json").write_bytes(wire.encode(pods_of_node))
     (directory / "pods").mkdir(exist_ok=True)
     program = "tests.hostile.programs.crowded_node"
     rounds = (str(LEAST_ROUNDS), str(2 * most_rounds(pods)))

@@ -26,7 +26,7 @@ async def heartbeat(request: web.Request) -> web.Response:
     report = schema.read_heartbeat(body)
     if report.node != node:
         raise web.HTTPForbidden(text=f"node: the token is of a pod on {node}, not on {report.node}")
-    return _json(_accepted(answers.heartbeat(report)).model_dump_json())
+    return _json(wire.encode(_accepted(answers.heartbeat(report))))
 
 
 async def node_pods(request: web.Request) -> web.Response:
@@ -35,8 +35,8 @@ async def node_pods(request: web.Request) -> web.Response:
     node = await answers.node_of(request.headers.get(hdrs.AUTHORIZATION, ""))
     if requested != node:
         raise web.HTTPForbidden(text=f"the token is of a pod on {node}, not on {requested}")
-    body = _accepted(await answers.pods(node)).model_dump_json()
-    tag = f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"'
+    body = wire.encode(_accepted(await answers.pods(node)))
+    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     if tag in _cached_tags(request):
         return web.Response(status=304, headers={hdrs.ETAG: tag})
     return _json(body, {hdrs.ETAG: tag})
@@ -60,5 +60,5 @@ def _cached_tags(request: web.Request) -> list[str]:
     return [tag.strip().removeprefix("W/") for tag in tags]
 
 
-def _json(body: str, headers: dict[str, str] | None = None) -> web.Response:
-    return web.Response(body=body.encode(), content_type="application/json", headers=headers)
+def _json(body: bytes, headers: dict[str, str] | None = None) -> web.Response:
+    return web.Response(body=body, content_type="application/json", headers=headers)

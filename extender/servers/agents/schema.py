@@ -12,9 +12,9 @@ from pydantic_core import ErrorDetails
 
 from extender.core.agents.heartbeats import NodeHeartbeat
 from extender.core.agents.requests import Ask, Cancel
+from extender.servers.agents import bodies
 from shared import wire
 from shared.model import NodeName, Uid
-from shared.progress import PodReport, Use
 
 _GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
 _MOST_PROBLEMS: Final = 20
@@ -60,15 +60,15 @@ def read_heartbeat(body: bytes) -> wire.Heartbeat:
         HTTPBadRequest: It holds none; the text has a line for each bad field.
     """
     try:
-        return wire.Heartbeat.model_validate_json(body)
+        checked = bodies.HEARTBEAT.model_validate_json(body)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_context=False)
         raise web.HTTPBadRequest(text="".join(_lines(problems))) from error
+    return msgspec.convert(checked, wire.Heartbeat, from_attributes=True)
 
 
 def node_heartbeat(heartbeat: wire.Heartbeat, received_at: float) -> NodeHeartbeat:
     """Convert a heartbeat for the core; ``received_at`` is the monotonic second."""
-    use = heartbeat.use
     return NodeHeartbeat(
         node=NodeName(heartbeat.node),
         boot=heartbeat.boot,
@@ -76,9 +76,9 @@ def node_heartbeat(heartbeat: wire.Heartbeat, received_at: float) -> NodeHeartbe
         sent_at=heartbeat.sent_at,
         received_at=received_at,
         full=heartbeat.full,
-        use=None if use is None else msgspec.convert(use, Use, from_attributes=True),
+        use=heartbeat.use,
         cpu_cores=heartbeat.cpu_cores,
-        pods=msgspec.convert(heartbeat.pods, tuple[PodReport, ...], from_attributes=True),
+        pods=heartbeat.pods,
         gone=tuple(Uid(uid) for uid in heartbeat.gone),
         dropped=heartbeat.dropped,
     )

@@ -7,6 +7,7 @@ import torch
 from steps_log import note
 from torch.utils.data import DataLoader, TensorDataset
 from torchdata.stateful_dataloader import StatefulDataLoader
+from torchdata.stateful_dataloader.sampler import StatefulDistributedSampler
 
 from shuntyard_trainer.lightning import ShuntyardCallback
 
@@ -52,6 +53,9 @@ trainer = pl.Trainer(
     enable_model_summary=False,
     callbacks=[shuntyard],
 )
-loader = StatefulDataLoader(data, batch_size=4, shuffle=True)
+sampler = None
+if WORLD_SIZE > 1:  # Lightning's own, around a sampler of torchdata, has an order that is not saved
+    sampler = StatefulDistributedSampler(data, WORLD_SIZE, int(os.environ["RANK"]))
+loader = StatefulDataLoader(data, batch_size=4, shuffle=sampler is None, sampler=sampler)
 trainer.fit(Net(), loader, DataLoader(data, 4), ckpt_path=shuntyard.resume_path)
 print("after fit")

@@ -11,15 +11,14 @@ import json
 import sys
 from pathlib import Path
 
-import msgspec
-
-from agent import main  # what the whole agent has in memory before it reads anything
+from agent import running  # what the whole agent has in memory before it reads anything
+from agent.parameters import AgentParameters, Paths
 from agent.replicas.client import pack
 from agent.reporting import bodies
 from agent.reporting.board import Board
 from agent.reporting.outbox import Outbox
-from agent.settings import AgentSettings
 from agent.tracking.tracker import Tracker
+from shared import wire
 from shared.model import Uid
 from shared.wire import NodePods
 
@@ -48,11 +47,11 @@ def highest_bytes() -> int:
 
 def run(directory: Path, least: int, most: int) -> dict[str, object]:
     volume, logs = directory / "volume", directory / "pods"
-    settings = AgentSettings.model_validate({"paths": {"volume": volume, "pod_logs": logs}})
+    parameters = AgentParameters(paths=Paths(volume=volume, pod_logs=logs))
     clock = Clock()
-    tracker = Tracker(main.node_context(settings, "n1"), clock)
-    pods = msgspec.json.decode((directory / "places.json").read_bytes())
-    places = {Uid(p.uid): p for p in NodePods.model_validate(pods).pods}
+    tracker = Tracker(running.node_context(parameters, "n1"), clock)
+    pods = wire.decode(NodePods, (directory / "places.json").read_bytes()).pods
+    places = {Uid(p.uid): p for p in pods}
     board, outbox = Board(), Outbox(most_events=1000, full_every_seconds=5.0)
     board.set_pods(places)
     board.outboxes.append(outbox)
@@ -62,7 +61,7 @@ def run(directory: Path, least: int, most: int) -> dict[str, object]:
         board.set_reports(turn.reports, turn.events, urgent=turn.urgent)
         message = outbox.next(board.state(), monotonic=clock.monotonic())
         body = bodies.heartbeat(message, node="n1", boot="b", sent_at=clock.now(), dropped=0)
-        data = body.model_dump_json(exclude_none=True).encode()
+        data = wire.encode(body)
         sizes.append([len(data), len(pack(data, 0).data)])
         outbox.answered(message, full_wanted=False, monotonic=clock.monotonic())
         progress = turn.reports[TRAIN].progress

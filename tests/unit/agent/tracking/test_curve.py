@@ -6,7 +6,7 @@ import pytest
 
 from agent.tracking.curve import MOST_INTERVALS, Curve
 from shared.convergence.forecast import Point
-from shared.wire import MOST_CURVE_POINTS
+from shared.progress import MOST_CURVE_POINTS
 
 
 def curve(*values: float, first: int = 1) -> Curve:

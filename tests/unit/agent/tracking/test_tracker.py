@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agent.checkpoint.rules import Outcome
 from agent.tailing.chunk import Limits, OpenFiles
@@ -198,7 +199,7 @@ def test_a_directory_is_read_more_often_during_a_checkpoint_request(yard: Yard) 
 
 
 NOWHERE = {
-    "a pod that is not here": ASK.model_copy(update={"uid": "uid-b"}),
+    "a pod that is not here": replace(ASK, uid="uid-b"),
     "a pod that has not asked for it": ASK,
 }
 
@@ -214,7 +215,7 @@ def test_a_command_that_cannot_be_carried_out_is_refused_and_logged_once(
 
 def test_a_limited_number_of_logged_commands_is_kept(yard: Yard) -> None:
     for number in range(600):
-        yard.turn(commands=(ASK.model_copy(update={"id": f"m{number}"}),))
+        yard.turn(commands=(replace(ASK, id=f"m{number}"),))
     assert len(yard.tracker._logged) < 300
 
 
