@@ -58,7 +58,8 @@ class Row:
         ratio_to_plain: Geometric mean of ``ratios``; None without a plain run of that shape.
         ratios: Ratios of pods per second to plain, by round.
         cpu_ms_per_pod: CPU time by process per bound pod; empty if none was bound.
-        burst_share: Part of the bound pods that was bound in bursts; None for others' schedulers.
+        burst_share: Part of the bound pods that was bound in bursts; None for others' schedulers,
+            and where time was up first: pods are bound on until they are deleted.
         bound_in_cycle: Pods of all rounds that kube-scheduler could not assume for that reason.
         extender_mib: Its resident memory after the run, the most; None for others' schedulers.
         rounds: Number of runs.
@@ -228,7 +229,7 @@ def row(kind: Kind, shape: Shape, runs: Sequence[Run], plain: Sequence[Run] = ()
             )
             for part in sorted(parts)
         },
-        burst_share=_share(counted, measured) if counted else None,
+        burst_share=_share(counted, measured) if counted and _all_bound(measured) else None,
         bound_in_cycle=sum(one.in_cycle for one in counted),
         extender_mib=max((run_.extender_mib for run_ in runs if run_.extender_mib), default=None),
         rounds=len(runs),
@@ -237,6 +238,10 @@ def row(kind: Kind, shape: Shape, runs: Sequence[Run], plain: Sequence[Run] = ()
 
 def _mean(ratios: Sequence[float]) -> float:
     return statistics.geometric_mean(ratios) if all(ratios) else 0.0
+
+
+def _all_bound(measured: Sequence[Measured]) -> bool:
+    return all(one.pods == one.wanted for one in measured)
 
 
 def _share(counted: Sequence[Counted], measured: Sequence[Measured]) -> float:

@@ -133,6 +133,11 @@ def test_a_row_counts_what_was_bound_in_bursts() -> None:
     assert row(Kind.PLAIN, Shape(1, 4), [Run(all_bound(1.0), {})]).burst_share is None
 
 
+def test_the_share_of_bursts_is_not_known_where_time_was_up_first() -> None:
+    late = Run(measured({"p0": 1.0}), {}, Counted(held=1, pods=4, in_cycle=0))
+    assert row(Kind.DIRECT, Shape(1, 4), [late]).burst_share is None
+
+
 def test_the_row_of_a_run_that_did_not_bind_all_pods_shows_their_number() -> None:
     runs = [Run(measured({"p0": 2.0, "p1": 4.0}, partial=1), {}), Run(all_bound(4.0), {})]
     result = row(Kind.IN_TREE, Shape(1, 4), runs)
