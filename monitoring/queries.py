@@ -10,6 +10,8 @@ _VARIABLE: Final = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 
 WITHOUT_RESULT: Final[Mapping[tuple[str, str], str]] = {
     ("health", "Held answers"): "no answer of the demo is held: its gangs are small",
+    ("overview", "Starts inside their band"): "few jobs of the demo wait for the half minute after "
+    "which estimates are looked at",
     ("teams", "GPUs by team"): "no node of the demo has GPUs",
     ("teams", "Teams"): "no node of the demo has GPUs",
 }

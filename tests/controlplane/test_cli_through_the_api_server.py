@@ -90,9 +90,9 @@ async def test_the_viewer_role_is_enough_for_every_command(yard: Yard, viewer: P
     await yard.until_waiting("wide", "GangDoesNotFit")
     pod = yard.of("wide")[0]["metadata"]["name"]
     commands: dict[tuple[str, ...], tuple[str, ...]] = {
-        ("queue",): ("wide", yard.team, "cpu needed"),
+        ("queue",): ("wide", yard.team, "CPUs needed"),
         ("nodes",): ("kwok-0000", "Ready"),
-        ("jobs", "-n", yard.team): ("wide", "waiting", "cpu needed"),
+        ("jobs", "-n", yard.team): ("wide", "waiting", "CPUs needed"),
         ("explain", f"{yard.team}/{pod}"): (pod, "GangDoesNotFit"),
         ("explain", f"{yard.team}/wide"): ("6 pods at once", "What would make it run"),
         ("migrations",): ("no migrations",),
@@ -211,7 +211,7 @@ async def test_what_if_of_a_gpu_under_limits_alone_equals_its_submission(
     assert asked.body["checked"]["by_api_server"] is True
     assert asked.body["starts_now"] is False
     entry = asked.body["entry"]
-    assert f"2 {GPU} needed" in entry["message"]
+    assert "2 GPUs needed" in entry["message"]
     await yard.submit(manifest)
     waiting = await yard.until_waiting("asked", entry["reason"])
     assert waiting.message == entry["message"]
