@@ -63,12 +63,8 @@ def migrations(
         Column("COST", lambda entry: _seconds(entry.cost_seconds), right=True, wide=True),
         Column("FIGURES", lambda entry: entry.why or NOTHING, wide=True),
     ]
-    entries = ["no migrations"]
-    if answer.entries:
-        entries = table(columns, answer.entries, wide=wide, screen=screen)
-    standby = ["this replica is a standby: only the leader knows which jobs were not moved"]
-    head = [] if answer.acting else standby
-    return [*head, *entries, *_declined("NOT-MOVED", answer, screen)]
+    rows = table(columns, answer.entries, wide=wide, screen=screen) if answer.entries else []
+    return _whole(rows or ["no migrations"], answer, "moved", screen)
 
 
 def rescales(answer: RescalesResponse, *, wide: bool, screen: Terminal = UNLIMITED) -> list[str]:
@@ -89,12 +85,8 @@ def rescales(answer: RescalesResponse, *, wide: bool, screen: Terminal = UNLIMIT
         Column("ID", lambda entry: entry.id, wide=True),
         Column("MESSAGE", lambda entry: entry.message or NOTHING, wide=True),
     ]
-    entries = ["no rescales"]
-    if answer.entries:
-        entries = table(columns, answer.entries, wide=wide, screen=screen)
-    standby = ["this replica is a standby: only the leader knows which jobs were not changed"]
-    head = [] if answer.acting else standby
-    return [*head, *entries, *_declined("NOT-CHANGED", answer, screen)]
+    rows = table(columns, answer.entries, wide=wide, screen=screen) if answer.entries else []
+    return _whole(rows or ["no rescales"], answer, "changed", screen)
 
 
 def parkings(answer: ParkingsResponse, *, wide: bool, screen: Terminal = UNLIMITED) -> list[str]:
@@ -108,12 +100,8 @@ def parkings(answer: ParkingsResponse, *, wide: bool, screen: Terminal = UNLIMIT
         Column("ID", lambda entry: entry.id, wide=True),
         Column("MESSAGE", lambda entry: entry.message or NOTHING, wide=True),
     ]
-    entries = ["no parkings"]
-    if answer.entries:
-        entries = table(columns, answer.entries, wide=wide, screen=screen)
-    standby = ["this replica is a standby: only the leader knows which jobs were not parked"]
-    head = [] if answer.acting else standby
-    return [*head, *entries, *_declined("NOT-PARKED", answer, screen)]
+    rows = table(columns, answer.entries, wide=wide, screen=screen) if answer.entries else []
+    return _whole(rows or ["no parkings"], answer, "parked", screen)
 
 
 def parking_columns(now: float) -> list[Column[ParkingEntry]]:
@@ -174,11 +162,17 @@ def _members(members: Sequence[MoveEntry]) -> list[str]:
     return table(columns, members)
 
 
-def _declined(
-    title: str,
-    answer: api.MigrationsResponse | RescalesResponse | ParkingsResponse,
-    screen: Terminal,
-) -> list[str]:
+_Answer = api.MigrationsResponse | RescalesResponse | ParkingsResponse
+
+
+def _whole(rows: Sequence[str], answer: _Answer, done: str, screen: Terminal) -> list[str]:
+    """Return the rows of a ledger, then the jobs that were not ``done``, which a leader knows."""
+    standby = f"this replica is a standby: only the leader knows which jobs were not {done}"
+    head = [] if answer.acting else [standby]
+    return [*head, *rows, *_declined(f"NOT-{done.upper()}", answer, screen)]
+
+
+def _declined(title: str, answer: _Answer, screen: Terminal) -> list[str]:
     """Return the jobs to which something was not done, after a blank line; empty without any."""
     jobs, now = answer.declined, answer.generated_at
     if not jobs:
