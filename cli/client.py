@@ -17,6 +17,7 @@ from shared import api
 MOST_PAGES: Final = 10_000
 """Five million entries; a list that is longer has no end."""
 _MOST_ERROR_BYTES: Final = 500
+_HINTS: Final = {401: "use --token-file with a token that is valid now"}
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
 Answer = TypeVar("Answer", bound=api.Response)
@@ -88,7 +89,7 @@ class ByUrl:
             raise UnansweredError(f"{problem}; {hint}") from error
         if status != connection.OK:
             message = body[:_MOST_ERROR_BYTES].decode(errors="replace").strip()
-            raise UnansweredError(connection.refusal(message, status))
+            raise UnansweredError(connection.refusal(message, status, _HINTS))
         return body
 
 
