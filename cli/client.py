@@ -171,8 +171,13 @@ def _trusting(authority: Path) -> SSLContext:
         return create_default_context(cafile=authority)
     except OSError as error:
         raise UnansweredError(
-            f"--ca {authority}: {error}; name a file with CA certificates (PEM)"
+            f"--ca {authority}: {_why(error)}; name a file with CA certificates (PEM)"
         ) from error
+
+
+def _why(error: Exception) -> str:
+    """Return why a file cannot be used, without its name."""
+    return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
 def _token_header(token_file: Path) -> Mapping[str, str]:
@@ -180,7 +185,7 @@ def _token_header(token_file: Path) -> Mapping[str, str]:
         headers = connection.authorization(token_file.read_text().strip())
     except (OSError, UnicodeDecodeError, UnansweredError) as error:
         raise UnansweredError(
-            f"--token-file {token_file}: {error}; name a file that holds one token"
+            f"--token-file {token_file}: {_why(error)}; name a file that holds one token"
         ) from error
     if not headers:
         hint = "`kubectl create token SERVICEACCOUNT` makes one"

@@ -283,5 +283,5 @@ class JobsScreen(App[None]):
         at = datetime.fromtimestamp(self._answer.generated_at, UTC).astimezone()
         order = f"sorted by {self._choice.sort}" if self._choice.sort else "by state"
         chosen = "" if self._state is None else f", only {self._state.value}: {shown}"
-        line = f"{at:%H:%M:%S}  {', '.join(parts) or 'no jobs'}; {order}{chosen}"
-        return Text(line, style="dim", no_wrap=True)
+        line = f"{at:%H:%M:%S}  {order}{chosen}; {', '.join(parts) or 'no jobs'}"
+        return Text(line, style="dim", no_wrap=True, overflow="ellipsis")

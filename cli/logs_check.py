@@ -102,7 +102,7 @@ def _step(found: Finding) -> str:
         return "unknown"
     unit = "epochs" if found.unit == "epoch" else "steps"
     of = "" if found.total_steps is None else f" of {found.total_steps}"
-    return f"{found.step:.10g}{of}, counted in {unit}"
+    return f"{round(found.step, 3):.10g}{of}, counted in {unit}"
 
 
 def _place(options: Namespace) -> MetricsPlace:
