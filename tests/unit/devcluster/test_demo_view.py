@@ -89,5 +89,5 @@ def test_a_line_has_the_state_of_a_job() -> None:
     ]
     assert lines(rows, 3.21).splitlines() == [
         "   3.2s  t/a                       running 8/8   [n1 4, n2 4]  step=9 loss=2.30→0.90",
-        "   3.2s  t/b                       waiting       V=18  GangDoesNotFit: no room",
+        "   3.2s  t/b                       waiting       score=18  GangDoesNotFit: no room",
     ]
