@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from extender.core.cluster import (
     annotation_warnings,
+    index_copies,
     job_spec,
     pod_shape,
     replacements,
@@ -31,6 +32,9 @@ MOST_WEIGHT: Final = 32_768
 Place = tuple[NodeName | None, Reservation | None, bool, bool]
 """Where a pod is bound, its reservation, whether its owner is there, whether it waits for a pod."""
 
+PlaceAndCopy = tuple[NodeName | None, Reservation | None, bool, bool, bool]
+"""The same, and whether another pod has its index."""
+
 _MOST_SIZES: Final = 4
 """Contradicting gang sizes that a message names."""
 
@@ -50,8 +54,9 @@ def view(snapshot: Snapshot, key: JobKey) -> Job:
     if held is None:
         before = views.latest(key)
         seen = {} if before is None else before.pods
+        copies = index_copies.of(snapshot, pods)
         pod_views = [
-            _pod_view(snapshot, pod, owners, place, seen.get(pod.uid))
+            _pod_view(snapshot, pod, owners, (*place, pod.uid in copies), seen.get(pod.uid))
             for pod, owners, place in zip(pods, over, places, strict=True)
         ]
         held = _viewed(snapshot, key, pods, over, pod_views)
@@ -200,7 +205,7 @@ def _variety(pod_views: Sequence[_PodView]) -> Problem | None:
 
 
 def _pod_view(
-    snapshot: Snapshot, pod: Pod, over: Owners, place: Place, before: _PodView | None
+    snapshot: Snapshot, pod: Pod, over: Owners, place: PlaceAndCopy, before: _PodView | None
 ) -> _PodView:
     volumes = (snapshot.claims, snapshot.volumes) if pod.claims else None
     named = device_demands(snapshot, pod)
@@ -208,7 +213,13 @@ def _pod_view(
     if before is not None and before.source == source:
         return before
     membership = registry.membership(pod, over)
-    member = _member(snapshot, pod, membership, together=any(one.together for one in named))
+    member = _member(
+        snapshot,
+        pod,
+        membership,
+        together=any(one.together for one in named),
+        copy=place[-1],
+    )
     return _PodView(source, membership, member)
 
 
@@ -225,8 +236,10 @@ def _created_at(pod: Pod, above: Owners) -> float:
     return stated or pod.created_at
 
 
-def _member(snapshot: Snapshot, pod: Pod, membership: Membership, *, together: bool) -> Member:
-    state, node = _state(snapshot, pod)
+def _member(
+    snapshot: Snapshot, pod: Pod, membership: Membership, *, together: bool, copy: bool
+) -> Member:
+    state, node = (State.LEAVING, None) if copy else _state(snapshot, pod)
     shape, reservation = pod_shape.shape(snapshot, pod), snapshot.reservations.get(pod.uid)
     return Member(
         pod=pod,
