@@ -1,8 +1,10 @@
 """A job as decisions see it, made of its pods and their owners; kept until one of these changes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from extender.core.cluster import (
     annotation_warnings,
@@ -11,7 +13,7 @@ from extender.core.cluster import (
     replacements,
     worker_gang,
 )
-from extender.core.cluster.device_demands import claim_names, device_demands
+from extender.core.cluster.device_demands import Named, claim_names, device_demands
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.owners import above_each
 from extender.core.cluster.snapshot import Kept, Reservation, Slot, Snapshot
@@ -20,7 +22,7 @@ from extender.core.kinds import registry
 from extender.core.kinds.base import Membership, Owners, Problem
 from extender.core.nodes.feasibility import weight
 from shared import labels
-from shared.model import JobKey, NodeName, OwnerReference, Pod, Uid
+from shared.model import JobKey, NodeName, OwnerReference, Pod
 
 MOST_SHAPES: Final = 256
 """Different specs among the pods of one job; roles are a handful."""
@@ -30,6 +32,11 @@ MOST_WEIGHT: Final = 32_768
 
 Place = tuple[NodeName | None, Reservation | None, bool, bool]
 """Where a pod is bound, its reservation, whether its owner is there, whether it waits for a pod."""
+
+_NOWHERE: Final[tuple[Place, ...]] = tuple(
+    (None, None, there, waits) for there in (False, True) for waits in (False, True)
+)
+"""Of pods without a place: most of those that wait, and each of them holds one."""
 
 _MOST_SIZES: Final = 4
 """Contradicting gang sizes that a message names."""
@@ -49,29 +56,41 @@ def view(snapshot: Snapshot, key: JobKey) -> Job:
     held = views.get(key, source)
     if held is None:
         before = views.latest(key)
-        seen = {} if before is None else before.pods
+        seen = {} if before is None else {one.pod.uid: one for one in before.pods}
         pod_views = [
             _pod_view(snapshot, pod, owners, place, seen.get(pod.uid))
             for pod, owners, place in zip(pods, over, places, strict=True)
         ]
+        places[:] = [one.place for one in pod_views]  # equal ones, which are held already
         held = _viewed(snapshot, key, pods, over, pod_views)
         views.put(key, source, held)
     return held.job
 
 
-class _PodView(NamedTuple):
+class _PodView(Struct, frozen=True, gc=False):
     """One pod as a member of its job, and what that was computed from."""
 
-    source: tuple[object, ...]
-    membership: Membership
     member: Member
+    membership: Membership
+    above: Owners
+    place: Place
+    volumes: object
+    devices: tuple[Named, ...]
+
+    @property
+    def pod(self) -> Pod:
+        return self.member.pod
+
+    @property
+    def source(self) -> tuple[object, ...]:
+        return (self.pod, self.above, self.place, self.volumes, self.devices)
 
 
 class Viewed(NamedTuple):
     """A job, and each of its pods, so that the next view reads only those that changed."""
 
     job: Job
-    pods: Mapping[Uid, _PodView]
+    pods: tuple[_PodView, ...]
 
 
 VIEWS: Final[Slot[Kept[JobKey, Viewed]]] = Slot(Kept, Kept)
@@ -115,7 +134,10 @@ def _place(snapshot: Snapshot, pod: Pod) -> Place:
     there = owner is not None and snapshot.owners.of(pod.namespace, owner) is not None
     is_copy = labels.REPLACES in pod.annotations
     waits = is_copy and replacements.waits(snapshot, pod)
-    return (snapshot.bound.get(uid), snapshot.reservations.get(uid), there, waits)
+    node, reservation = snapshot.bound.get(uid), snapshot.reservations.get(uid)
+    if node is None and reservation is None:
+        return _NOWHERE[2 * there + waits]
+    return (node, reservation, there, waits)
 
 
 def _viewed(
@@ -154,7 +176,7 @@ def _viewed(
         scaled_by=scaled_by,
         warnings=_warnings(members),
     )
-    return Viewed(job, {s.member.pod.uid: s for s in pod_views})
+    return Viewed(job, tuple(pod_views))
 
 
 def _with_workers(
@@ -209,7 +231,7 @@ def _pod_view(
         return before
     membership = registry.membership(pod, over)
     member = _member(snapshot, pod, membership, together=any(one.together for one in named))
-    return _PodView(source, membership, member)
+    return _PodView(member, membership, over, place, volumes, named)
 
 
 def _about(pod: Pod, above: Owners) -> OwnerReference:
