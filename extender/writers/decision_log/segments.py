@@ -23,6 +23,10 @@ PAUSE_SECONDS: Final = 0.0005
 """Pause after each piece of an opening, so that the event loop can run in between. An opening of
 60,000 pods has some 2000 pieces, so this adds a second to it, in a thread of its own."""
 
+WRITE_BYTES: Final = 2**20
+"""Of an opening at a time. A write waits for the interpreter when it has ended, which on a busy one
+takes longer than the write; and until an opening is written, it holds the objects of its time."""
+
 _MISTAKES: Final = frozenset(
     {errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EEXIST, errno.EROFS, errno.ENAMETOOLONG}
 )
@@ -124,7 +128,7 @@ class SegmentFiles:
         others, written = _sized(present), 0
         while len(others) >= self.segments:
             others.popleft()[0].unlink(missing_ok=True)
-        with path.open("xb") as file:
+        with path.open("xb", buffering=WRITE_BYTES) as file:
             for piece in opening:
                 written += len(piece)
                 if written > self.most_bytes // 2:
