@@ -24,8 +24,8 @@ PAUSE_SECONDS: Final = 0.0005
 60,000 pods has some 2000 pieces, so this adds a second to it, in a thread of its own."""
 
 WRITE_BYTES: Final = 2**20
-"""Of an opening at a time. A write waits for the interpreter when it has ended, which on a busy one
-takes longer than the write; and until an opening is written, it holds the objects of its time."""
+"""Bytes of one write. It waits for the interpreter when it has ended, which on a busy one takes
+longer than the write; and until an opening is written, it holds the objects of its time."""
 
 _MISTAKES: Final = frozenset(
     {errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EEXIST, errno.EROFS, errno.ENAMETOOLONG}
@@ -105,12 +105,11 @@ class SegmentFiles:
         if path is None:
             raise FileNotFoundError(errno.ENOENT, "no segment was begun")
         others = _sized(other for other in self.paths() if other != path)
-        content = b"".join(lines)
-        self._make_room(others, path.stat().st_size + len(content))
+        self._make_room(others, path.stat().st_size + sum(map(len, lines)))
         # a removed file is not created again: it would have no head
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "ab") as file:
-            file.write(content)
+        with os.fdopen(descriptor, "ab", buffering=WRITE_BYTES) as file:
+            file.writelines(lines)  # not joined: there may be ``buffer_bytes`` of them
 
     def size_bytes(self) -> int:
         """Return the size of all segments.
