@@ -1,7 +1,7 @@
 """The buffer of each TLS connection: asyncio's own takes 256 KiB, which a thousand agents have.
 
 asyncio has no parameter for it. Every connection reads the size from its class, in Python 3.11 to
-3.14; where a later version does not, connections take what they took before (the test of this
+3.13; where a later version does not, connections take what they took before (the test of this
 module would fail).
 """
 
