@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from extender.core.cluster import (
     annotation_warnings,
+    index_copies,
     job_spec,
     pod_shape,
     replacements,
@@ -38,6 +39,9 @@ _NOWHERE: Final[tuple[Place, ...]] = tuple(
 )
 """Of pods without a place: most of those that wait, and each of them holds one."""
 
+PlaceAndCopy = tuple[Place, bool]
+"""The same, and whether another pod has its index."""
+
 _MOST_SIZES: Final = 4
 """Contradicting gang sizes that a message names."""
 
@@ -57,8 +61,9 @@ def view(snapshot: Snapshot, key: JobKey) -> Job:
     if held is None:
         before = views.latest(key)
         seen = {} if before is None else {one.pod.uid: one for one in before.pods}
+        copies = index_copies.of(snapshot, pods)
         pod_views = [
-            _pod_view(snapshot, pod, owners, place, seen.get(pod.uid))
+            _pod_view(snapshot, pod, owners, (place, pod.uid in copies), seen.get(pod.uid))
             for pod, owners, place in zip(pods, over, places, strict=True)
         ]
         places[:] = [one.place for one in pod_views]  # equal ones, which are held already
@@ -74,6 +79,7 @@ class _PodView(Struct, frozen=True, gc=False):
     membership: Membership
     above: Owners
     place: Place
+    copy: bool
     volumes: object
     devices: tuple[Named, ...]
 
@@ -83,7 +89,7 @@ class _PodView(Struct, frozen=True, gc=False):
 
     @property
     def source(self) -> tuple[object, ...]:
-        return (self.pod, self.above, self.place, self.volumes, self.devices)
+        return (self.pod, self.above, self.place, self.copy, self.volumes, self.devices)
 
 
 class Viewed(NamedTuple):
@@ -222,16 +228,22 @@ def _variety(pod_views: Sequence[_PodView]) -> Problem | None:
 
 
 def _pod_view(
-    snapshot: Snapshot, pod: Pod, over: Owners, place: Place, before: _PodView | None
+    snapshot: Snapshot,
+    pod: Pod,
+    over: Owners,
+    place_and_copy: PlaceAndCopy,
+    before: _PodView | None,
 ) -> _PodView:
+    place, copy = place_and_copy
     volumes = (snapshot.claims, snapshot.volumes) if pod.claims else None
     named = device_demands(snapshot, pod)
-    source = (pod, over, place, volumes, named)
+    source = (pod, over, place, copy, volumes, named)
     if before is not None and before.source == source:
         return before
     membership = registry.membership(pod, over)
-    member = _member(snapshot, pod, membership, together=any(one.together for one in named))
-    return _PodView(member, membership, over, place, volumes, named)
+    together = any(one.together for one in named)
+    member = _member(snapshot, pod, membership, together=together, copy=copy)
+    return _PodView(member, membership, over, place, copy, volumes, named)
 
 
 def _about(pod: Pod, above: Owners) -> OwnerReference:
@@ -247,8 +259,10 @@ def _created_at(pod: Pod, above: Owners) -> float:
     return stated or pod.created_at
 
 
-def _member(snapshot: Snapshot, pod: Pod, membership: Membership, *, together: bool) -> Member:
-    state, node = _state(snapshot, pod)
+def _member(
+    snapshot: Snapshot, pod: Pod, membership: Membership, *, together: bool, copy: bool
+) -> Member:
+    state, node = (State.LEAVING, None) if copy else _state(snapshot, pod)
     shape, reservation = pod_shape.shape(snapshot, pod), snapshot.reservations.get(pod.uid)
     return Member(
         pod=pod,

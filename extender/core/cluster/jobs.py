@@ -37,7 +37,7 @@ class State(StrEnum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     LEAVING = "leaving"
-    """Being deleted, or without its owner; its replacement is another pod."""
+    """Being deleted, without its owner, or a second pod of an index; another pod is the member."""
 
 
 PLANNED_STATES = (State.RESERVED, State.LOOSE)
