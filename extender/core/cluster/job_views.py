@@ -243,7 +243,15 @@ def _pod_view(
     membership = registry.membership(pod, over)
     together = any(one.together for one in named)
     member = _member(snapshot, pod, membership, together=together, copy=copy)
-    return _PodView(member, membership, over, place, copy, volumes, named)
+    return _PodView(
+        member=member,
+        membership=membership,
+        above=over,
+        place=place,
+        copy=copy,
+        volumes=volumes,
+        devices=named,
+    )
 
 
 def _about(pod: Pod, above: Owners) -> OwnerReference:
