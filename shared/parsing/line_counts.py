@@ -57,8 +57,12 @@ class LineCounts:
         self._step_index = -2
         for index, item in enumerate(items):
             self._take(index, item, items[index + 1] if index + 1 < len(items) else None)
+        self.counts_batches = self._counts_batches()
+
+    def _counts_batches(self) -> bool:
+        """Return True if the step is of batches, and nothing else on the line counts."""
         has_other = self.epoch is not None or self._global is not None or self.step is None
-        self.counts_batches = not has_other and self._step_ends_with(_BATCHES)
+        return not has_other and self._step_ends_with(_BATCHES)
 
     def _take(self, index: int, item: Item, following: Item | None) -> None:
         """Judge the next number of the line."""
