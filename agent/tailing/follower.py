@@ -162,15 +162,18 @@ class FileFollower:
                 return _NOTHING
             if not self._reopened(file, now):
                 return _NOTHING  # removed meanwhile: the next poll sees the new state
+            status = None  # opening may have shown more
         elif status is not None and now - self._opened_at >= self._limits.reopen_seconds:
             self._reopened(file, now)
-        chunk = self._take(file, now)
+            status = None
+        chunk = self._take(file, now, status)
         if self._is_idle(now):
             self.suspend()
         return chunk
 
-    def _take(self, file: SourceFile, now: float) -> Chunk:
-        status = file.status()
+    def _take(self, file: SourceFile, now: float, status: os.stat_result | None = None) -> Chunk:
+        """Read on; ``status`` is the file's, if it was just asked for by its path."""
+        status = status or file.status()
         if file.unchanged(status):
             return _NOTHING
         self._used_at = now
@@ -184,7 +187,7 @@ class FileFollower:
         backlog = file.offset < file.backlog_bytes
         if behind_bytes := 0 if backlog else self._catch_up(file, status.st_size):
             before = structs.replace(before, dropped_bytes=before.dropped_bytes + behind_bytes)
-        data = file.read(self._limits.bytes_per_poll)
+        data = file.read(min(self._limits.bytes_per_poll, max(0, status.st_size - file.offset)))
         cut = self._cutter.cut(data, self._limits.lines_per_poll)
         file.advance(data[: cut.consumed])
         more = file.offset < status.st_size

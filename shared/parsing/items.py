@@ -153,6 +153,12 @@ class Item(Struct):
 
 def items_of(line: str) -> Iterator[Item]:
     """Yield the numbers of a line, in order."""
+    for item, _ in located(line):
+        yield item
+
+
+def located(line: str) -> Iterator[tuple[Item, re.Match[str]]]:
+    """Yield the numbers of a line with where they are, in order; groups ``value``, ``total``."""
     end = 0
     for count, match in enumerate(_ITEM.finditer(line)):
         if count == MOST_NUMBERS:
@@ -171,7 +177,7 @@ def items_of(line: str) -> Iterator[Item]:
         if suffix in _THOUSANDS and (name.is_step or name.is_global_step):
             value, suffix = value * _THOUSANDS[suffix], ""
             name = replace(name, is_step=False, is_global_step=True)
-        yield Item(
+        item = Item(
             name,
             gap.strip(),
             value,
@@ -179,6 +185,7 @@ def items_of(line: str) -> Iterator[Item]:
             suffix,
             may_count=match["value"].isdigit() or _UNCOUNTED.fullmatch(match["value"]) is None,
         )
+        yield item, match
 
 
 @lru_cache(maxsize=2048)

@@ -8,8 +8,8 @@
 """
 
 import re
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, Self
 
 from msgspec.structs import replace
 
@@ -27,6 +27,9 @@ _STEPS: Final = ("steps", "step")
 _PHASE: Final = re.compile(r"train(?:ing)?|test(?:ing)?|val(?:id(?:ation)?)?|eval", re.IGNORECASE)
 _EPISODE: Final = re.compile(r"episodes?", re.IGNORECASE)
 _VALUE_UNITS: Final = frozenset({"", "%"})
+_ROLES: Final = ("epoch", "step", "_global", "_bar", "_within")
+_FEW_DIGITS: Final = re.compile(r"[0-9]{1,7}(?:\.[0-9]*)?")
+"""A number that is below ``MOST_EPOCHS``, whatever its digits are."""
 
 
 class LineCounts:
@@ -35,7 +38,6 @@ class LineCounts:
     Attributes:
         first: The words before the first number.
         used: Indices of the numbers that count.
-        is_partial: A counter, other than the epoch's, has not reached its total.
         bar_counts_steps: The bar begins with ``steps: 38%``.
     """
 
@@ -44,18 +46,16 @@ class LineCounts:
         self.used: set[int] = set()
         self.epoch: Item | None = None
         self.step: Item | None = None
-        self.bar: tuple[float, int] | None = None
         self.bar_counts_steps = False
+        self._bar: Item | None = None
         self._global: Item | None = None
-        self._done: tuple[float, int] | None = None
+        self._within: Item | None = None
         percents = (i.value for i in items if i.suffix == "%" and i.name.text.lower() == "progress")
         self._percent = next(percents, None)
         self._epoch_index = -2
         self._step_index = -2
         for index, item in enumerate(items):
             self._take(index, item, items[index + 1] if index + 1 < len(items) else None)
-        totals = [item for item in items if item.total is not None and item is not self.epoch]
-        self.is_partial = any(item.value < (item.total or 0) - 1 for item in totals)
 
     def _take(self, index: int, item: Item, following: Item | None) -> None:
         """Judge the next number of the line."""
@@ -65,9 +65,9 @@ class LineCounts:
         elif self._is_epoch(item) or self._is_phase(item, following):
             self.epoch, self._epoch_index = item, index
         elif self._is_bar(item) or (following is None and self._is_count_behind(item)):
-            self.bar = (item.value, item.total or 100)
+            self._bar = item
         elif self._epoch_index == index - 1 and self._is_within(item):
-            self._done = (item.value, item.total) if item.total else None
+            self._within = item
         elif not self._is_step(index, item):
             return
         self.used.add(index)
@@ -87,6 +87,16 @@ class LineCounts:
         if self.step is None or (_is_length(self.step) and _EPISODE.fullmatch(name.text)):
             self.step, self._step_index = item, index
         return True
+
+    @property
+    def bar(self) -> tuple[float, int] | None:
+        """How much of how much a bar shows; None without one."""
+        return None if self._bar is None else (self._bar.value, self._bar.total or 100)
+
+    def is_partial(self, items: Sequence[Item]) -> bool:
+        """Return True if a counter, other than the epoch's, has not reached its total."""
+        totals = [item for item in items if item.total is not None and item is not self.epoch]
+        return any(item.value < (item.total or 0) - 1 for item in totals)
 
     @property
     def is_of_run(self) -> bool:
@@ -116,17 +126,45 @@ class LineCounts:
             items: The numbers of the line.
             wholes: The whole name of each name so far; adds to it.
         """
-        found = [i for n, i in enumerate(items) if n not in self.used and _is_value(i)]
-        has_parts = sum(_LOSS in item.name.text.lower() for item in found) > 1
-        alike = _alike(found) if len(found) > 1 else ()
         values: dict[str, float] = {}
-        for item in found:
-            text, whole = item.name.text, item.name.whole
+        for index, name in self.names(items, wholes):
+            values.setdefault(name, items[index].value)
+        return values
+
+    def names(self, items: Sequence[Item], wholes: Names[str]) -> Sequence[tuple[int, str]]:
+        """Return the index and the name of each value; see ``values``."""
+        found = [n for n, item in enumerate(items) if n not in self.used and _is_value(item)]
+        has_parts = sum(_LOSS in items[n].name.text.lower() for n in found) > 1
+        alike = _alike([items[n] for n in found]) if len(found) > 1 else ()
+        names: list[tuple[int, str]] = []
+        for index in found:
+            text, whole = items[index].name.text, items[index].name.whole
             is_part = text in alike or (has_parts and _LOSS in text.lower())
             is_other = text in wholes and wholes.get(text) != whole.lower()
             wholes.put(text, wholes.get(text) or whole.lower())
-            values.setdefault(whole if is_part or is_other else text, item.value)
-        return values
+            names.append((index, whole if is_part or is_other else text))
+        return names
+
+    def roles(self, items: Sequence[Item]) -> Mapping[str, int] | None:
+        """Return the index of each counter by its role; None if one is made of several numbers."""
+        if self._percent is not None:
+            return None
+        taken = {role: item for role in _ROLES if (item := getattr(self, role)) is not None}
+        indices = {id(item): index for index, item in enumerate(items)}
+        if any(id(item) not in indices for item in taken.values()):
+            return None
+        return {role: indices[id(item)] for role, item in taken.items()}
+
+    def with_counters(self, counters: Mapping[str, Item]) -> Self:
+        """Return the counters of a line that differs in its digits only; see ``is_settled``.
+
+        Args:
+            counters: Those of that line, by their roles.
+        """
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.__dict__.update(counters)
+        return other
 
     def counts(self) -> Counts | None:
         """Return the counters of the line; None without any."""
@@ -166,8 +204,8 @@ class LineCounts:
 
     def _part_of_epoch(self) -> tuple[float, int] | None:
         """Return how much of the epoch is done, of how much; None if the line does not say."""
-        if self._done is not None:
-            return self._done
+        if self._within is not None and self._within.total:
+            return self._within.value, self._within.total
         if self.bar is not None and self.bar[1]:
             return self.bar
         if self._percent is not None:
@@ -209,6 +247,22 @@ class LineCounts:
     def _is_within(self, item: Item) -> bool:
         """Return True if the number right behind an epoch counts within it."""
         return item.total is not None and (not item.name.text or item.name.is_step)
+
+
+def is_settled(item: Item, digits: str) -> bool:
+    """Return True if a number with other digits has the same part in a line.
+
+    Args:
+        item: The number.
+        digits: As it is printed.
+    """
+    name = item.name
+    may_be_epoch = name.is_epoch or item.suffix.lower() == "epoch"
+    if may_be_epoch and _FEW_DIGITS.fullmatch(digits) is None:
+        return False
+    counts = name.is_step or name.is_global_step or name.is_phase
+    may_count = (counts and not item.suffix) or _PHASE.fullmatch(name.whole) is not None
+    return digits.isdigit() or not may_count
 
 
 def _alike(found: Sequence[Item]) -> set[str]:

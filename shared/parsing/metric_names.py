@@ -10,7 +10,13 @@ from functools import lru_cache
 from sys import getsizeof
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from shared.parsing.counters import EPOCH_KEYS, STEP_KEYS, TOTAL_EPOCH_KEYS, TOTAL_STEP_KEYS
+from shared.parsing.counters import (
+    EPOCH_KEYS,
+    MOST_REMEMBERED,
+    STEP_KEYS,
+    TOTAL_EPOCH_KEYS,
+    TOTAL_STEP_KEYS,
+)
 from shared.progress import Goal
 
 TIME_KEYS: Final = ("time", "timestamp", "_timestamp", "wall_time")
@@ -165,20 +171,27 @@ def best_of(names: Iterable[str]) -> list[str]:
     The loss of a policy, of a critic or of one side of a GAN is never the only one; nor is what is
     added to a loss, or a loss beside a count of episodes.
     """
+    found = tuple(sorted(set(names)))
+    return list(_remembered(found) if len(found) <= MOST_REMEMBERED else _best_of(found))
+
+
+def _best_of(found: tuple[str, ...]) -> tuple[str, ...]:
     tiers: dict[int, list[str]] = {}
-    found = sorted(set(names))
     for name in found:
         if is_metric(name) and (tier := _tier(name)) is not None:
             tiers.setdefault(tier, []).append(name)
     if not tiers:
-        return []
+        return ()
     best = min(tiers)
     names = tiers[best][:1] if _TIERS[best].alike else tiers[best]
     plays = any(_EPISODES.fullmatch(_plain(name)) for name in found)
     is_part = _PART.fullmatch(_plain(names[0])) is not None
     is_side = is_part or plays or not measures_convergence(names[0])
     is_one_side = "loss" in names[0].lower() and is_side
-    return [] if len(names) == 1 and is_one_side else names
+    return () if len(names) == 1 and is_one_side else tuple(names)
+
+
+_remembered = lru_cache(maxsize=128)(_best_of)
 
 
 @lru_cache(maxsize=1024)

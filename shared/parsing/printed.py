@@ -27,6 +27,7 @@ from shared.parsing.base import NOTHING, Point
 from shared.parsing.counters import Counts, Places, leading_counts
 from shared.parsing.items import Item, items_of, text_behind_bar, unscaled, value_at
 from shared.parsing.line_counts import LineCounts
+from shared.parsing.line_shapes import Shapes, blank
 from shared.parsing.metric_names import Names
 from shared.parsing.proposals import Hint
 from shared.parsing.stated_end import StatedEnd, stated_left
@@ -90,13 +91,16 @@ class Printed:
         self._wholes: Names[str] = Names()
         self._counted: Names[None] = Names()
         self._names_steps = False
+        self._shapes = Shapes()
+        self._trained = ""
 
     @property
     def held_bytes(self) -> int:
         """See ``HoldsMemory``."""
         waiting = sum(len(line) for _, line in self._waiting)
         names = self._wholes.held_bytes + self._counted.held_bytes
-        return waiting + sum(map(len, self._open)) + self._hint.held_bytes + names
+        texts = waiting + sum(map(len, self._open)) + len(self._trained)
+        return texts + self._hint.held_bytes + names + self._shapes.held_bytes
 
     @property
     def hint(self) -> str:
@@ -106,6 +110,23 @@ class Printed:
     def feed(self, line: str) -> Sequence[Point]:
         """See ``Parser``."""
         self._line += 1
+        if not self._is_alone():
+            return self._feed(line)
+        known = self._shapes.read(line)
+        if known is not None:
+            return self._training(known.text, known.found, known.values)
+        points = self._feed(line)
+        if points and self._trained == line and self._is_alone() and _may_have_any(line):
+            self._shapes.learn(line, self._wholes)
+        return points
+
+    def _is_alone(self) -> bool:
+        """True if no line before decides what the next one is."""
+        return self._has_begun and not (self._open or self._validates or self._repeats)
+
+    def _feed(self, line: str) -> Sequence[Point]:
+        """Return the points of a line whose shape is not known."""
+        self._trained = ""
         if self._open or (line.startswith("{") and "}" not in line):
             line = self._joined(line)
         line = line[:LONGEST_LINE]
@@ -165,17 +186,20 @@ class Printed:
         if values and not self._has_begun:
             self._hint.take_name(next(iter(values)))
         if self._validates or phases.is_validation(line, lower, next(iter(values), "")):
-            return self._validation(line, found, values)
+            return self._validation(line, items, found, values)
         is_first = not self._has_begun and self._places.header is None
         counts_no_training = is_first and found.counts_batches and values and not _has_loss(values)
         if counts_no_training or (not found.used and phases.is_of_part(line)):
             return NOTHING
+        self._trained = line
+        return self._training(line, found, values)
+
+    def _training(
+        self, line: str, found: LineCounts, values: Mapping[str, float]
+    ) -> Sequence[Point]:
+        """Return the points of a line of the training."""
         counts = self._best_counts(line, found, has_values=bool(values))
-        return (
-            self._placed(line, lower, values, counts)
-            if counts
-            else self._below(line, found, values)
-        )
+        return self._placed(line, values, counts) if counts else self._below(line, found, values)
 
     def _best_counts(self, line: str, found: LineCounts, *, has_values: bool) -> Counts | None:
         """Return the counters of a line, or what it begins with, if that is better."""
@@ -194,13 +218,11 @@ class Printed:
             return NOTHING
         return self._points(self._uncounted(values), self._left_seconds(line, None))
 
-    def _placed(
-        self, line: str, lower: str, values: Mapping[str, float], counts: Counts
-    ) -> Sequence[Point]:
+    def _placed(self, line: str, values: Mapping[str, float], counts: Counts) -> Sequence[Point]:
         """Return the points of a line with counters."""
         if self._places.is_of_other_loop(counts):
             return NOTHING
-        if not values and phases.has_no_place(lower, is_epoch=counts.epoch is not None):
+        if not values and phases.has_no_place(line.lower(), is_epoch=counts.epoch is not None):
             return NOTHING
         if self._places.take(counts, has_values=bool(values)):
             self._placed_at = self._line
@@ -229,12 +251,16 @@ class Printed:
         return self._stated_end.of_run(left, None if counts is None else counts.epoch)
 
     def _validation(
-        self, line: str, found: LineCounts, values: Mapping[str, float]
+        self,
+        line: str,
+        items: Sequence[Item],
+        found: LineCounts,
+        values: Mapping[str, float],
     ) -> Sequence[Point]:
         """Return the points of a line of a validation: a part of it is none."""
         if found.epoch is not None or found.step is not None:
             self._validates = False
-        if found.is_partial or phases.is_of_part(line):
+        if found.is_partial(items) or phases.is_of_part(line):
             return NOTHING
         counts = found.counts() or leading_counts(line, has_values=bool(values))
         if counts is not None and counts.done is None and found.bar is None:
@@ -336,6 +362,11 @@ class _Rounds:
         if total in self._bars or len(self._bars) < MOST_BARS:
             self._bars[total] = before, value
         return before + value, None if before or len(self._lengths) > 1 else total
+
+
+def _may_have_any(line: str) -> bool:
+    """Return True for a line with a counter or a value, whatever its digits are."""
+    return phases.has_any(blank(line).decode(errors="replace").lower(), (*_VALUES, *_COUNTERS))
 
 
 def _has_loss(names: Iterable[str]) -> bool:

@@ -23,7 +23,9 @@ _BLANKS: Final = "  "
 """Columns that are aligned by blanks (fastai): a name has no blank."""
 _SEPARATORS: Final = (",", "\t", ";", _BLANKS)
 _VALIDATION: Final = frozenset({"val", "valid", "validation", "eval", "evaluation", "test", "dev"})
-_DATA_KEYS: Final = ("mode", "split", "phase", "stage", "subset", "set", "type", "kind", "event")
+_DATA_KEYS: Final = frozenset(
+    {"mode", "split", "phase", "stage", "subset", "set", "type", "kind", "event"}
+)
 """Keys of texts that may say of what data a line is."""
 _NAME_KEYS: Final = ("metric", "metric_name", "name", "key", "tag", "variable")
 """Keys of texts that say what ``value`` is."""
@@ -83,6 +85,8 @@ class JsonLines:
 
 def _validates(fields: Mapping[str, Any]) -> bool:
     """Return True for a line that says it is of validation: ``"split": "val"``."""
+    if _DATA_KEYS.isdisjoint(fields):  # most lines
+        return False
     texts = (fields.get(key) for key in _DATA_KEYS)
     words = (_WORD.findall(text.lower()) for text in texts if isinstance(text, str))
     return any(not _VALIDATION.isdisjoint(found) for found in words)
