@@ -3,6 +3,7 @@
 ::
 
     ShuntyardError (shared.errors)
+    ├── NoGpuError              no GPU of this node can be read
     └── ReplicaError            a request to a replica of the extender failed
         ├── UnreachableError    no response
         └── RefusedError        an error response, or an unreadable one
@@ -12,6 +13,10 @@ import logging
 from http import HTTPStatus
 
 from shared.errors import ShuntyardError
+
+
+class NoGpuError(ShuntyardError):
+    """No GPU of this node can be read; the text is the reason, for the log."""
 
 
 class ReplicaError(ShuntyardError):

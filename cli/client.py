@@ -17,6 +17,7 @@ from shared import api
 MOST_PAGES: Final = 10_000
 """Five million entries; a list that is longer has no end."""
 _MOST_ERROR_BYTES: Final = 500
+_HINTS: Final = {401: "use --token-file with a token that is valid now"}
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
 Answer = TypeVar("Answer", bound=api.Response)
@@ -88,7 +89,7 @@ class ByUrl:
             raise UnansweredError(f"{problem}; {hint}") from error
         if status != connection.OK:
             message = body[:_MOST_ERROR_BYTES].decode(errors="replace").strip()
-            raise UnansweredError(connection.refusal(message, status))
+            raise UnansweredError(connection.refusal(message, status, _HINTS))
         return body
 
 
@@ -170,8 +171,13 @@ def _trusting(authority: Path) -> SSLContext:
         return create_default_context(cafile=authority)
     except OSError as error:
         raise UnansweredError(
-            f"--ca {authority}: {error}; name a file with CA certificates (PEM)"
+            f"--ca {authority}: {_why(error)}; name a file with CA certificates (PEM)"
         ) from error
+
+
+def _why(error: Exception) -> str:
+    """Return why a file cannot be used, without its name."""
+    return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
 def _token_header(token_file: Path) -> Mapping[str, str]:
@@ -179,7 +185,7 @@ def _token_header(token_file: Path) -> Mapping[str, str]:
         headers = connection.authorization(token_file.read_text().strip())
     except (OSError, UnicodeDecodeError, UnansweredError) as error:
         raise UnansweredError(
-            f"--token-file {token_file}: {error}; name a file that holds one token"
+            f"--token-file {token_file}: {_why(error)}; name a file that holds one token"
         ) from error
     if not headers:
         hint = "`kubectl create token SERVICEACCOUNT` makes one"

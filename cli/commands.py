@@ -148,11 +148,11 @@ def _jobs(options: Namespace, way: client.Way) -> api.JobsResponse:
     return _to_states(_to_namespace(whole, options.namespace), options.state)
 
 
-def _explained(way: client.Way, job: api.JobEntry) -> str:
-    """Return what ``explain`` shows of a job."""
+def _explained(way: client.Way, job: api.JobEntry, screen: terminal.Terminal) -> str:
+    """Return what ``explain`` shows of a job on a terminal."""
     query = {"namespace": job.namespace, "job": job.job, "kind": job.kind}
     answer = client.parse(way.fetch("/v1/explain", question=None, **query), api.ExplainResponse)
-    return "\n".join(explain.explain(answer, wide=False))
+    return "\n".join(explain.explain(answer, wide=False, screen=screen))
 
 
 def _query(options: Namespace, namespace: str) -> dict[str, str]:

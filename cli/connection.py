@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from ssl import SSLCertVerificationError, SSLContext, create_default_context
+from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 from urllib.parse import SplitResult, unquote, urlencode, urlsplit
 
@@ -20,11 +21,8 @@ QUESTION_TIMEOUT_SECONDS: Final = 60.0
 """For answers that are computed on request; an API server's proxy waits no longer."""
 OK: Final = 200
 _SERVER_ERROR: Final = 500
-_HINTS: Final = {
-    401: "use --token-file with a token that is valid now",
-    429: "try again in a moment",
-    500: "`shuntyard doctor` looks for the cause",
-}
+_DOCTOR: Final = "`shuntyard doctor` looks for the cause"
+_HINTS: Final = {401: _DOCTOR, 429: "try again in a moment", 500: _DOCTOR}
 """What helps, by status; a message about 403, 404 or a field says it itself."""
 FAILURES: Final = (OSError, HTTPException)
 _PORTS: Final = {"http": 80, "https": 443}
@@ -133,9 +131,16 @@ def authorization(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
-def refusal(message: str, status: int) -> str:
-    """Return the message of a server's refusal, with what helps where the status tells it."""
-    hint = _HINTS.get(status, _HINTS[_SERVER_ERROR] if status > _SERVER_ERROR else "")
+def refusal(message: str, status: int, hints: Mapping[int, str] = MappingProxyType({})) -> str:
+    """Return the message of a server's refusal, with what helps where the status tells it.
+
+    Args:
+        message: What the server answered.
+        status: HTTP status, not 200.
+        hints: What helps on this way to the server, by status; for other statuses the usual.
+    """
+    usual = _HINTS.get(status, _DOCTOR if status > _SERVER_ERROR else "")
+    hint = hints.get(status, usual)
     text = f"{message.strip()} (status {status})".lstrip()
     return f"{text}; {hint}" if hint else text
 

@@ -31,6 +31,10 @@ _FAR: Final = 10**9
 """Lines to the end of any list."""
 _MARGIN: Final = 2
 """Characters beside a line: the scroll bar."""
+_FRAME: Final = 4
+"""Characters beside an explanation: its border and padding."""
+_PART: Final = 0.95
+"""Of the width, that an explanation takes."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +43,11 @@ class Source:
 
     Attributes:
         jobs: Returns the list.
-        explain: Returns what ``shuntyard explain`` shows of a job.
+        explain: Returns what ``shuntyard explain`` shows of a job on a terminal.
     """
 
     jobs: Callable[[], api.JobsResponse]
-    explain: Callable[[api.JobEntry], str]
+    explain: Callable[[api.JobEntry, Terminal], str]
 
 
 def run(source: Source, choice: jobs.Choice, seconds: float) -> int:
@@ -65,9 +69,11 @@ class Explanation(ModalScreen[None]):
     """Why one job waits; any of the keys closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape,q,enter", "dismiss", "back")]
-    DEFAULT_CSS = """
-    Explanation { align: center middle; }
-    Explanation VerticalScroll { width: 95%; height: 90%; border: round $accent; padding: 0 1; }
+    DEFAULT_CSS = f"""
+    Explanation {{ align: center middle; }}
+    Explanation VerticalScroll {{
+        width: {_PART:.0%}; height: 90%; border: round $accent; padding: 0 1;
+    }}
     """
 
     def __init__(self, text: str) -> None:
@@ -77,7 +83,7 @@ class Explanation(ModalScreen[None]):
     @override
     def compose(self) -> ComposeResult:
         with VerticalScroll():
-            yield Static(Text(self._text))
+            yield Static(Text.from_ansi(self._text))
         yield Footer()
 
 
@@ -166,6 +172,7 @@ class JobsScreen(App[None]):
     ENABLE_COMMAND_PALETTE = False
     CSS = """
     #status { height: 1; }
+    #problem { height: auto; color: red; }
     #head { height: 1; text-style: bold; }
     #jobs, #jobs:focus { border: none; padding: 0; height: 1fr; background: $background; }
     """
@@ -184,6 +191,7 @@ class JobsScreen(App[None]):
     @override
     def compose(self) -> ComposeResult:
         yield Static(id="status")
+        yield Static(id="problem")
         yield Static(id="head")
         yield JobList()
         yield Footer()
@@ -212,6 +220,9 @@ class JobsScreen(App[None]):
         self.query_one(JobList).show(list(self._by_name), lines[1:])
         self.query_one("#head", Static).update(Text.from_ansi(lines[0], no_wrap=True))
         self.query_one("#status", Static).update(self._status(len(entries)))
+        problem = self.query_one("#problem", Static)
+        problem.update(Text(f"not current: {self._problem}"))
+        problem.display = bool(self._problem)
 
     @work(thread=True, exclusive=True)
     def reload(self) -> None:
@@ -233,8 +244,10 @@ class JobsScreen(App[None]):
 
     @work(thread=True)
     def _explain(self, job: api.JobEntry) -> None:
+        width = int(self._width * _PART) - _FRAME - _MARGIN
+        screen = Terminal(width, blocks=True, colours=True, height=1)
         try:
-            text = self._source.explain(job)
+            text = self._source.explain(job, screen)
         except UnansweredError as error:
             text = str(error)
         self.call_from_thread(self.push_screen, Explanation(text))
@@ -270,7 +283,5 @@ class JobsScreen(App[None]):
         at = datetime.fromtimestamp(self._answer.generated_at, UTC).astimezone()
         order = f"sorted by {self._choice.sort}" if self._choice.sort else "by state"
         chosen = "" if self._state is None else f", only {self._state.value}: {shown}"
-        line = f"{at:%H:%M:%S}  {', '.join(parts) or 'no jobs'}; {order}{chosen}"
-        if self._problem:
-            return Text(f"{line}; no answer now: {self._problem}", style="red", no_wrap=True)
-        return Text(line, style="dim", no_wrap=True)
+        line = f"{at:%H:%M:%S}  {order}{chosen}; {', '.join(parts) or 'no jobs'}"
+        return Text(line, style="dim", no_wrap=True, overflow="ellipsis")

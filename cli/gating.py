@@ -5,7 +5,7 @@ than one that gets it only while jobs lack room. The policy sees pods, so a job 
 states that it may be moved needs the gate in its template.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from typing import Any, Final, NamedTuple
 
@@ -43,12 +43,13 @@ class Queued(NamedTuple):
     notes: list[str]
 
 
-def queued(documents: Sequence[Any], *, policy: bool = False) -> Queued:
+def queued(documents: Sequence[Any], adds_gate: Callable[[], bool] = lambda: False) -> Queued:
     """Return the objects of a manifest with our scheduler and gate in their pod templates.
 
     Args:
         documents: The objects.
-        policy: The cluster adds the gate where it is needed.
+        adds_gate: Whether the cluster adds the gate where it is needed; called once, if the
+            manifest can be queued.
 
     Raises:
         UnansweredError: No object makes pods of a job, or a template names another scheduler.
@@ -57,23 +58,36 @@ def queued(documents: Sequence[Any], *, policy: bool = False) -> Queued:
     for place, document in enumerate(documents):
         kind, group = _kind(document)
         is_job = (kind, group) in KINDS
-        changed = deepcopy(document) if is_job or (kind, group) in _RUNTIMES else document
-        result.documents.append(changed)
-        if changed is not document:
-            specs = list(_pod_specs(changed))
-            gated = not policy or _may_be_moved(changed)
-            for spec in specs:
-                _queue(spec, kind, gated=gated)
-            if is_job:
-                result.jobs.append(place)
-            if not specs:
-                result.notes.append(f"{kind} has no pod template: {_where(kind)}")
-            elif kind == "Deployment" and not _is_training_job(changed):
-                result.notes.append(_unread(changed))
+        makes_pods = is_job or (kind, group) in _RUNTIMES
+        result.documents.append(
+            _scheduled(document, kind, result.notes) if makes_pods else document
+        )
+        if is_job:
+            result.jobs.append(place)
     if not result.jobs:
         known = ", ".join(dict.fromkeys(kind for kind, _ in KINDS))
         raise UnansweredError(f"no object of the manifest is a job; submit takes {known}")
+    changed = [new for new, old in zip(result.documents, documents, strict=True) if new is not old]
+    if adds_gate():
+        result.notes.append("the cluster adds the gate to the pods while jobs lack room")
+        changed = [document for document in changed if _may_be_moved(document)]
+    for document in changed:
+        for spec in _pod_specs(document):
+            _gate(spec)
     return result
+
+
+def _scheduled(document: Any, kind: str, notes: list[str]) -> Any:
+    """Return a copy with our scheduler in its pod templates; add what the user has to know."""
+    changed = deepcopy(document)
+    specs = list(_pod_specs(changed))
+    for spec in specs:
+        _schedule(spec, kind)
+    if not specs:
+        notes.append(f"{kind} has no pod template: {_where(kind)}")
+    elif kind == "Deployment" and not _is_training_job(changed):
+        notes.append(_unread(changed))
+    return changed
 
 
 def _kind(document: Any) -> tuple[str, str]:
@@ -100,8 +114,8 @@ def _may_be_moved(document: dict[str, Any]) -> bool:
     return labels.CHECKPOINT in _mapping(meta.get("annotations"))
 
 
-def _queue(spec: dict[str, Any], kind: str, *, gated: bool) -> None:
-    """Add the scheduler, and with ``gated`` the gate, to a pod spec."""
+def _schedule(spec: dict[str, Any], kind: str) -> None:
+    """Add the scheduler to a pod spec."""
     stated = spec.get("schedulerName") or ""
     if stated not in _DEFAULT:
         raise UnansweredError(
@@ -109,8 +123,10 @@ def _queue(spec: dict[str, Any], kind: str, *, gated: bool) -> None:
             "with kubectl if that scheduler is to place it"
         )
     spec["schedulerName"] = labels.SCHEDULER_NAME
-    if not gated:
-        return
+
+
+def _gate(spec: dict[str, Any]) -> None:
+    """Add the gate to a pod spec."""
     gates = spec.get("schedulingGates")
     gates = gates if isinstance(gates, list) else []
     names = [gate.get("name") for gate in gates if isinstance(gate, dict)]

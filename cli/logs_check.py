@@ -11,6 +11,7 @@ import msgspec
 from cli import arguments, sanitize
 from cli.errors import UnreadableError
 from cli.views.amounts import duration
+from cli.views.terminal import UNLIMITED, Terminal, of_stream, wrapped
 from shared import labels, places
 from shared.errors import InputError, MalformedError
 from shared.parsing.checking import Finding, check
@@ -28,6 +29,7 @@ MOST_SERIES: Final = 8
 _POD: Final = PathVariables(namespace="", job="", pod="", uid="")
 _BETTER: Final = {Goal.MIN: "lower is better", Goal.MAX: "higher is better"}
 _WIDTH: Final = 10
+_TO_COPY: Final = "try"
 
 
 def run(options: Namespace, out: TextIO) -> int:
@@ -45,26 +47,34 @@ def run(options: Namespace, out: TextIO) -> int:
         print(msgspec.json.format(msgspec.json.encode(findings)).decode(), file=out)
     else:
         wide = options.output == "wide"
-        blocks = ["\n".join(map(plain, lines(finding, wide=wide))) for finding in findings]
+        screen = of_stream(out)
+        blocks = [
+            "\n".join(map(plain, lines(finding, wide=wide, screen=screen))) for finding in findings
+        ]
         print("\n\n".join(blocks), file=out)
     if len(findings) < len(options.files):
         return UNREADABLE
     return NOT_FOLLOWED if any(finding.metric is None for finding in findings) else 0
 
 
-def lines(found: Finding, *, wide: bool) -> Iterator[str]:
-    """Yield what is shown of a finding; ``wide``: with all series."""
+def lines(found: Finding, *, wide: bool, screen: Terminal = UNLIMITED) -> Iterator[str]:
+    """Yield what is shown of a finding; ``wide``: with all series.
+
+    What is there to be copied stays on one line, however long it is.
+    """
     read = "no format" if found.format == "auto" else f"format {found.format}"
     counted = f"{found.lines} lines, " if found.lines else ""
     yield f"{found.file or 'standard input'}: {counted}{read}"
-    yield from (f"  {name + ':':{_WIDTH}}{text}" for name, text in _facts(found, wide=wide))
+    for name, text in _facts(found, wide=wide):
+        start = f"  {name + ':':{_WIDTH}}"
+        yield from [start + text] if name == _TO_COPY else wrapped(start, text, screen)
 
 
 def _facts(found: Finding, *, wide: bool) -> Iterator[tuple[str, str]]:
     if found.metric is None:
         yield "problem", found.why_not
         if found.regex:
-            yield "try", f"{labels.METRICS}: path=log; regex={found.regex}"
+            yield _TO_COPY, f"{labels.METRICS}: path=log; regex={found.regex}"
         return
     value = "nan" if found.value is None else f"{found.value:.6g}"
     better = "" if found.goal is None else f" ({_BETTER[found.goal]})"
@@ -92,7 +102,7 @@ def _step(found: Finding) -> str:
         return "unknown"
     unit = "epochs" if found.unit == "epoch" else "steps"
     of = "" if found.total_steps is None else f" of {found.total_steps}"
-    return f"{found.step:.10g}{of}, counted in {unit}"
+    return f"{round(found.step, 3):.10g}{of}, counted in {unit}"
 
 
 def _place(options: Namespace) -> MetricsPlace:

@@ -59,7 +59,7 @@ def run(options: Namespace, out: TextIO) -> int:
         return 0
     server = api_server.of_options(options)
     namespace = options.namespace or server.namespace or "default"
-    queued = _queued(server, documents, namespace)
+    queued = gating.queued(documents, lambda: gate_policy.adds_gate(server, namespace))
     lines = _forecast(options, ByService(server, options.service, namespace), queued, namespace)
     print("\n".join(lines), file=out, flush=True)
     if options.dry_run:
@@ -71,16 +71,6 @@ def run(options: Namespace, out: TextIO) -> int:
     created = _create_all(server, queued, namespace)
     print("\n".join(_report(created, queued)), file=out)
     return 0
-
-
-def _queued(server: ApiServer, documents: list[Any], namespace: str) -> Queued:
-    """Return the objects with scheduler and gate, without the gate where the cluster adds it."""
-    queued = gating.queued(documents)
-    if not gate_policy.adds_gate(server, namespace):
-        return queued
-    note = "the cluster adds the gate to the pods while jobs lack room"
-    queued = gating.queued(documents, policy=True)
-    return queued._replace(notes=[*queued.notes, note])
 
 
 def _printed(queued: Queued, form: str) -> str:

@@ -87,7 +87,10 @@ def _features(options: ClusterOptions) -> Mapping[str, object]:
     if options.eviction_requests and has.eviction_requests is None:
         raise InputError("eviction_requests", f"Kubernetes {options.kubernetes}", "at least 1.37")
     evictions = has.eviction_requests if options.eviction_requests else None
-    return server_flags(one for one in (gangs, policies, evictions) if one is not None)
+    if options.device_taint_rules and has.device_taint_rules is None:
+        raise InputError("device_taint_rules", f"Kubernetes {options.kubernetes}", "at least 1.36")
+    rules = has.device_taint_rules if options.device_taint_rules else None
+    return server_flags(one for one in (gangs, policies, evictions, rules) if one is not None)
 
 
 def _recording(options: ClusterOptions, layout: Layout) -> Mapping[str, object]:

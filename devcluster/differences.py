@@ -44,12 +44,14 @@ class Differences:
     Args:
         gangs: Kubernetes' own gangs (KEP-4671); None: it has none.
         eviction_requests: The Eviction Request API (KEP-4563); None: it has none.
+        device_taint_rules: DeviceTaintRules (KEP-5055); None: older ones are not switched on.
         mutating_policies: How to switch on ``MutatingAdmissionPolicy``; without gates: always on.
     """
 
     gangs: Feature | None
     mutating_policies: Feature
     eviction_requests: Feature | None = None
+    device_taint_rules: Feature | None = None
 
     @property
     def has_mutating_policies(self) -> bool:
@@ -82,11 +84,22 @@ _EVICTION_REQUESTS: Final = Feature(
     ("EvictionRequestAPI",), "lifecycle.k8s.io/v1alpha1", "evictions"
 )
 
+
+def _taint_rules(version: str, *gates: str) -> Feature:
+    return Feature(gates, f"resource.k8s.io/{version}", "devicetaintrules")
+
+
 _MINORS: Final[Mapping[str, Differences]] = {
     "1.34": Differences(None, _BETA_POLICIES),
     "1.35": Differences(_gangs("v1alpha1", "workloads", "GangScheduling"), _BETA_POLICIES),
-    "1.36": Differences(_gangs("v1alpha2", _POD_GROUPS, "GangScheduling"), _STABLE_POLICIES),
-    "1.37": Differences(_gangs("v1beta1", _POD_GROUPS), _STABLE_POLICIES, _EVICTION_REQUESTS),
+    "1.36": Differences(
+        _gangs("v1alpha2", _POD_GROUPS, "GangScheduling"),
+        _STABLE_POLICIES,
+        device_taint_rules=_taint_rules("v1beta2", "DRADeviceTaintRules"),
+    ),
+    "1.37": Differences(
+        _gangs("v1beta1", _POD_GROUPS), _STABLE_POLICIES, _EVICTION_REQUESTS, _taint_rules("v1")
+    ),
 }
 """In 1.37 the gate GangScheduling is gone."""
 

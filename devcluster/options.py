@@ -154,6 +154,7 @@ class ClusterOptions:
         agents: Run an agent on every process node; needs both schedulers.
         node_monitor_grace_seconds: A node is NotReady after so long without a heartbeat; kwok
             renews its nodes' Leases in time. Large values make idle nodes cheap.
+        device_taint_rules: The API server serves DeviceTaintRules, which are off before 1.37.
         eviction_requests: The API server serves the Eviction Request API, alpha in 1.37.
         in_tree_gangs: The API server serves Kubernetes' own gangs, which are off by default.
         mutating_policies: It serves MutatingAdmissionPolicies also before 1.36.
@@ -170,6 +171,7 @@ class ClusterOptions:
     agents: bool = False
     node_monitor_grace_seconds: int = 50
     in_tree_gangs: bool = False
+    device_taint_rules: bool = False
     eviction_requests: bool = False
     mutating_policies: bool = False
     record_api_calls: bool = False

@@ -5,6 +5,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from agent.errors import NoGpuError
 from agent.sampling import cgroups
 from agent.sampling.cgroups import Version1, Version2
 from agent.sampling.gpu import GpuReader, open_gpu
@@ -75,11 +76,20 @@ def find(
     sources = _sources(chosen, cgroup_root)
     if source is Source.AUTO and chosen is not Source.PROCESSES:
         sources = (*sources, ProcessTree())
-    gpus = open_gpu()
+    gpus, gpus_described = _gpus()
     pods = PodSampler(sources, gpus)
     node = NodeSampler(gpus, procfs=procfs, cores_override=cores_override)
-    description = f"pods: {pods.description}; GPUs: {gpus.description if gpus else 'none'}"
+    description = f"pods: {pods.description}; GPUs: {gpus_described}"
     return Samplers(pods, node, chosen, description, gpus)
+
+
+def _gpus() -> tuple[GpuReader | None, str]:
+    """Return the reader of the GPUs, and its description or why there is none."""
+    try:
+        gpus = open_gpu()
+    except NoGpuError as error:
+        return None, f"none ({error})"
+    return gpus, gpus.description
 
 
 def _present(root: Path) -> Source:

@@ -1,8 +1,7 @@
-"""GPUs by NVIDIA's management library, if it and a driver are installed; else none, silently.
+"""GPUs by NVIDIA's management library, if it and a driver are installed.
 
 Written against NVML's documented interface as ``nvidia-ml-py`` (module ``pynvml``) has it. Tested
-with a fake of that module, and beside ``nvidia-smi`` where there is a GPU
-(``tests/unit/agent/sampling/test_real_gpu.py``).
+with a fake of that module, and beside ``nvidia-smi`` where there is a GPU (``tests/gpu``).
 
 NVML identifies processes by the host's PID namespace. So a pod's share is known only where the
 agent sees the host's processes (``hostPID: true``); elsewhere only the node's use is reported.
@@ -20,6 +19,8 @@ from types import ModuleType
 from typing import Any, Final
 
 from msgspec import Struct
+
+from agent.errors import NoGpuError
 
 MODULE: Final = "pynvml"
 FRESH_SECONDS: Final = 0.5
@@ -68,7 +69,8 @@ class GpuReader:
     @property
     def description(self) -> str:
         """Description of the devices, for the log."""
-        return f"{len(self._handles)} GPUs by NVML"
+        count = len(self._handles)
+        return f"{count} GPU{'' if count == 1 else 's'} by NVML"
 
     def read(self, now: float) -> tuple[Gpu, ...]:
         """Return all devices; ``now`` in seconds of the monotonic clock."""
@@ -103,17 +105,22 @@ class GpuReader:
             return None
 
 
-def open_gpu() -> GpuReader | None:
-    """Return a reader of this node's GPUs; None without the library, a driver or a device."""
+def open_gpu() -> GpuReader:
+    """Return a reader of this node's GPUs.
+
+    Raises:
+        NoGpuError: There is no library, no driver or no device.
+    """
     try:
         nvml = importlib.import_module(MODULE)
-    except ImportError:
-        return None
+    except ImportError as error:
+        raise NoGpuError("the Python package nvidia-ml-py is not installed") from error
     try:
         nvml.nvmlInit()
         count = min(nvml.nvmlDeviceGetCount(), _MOST_GPUS)
         handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(count)]
     except nvml.NVMLError as error:
-        logger.debug("no GPU: %s", error)
-        return None
-    return GpuReader(nvml, handles) if handles else None
+        raise NoGpuError(f"NVML: {error}") from error
+    if not handles:
+        raise NoGpuError("NVML: the driver has no device")
+    return GpuReader(nvml, handles)

@@ -59,7 +59,7 @@ class Curve:
         """
         values = self._shown
         if len(values) != len(self._values):
-            values = self._shown = list(map(_rounded, self._values))
+            values += map(_rounded, self._values[len(values) :])
         if self._in_open:
             open_mean = self._open_values * (self._length / self._in_open)
             values = [*values, _rounded(open_mean)]

@@ -206,7 +206,7 @@ class Source:
         if not taken.is_new:
             return
         self.taken += 1
-        point, before = reading.point, self.step
+        point, before = reading.point, self.step if taken.restarted else None
         at = self._moment(reading, now, begun_at)
         if taken.has_new_metrics:
             self._forget_metrics()

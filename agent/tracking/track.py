@@ -96,11 +96,13 @@ class Track:
             self.bad_since_step = self.bad_since_step if self.diverged else step
             self.bad_values += 1
             return
-        self.bad_values, self.bad_since_step = 0, None
+        if self.bad_values:
+            self.bad_values, self.bad_since_step = 0, None
         self._fresh = self.value = value
         if self.first_value is None or self.best_value is None:
             self.first_value = self.best_value = value
-        self.best_value = (min if self.goal is Goal.MIN else max)(self.best_value, value)
+        elif value < self.best_value if self.goal is Goal.MIN else value > self.best_value:
+            self.best_value = value
         self._step = self._step if step is None else step
         self.curve.add(float(self.points) if self._step is None else self._step, value, at)
         if self.state.ticked_at is None:

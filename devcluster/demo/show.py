@@ -1,6 +1,9 @@
 """The demo from beginning to end: cluster, jobs, our scheduler, the live table, the summary."""
 
 import asyncio
+import os
+import shutil
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,6 +43,7 @@ AGENT_SETTINGS: Final = {
 }
 """Jobs of the demo last a minute, real ones hours, so everything is checked more often."""
 
+COMMAND: Final = "shuntyard"
 SUBMITTED: Final = "submitted, in this order"
 ADDRESS: Final = "The page: "
 """Beginnings of lines by which ``bench.fresh`` knows how far the demo is."""
@@ -99,7 +103,14 @@ def bring_up(directory: Path) -> Demo:
 def address(demo: Demo) -> str:
     """Return where the page of the running extender is."""
     url = demo.cluster.extender_url
-    return f"{ADDRESS}{url}{PATH}, or `shuntyard ui --url {url}`"
+    return f"{ADDRESS}{url}{PATH}, or `{_command()} ui --url {url}`"
+
+
+def _command() -> str:
+    """Return how the command is called: its name, or where the demo's own environment has it."""
+    ours = Path(sys.executable).with_name(COMMAND)
+    found = shutil.which(COMMAND) is None and ours.exists()
+    return os.path.relpath(ours) if found else COMMAND
 
 
 async def run(demo: Demo, *, finished: Callable[[dict[str, Any]], None] | None) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def rows(
     training: Mapping[JobName, ProgressEntry],
     volume: Path,
 ) -> list[Row]:
-    """Return a row for each job: started ones first, then waiting ones by V."""
+    """Return a row for each job: started ones first, then waiting ones by score."""
     made = [
         replace(
             _row(job, ledger.jobs.get(job.name) or JobHistory(), entries.get(job.name), volume),
@@ -60,8 +60,13 @@ def _row(job: ExampleJob, history: JobHistory, entry: QueueEntry | None, volume:
         nodes=_nodes(history),
         first=first_point(volume / job.name),
         last=last_point(volume / job.name),
-        reason=f"{entry.reason}: {entry.message}" if entry and history.bound_at is None else "",
+        reason=_reason(entry) if entry and history.bound_at is None else "",
     )
+
+
+def _reason(entry: QueueEntry) -> str:
+    """Return the reason with its details, without its general sentence."""
+    return f"{entry.reason}: {entry.message.partition(': ')[2] or entry.message}"
 
 
 def state(job: ExampleJob, history: JobHistory) -> str:
@@ -88,8 +93,8 @@ _STYLES = {"waiting": "yellow", "finished": "green"}
 def table(rows: list[Row], seconds: float) -> Table:
     """Return the table for a terminal."""
     drawn = Table(title=f"Shuntyard demo, {seconds:.0f} s", title_justify="left", expand=True)
-    for heading in ("job", "V", "state", "step", "loss", "curve", "category", "left"):
-        numeric = heading in {"V", "step", "left"}
+    for heading in ("job", "score", "state", "step", "loss", "curve", "category", "left"):
+        numeric = heading in {"score", "step", "left"}
         drawn.add_column(heading, justify="right" if numeric else "left", no_wrap=True)
     drawn.add_column("pods by node, or why it waits", ratio=1)
     for row in rows:
@@ -122,7 +127,7 @@ def _labelled(row: Row) -> tuple[str, ...]:
     return (
         f"{row.job:24}",
         f"{row.state:12}",
-        "" if row.v is None else f"V={row.v:.0f}",
+        "" if row.v is None else f"score={row.v:.0f}",
         f"[{row.nodes}]" if row.nodes else "",
         f"step={row.last.step} loss={_loss(row.first, row.last)}" if row.last else "",
         f"{_category(row)} {_left(row)}".strip(),

@@ -80,7 +80,7 @@ function parked(namespace: string, now: number): readonly Column<ParkingEntry>[]
     { title: "Waited", shape: "number", cell: (one) => known(one.waited_seconds) },
     { title: "Restarted", shape: "number", cell: (one) => known(one.restart_seconds) },
     { title: "Steps lost", shape: "number", cell: (one) => (one.lost_steps === null ? "–" : number(one.lost_steps)) },
-    { title: "Why", shape: "wide", cell: (one) => sentence(one.message || one.reason || one.cause) },
+    { title: "Why", shape: "wide", cell: (one) => sentence(one.message || one.reason) },
   ];
 }
 

@@ -201,7 +201,8 @@ def _finding(found: Finding, values: _Values, place: MetricsPlace) -> Finding:
     known = {n: m.count for n, m in values.metrics.items() if n == place.metric or best_of([n])}
     name = followed(known, names, place.metric)
     if name is None:
-        why = why_none(names, place.metric) if names else f"no values found: {advice(found.regex)}"
+        nothing = "no values found" if found.regex else f"no values found: {advice('')}"
+        why = why_none(names, place.metric) if names else nothing
         return replace(found, why_not=why, series=names)
     metric, goal = values.metrics[name], place.goal or goal_of(name) or Goal.MIN
     last = metric.last

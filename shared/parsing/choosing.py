@@ -132,10 +132,11 @@ class ProcessDetector:
     @property
     def held_bytes(self) -> int:
         """See ``HoldsMemory``."""
-        parsers = len(self._candidates) or 1
-        points = sum(len(points) for kept in self._kept.values() for points in kept)
-        held = sum(parser.held_bytes for parser in self._holders)
-        return PARSER_BYTES * parsers + POINT_BYTES * points + held
+        held = sum([parser.held_bytes for parser in self._holders])
+        held += PARSER_BYTES * (len(self._candidates) or 1)
+        if not self._kept:
+            return held
+        return held + POINT_BYTES * sum(len(p) for kept in self._kept.values() for p in kept)
 
     @property
     def hint(self) -> str:

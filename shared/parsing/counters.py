@@ -349,7 +349,7 @@ def leading_counts(line: str, *, has_values: bool) -> Counts | None:
     ``[2,  4000] loss: 1.8`` has an epoch and a step, ``[2/25][50/1583]`` both with their ends.
     ``[20/300]`` or ``20/300:`` count before a value only: builds and downloads are counted so, too.
     """
-    index = _LEADING.search(line)
+    index = _LEADING.search(line) if line else None
     if index is None:
         return None
     if done := index[9] or index[11]:

@@ -38,6 +38,7 @@ class LineCounts:
     Attributes:
         first: The words before the first number.
         used: Indices of the numbers that count.
+        counts_batches: The line counts batches alone: servers and evaluations do so, too.
         bar_counts_steps: The bar begins with ``steps: 38%``.
     """
 
@@ -56,6 +57,8 @@ class LineCounts:
         self._step_index = -2
         for index, item in enumerate(items):
             self._take(index, item, items[index + 1] if index + 1 < len(items) else None)
+        has_other = self.epoch is not None or self._global is not None or self.step is None
+        self.counts_batches = not has_other and self._step_ends_with(_BATCHES)
 
     def _take(self, index: int, item: Item, following: Item | None) -> None:
         """Judge the next number of the line."""
@@ -71,6 +74,9 @@ class LineCounts:
         elif not self._is_step(index, item):
             return
         self.used.add(index)
+
+    def _step_ends_with(self, words: tuple[str, ...]) -> bool:
+        return self.step is not None and self.step.name.text.lower().endswith(words)
 
     def _is_step(self, index: int, item: Item) -> bool:
         """Take a count of steps; return False if the number is none."""
@@ -107,13 +113,6 @@ class LineCounts:
     def is_percentage(self) -> bool:
         """True if the only counter is a progress in percent, which anything may have."""
         return self._percent is not None and not self.used
-
-    @property
-    def counts_batches(self) -> bool:
-        """True if the line counts batches alone: servers and evaluations do so, too."""
-        if self.epoch is not None or self._global is not None or self.step is None:
-            return False
-        return self.step.name.text.lower().endswith(_BATCHES)
 
     def values(self, items: Sequence[Item], wholes: Names[str]) -> dict[str, float]:
         """Return the first value of each metric.
@@ -192,8 +191,9 @@ class LineCounts:
         if self.step is None:
             return Counts(epoch=epoch, total_epochs=epochs)
         total = self.step.total
-        if self.bar is not None and self.bar[0] == self.step.value:  # the same counter as a bar
-            total = total or self.bar[1]
+        bar = self.bar
+        if bar is not None and bar[0] == self.step.value:  # the same counter as a bar
+            total = total or bar[1]
         return Counts(
             step=self.step.value,
             total_steps=total,

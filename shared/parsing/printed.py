@@ -85,7 +85,8 @@ class Printed:
         self._validates = False
         self._repeats = False
         self._line = self._placed_at = 0
-        self._waiting: deque[tuple[int, str]] = deque(maxlen=MOST_WAITING)
+        self._waiting: deque[tuple[int, str]] = deque()
+        self._waiting_bytes = 0
         self._misses = 0
         self._rounds = _Rounds()
         self.announced = Announced()
@@ -101,9 +102,8 @@ class Printed:
     @property
     def held_bytes(self) -> int:
         """See ``HoldsMemory``."""
-        waiting = sum(len(line) for _, line in self._waiting)
         names = self._wholes.held_bytes + self._counted.held_bytes + self._units.held_bytes
-        texts = waiting + sum(map(len, self._open)) + len(self._trained)
+        texts = self._waiting_bytes + sum(map(len, self._open)) + len(self._trained)
         return texts + self._hint.held_bytes + names + self._shapes.held_bytes
 
     @property
@@ -167,17 +167,25 @@ class Printed:
             self.announced.read(line)
         self._hint.take(line)
         if not has_value and len(line) <= LONGEST_WAITING:
-            self._waiting.append((self._line, line))
+            self._wait(line)
             return NOTHING
         self._misses += 1
         if self._misses > MOST_MISSES and self._misses % MISS_RATIO:
             return NOTHING
         now, waiting = self._line, list(self._waiting)
         self._waiting.clear()
+        self._waiting_bytes = 0
         for self._line, counters in waiting:
             self._read(counters)
         self._line = now
         return self._read(line)
+
+    def _wait(self, line: str) -> None:
+        """Keep a line; of too many the oldest is dropped."""
+        self._waiting.append((self._line, line))
+        self._waiting_bytes += len(line)
+        if len(self._waiting) > MOST_WAITING:
+            self._waiting_bytes -= len(self._waiting.popleft()[1])
 
     def _read(self, line: str) -> Sequence[Point]:
         """Return the points of a line."""
@@ -315,9 +323,9 @@ class Printed:
         A bar without a name may be any bar (a download, an evaluation), unless it has values.
         Below a line with an epoch it is a part of that, unless it says that it counts steps.
         """
-        bar = found.bar
-        if found.is_percentage and not has_values:
+        if not has_values and found.is_percentage:
             return None
+        bar = found.bar
         if bar is not None and not found.first.text:
             self._rounds.see(bar[1])
         if bar is None or found.epoch is not None or found.step is not None:

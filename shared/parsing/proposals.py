@@ -54,19 +54,24 @@ class Hint:
 
     def __init__(self) -> None:
         self._name, self._lines = "", 0
-        self._samples: deque[str] = deque(maxlen=MOST_SAMPLES)
+        self._samples: deque[str] = deque()
+        self._held_bytes = 0
         self._pattern, self._made_at, self._seen = "", 0, 0
 
     @property
     def held_bytes(self) -> int:
         """See ``HoldsMemory``."""
-        return sum(map(len, self._samples))
+        return self._held_bytes
 
     def take(self, line: str) -> None:
         """Take a line that may have a value or a counter."""
         self._seen += 1
-        if len(line) <= LONGEST_SAMPLE:
-            self._samples.append(line)
+        if len(line) > LONGEST_SAMPLE:
+            return
+        self._samples.append(line)
+        self._held_bytes += len(line)
+        if len(self._samples) > MOST_SAMPLES:
+            self._held_bytes -= len(self._samples.popleft())
 
     def take_name(self, name: str) -> None:
         """Take the name of a value that has no place; that of most such values is proposed."""

@@ -36,7 +36,7 @@ _UNITS: Final = {
 
 def stated_left(line: str) -> float | None:
     """Return the seconds left that a line has; None if it has none."""
-    if not any(name in line for name in _NAMES):
+    if not (line and any(name in line for name in _NAMES)):
         return None
     match = _LEFT.search(line)
     if match is None:

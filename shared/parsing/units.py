@@ -10,6 +10,7 @@ metric may change its unit: where two of its values follow each other in the oth
 """
 
 from collections.abc import Sequence
+from sys import getsizeof
 
 from shared.parsing.base import Point, Unit
 from shared.parsing.metric_names import Names
@@ -24,8 +25,8 @@ class Units:
 
     @property
     def held_bytes(self) -> int:
-        """Approximate memory of the names."""
-        return self._units.held_bytes
+        """Approximate memory of the names and of the values that wait."""
+        return self._units.held_bytes + sum(map(getsizeof, self._waiting.values()))
 
     def kept(self, points: Sequence[Point]) -> list[Point]:
         """Return the points that count, with those that waited for the second in their unit."""

@@ -1,6 +1,5 @@
 """The Job controller and the kubelets of a cluster, as far as faults need them."""
 
-import asyncio
 import contextlib
 import itertools
 from collections.abc import AsyncIterator
@@ -10,6 +9,7 @@ from typing import Any
 import msgspec
 
 from shared.kube import parse, paths
+from tests.component.looping import looping
 from tests.component.shell import pod
 from tests.fakes.kube import FakeKube
 
@@ -31,19 +31,12 @@ class ClusterLife:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        async def live() -> None:
-            while True:
-                self._make_pods()
-                self._run_pods()
-                await asyncio.sleep(LOOK_SECONDS)
-
-        task = asyncio.create_task(live(), name="cluster life")
-        try:
+        async with looping(self._live, LOOK_SECONDS, "cluster life"):
             yield
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+
+    def _live(self) -> None:
+        self._make_pods()
+        self._run_pods()
 
     def _make_pods(self) -> None:
         for job in self.fake.objects(paths.JOBS):

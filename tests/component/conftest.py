@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from blockbuster import blockbuster_ctx
 
+from shared.kube import paths
 from shared.kube.client import KubeClient
+from tests.component import shell
 from tests.component.agent_shell import Node
 from tests.component.logged import Disk, Logged, MakeLog
 from tests.fakes.extender import FakeExtender, Trust, fake_extender, place
@@ -26,10 +28,20 @@ def quick_lease(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def fake() -> AsyncIterator[FakeKube]:
-    """An API server with nothing in it; tests with other needs make their own."""
+async def fake(request: pytest.FixtureRequest) -> AsyncIterator[FakeKube]:
+    """An API server with nothing in it; tests with other needs make their own.
+
+    With the mark ``nodes`` it has the nodes that the mark names, and a kube-scheduler leads.
+    """
+    nodes = request.node.get_closest_marker("nodes")
     async with FakeKube.running() as server:
-        yield server
+        if nodes is None:
+            yield server
+            return
+        async with shell.lease(server):
+            for name in nodes.args:
+                server.put(paths.NODES, shell.node(name))
+            yield server
 
 
 @pytest.fixture

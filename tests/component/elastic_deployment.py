@@ -5,7 +5,6 @@ equal to it, it removes those that we would remove last: only their costs make i
 we named. Its pods run on node ``a`` from the beginning.
 """
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ import msgspec
 from extender.core.records.rescale import Rescale
 from shared import labels
 from shared.kube import paths
+from tests.component.looping import looping
 from tests.component.shell import node, pod
 from tests.fakes.kube import FakeKube
 
@@ -61,18 +61,8 @@ class Replicas:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        async def live() -> None:
-            while True:
-                self._control()
-                await asyncio.sleep(LOOK_SECONDS)
-
-        task = asyncio.create_task(live(), name="replicas")
-        try:
+        async with looping(self._control, LOOK_SECONDS, "replicas"):
             yield
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
 
     def pods(self) -> dict[str, int]:
         """Deletion cost by name."""

@@ -4,7 +4,6 @@ Job ``j`` is Indexed and shares one checkpoint directory: worker 0 reports for a
 removed while it runs and the trainer does not hold is counted as ``lost``.
 """
 
-import asyncio
 import contextlib
 import itertools
 import time
@@ -25,6 +24,7 @@ from shared.kube import paths
 from shared.model import NodeName, Uid
 from shared.progress import Checkpoint, CheckpointPhase, PodReport
 from shared.system_clock import SystemClock
+from tests.component.looping import looping
 from tests.component.shell import Extender, MiniScheduler, extender, pod
 from tests.component.training import index_of, is_owned, mark_deleted
 from tests.fakes.kube import FakeKube
@@ -98,20 +98,13 @@ class ElasticWorkers:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator["ElasticWorkers"]:
-        async def live() -> None:
-            while True:
-                self._own()
-                self._run_pods()
-                self._train()
-                await asyncio.sleep(LOOK_SECONDS)
-
-        task = asyncio.create_task(live(), name="workers")
-        try:
+        async with looping(self._live, LOOK_SECONDS, "workers"):
             yield self
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+
+    def _live(self) -> None:
+        self._own()
+        self._run_pods()
+        self._train()
 
     def running_workers(self, job: str = JOB) -> int:
         """Workers that run and are not being deleted."""

@@ -13,7 +13,7 @@ from shared import labels
 from shared.kube import paths
 from shared.kube.client import KubeClient
 from tests.component.cluster_life import ClusterLife, running_on
-from tests.component.shell import Extender, MiniScheduler, bound, extender, lease, node, pod
+from tests.component.shell import Extender, MiniScheduler, bound, extender, pod
 from tests.controlplane.watching import (
     History,
     bound_twice,
@@ -24,6 +24,8 @@ from tests.controlplane.watching import (
 from tests.fakes import kube_faults
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
+
+pytestmark = pytest.mark.nodes("a", "b")
 
 SIZE = 4
 MEMBERS = {f"j-{i}" for i in range(SIZE)}
@@ -44,14 +46,6 @@ SHORT = {**NO_HOLD, "bind_parallelism": 1, "most_backoff_seconds": 0.5}
 @dataclass(frozen=True)
 class Undisturbed(kube_faults.Fault):
     """No fault: lets a request pass on the way to the intended one."""
-
-
-@pytest.fixture
-async def fake() -> AsyncIterator[FakeKube]:
-    async with FakeKube.running() as server, lease(server):
-        for name in ("a", "b"):
-            server.put(paths.NODES, node(name))
-        yield server
 
 
 @contextlib.asynccontextmanager

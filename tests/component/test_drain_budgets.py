@@ -1,7 +1,6 @@
 """PodDisruptionBudgets of ours: evictions wait for the checkpoint, and nothing is left behind."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,22 +22,16 @@ from tests.component.parking_yard import (
     trains,
     yard,
 )
-from tests.component.shell import QUICK, lease, node
+from tests.component.shell import QUICK
 from tests.component.test_drains import changed
 from tests.component.test_parking import events
 from tests.fakes import kube_faults
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
 
+pytestmark = pytest.mark.nodes("a", "b")
+
 ON: Final = {"disruption_budget": True}
-
-
-@pytest.fixture
-async def fake() -> AsyncIterator[FakeKube]:
-    async with FakeKube.running() as server, lease(server):
-        for name in ("a", "b"):
-            server.put(paths.NODES, node(name))
-        yield server
 
 
 def put_gang(fake: FakeKube, size: int = 2) -> None:

@@ -7,22 +7,15 @@ import pytest
 from shared import labels
 from shared.kube import paths
 from tests.component.moving_yard import ends
-from tests.component.shell import bound, extender, lease, node, pod
+from tests.component.shell import bound, extender, pod
 from tests.fakes.eventually import eventually
-from tests.fakes.kube import FakeKube
+
+pytestmark = pytest.mark.nodes("a", "b")
 
 UNSIGNED = {"signing": {"secret": None}}
 MIGRATE = {"migration": {"interval_seconds": 0.1}}
 NOW = "2026-01-01T00:00:00Z"
 LATER = "2126-01-01T00:00:00Z"
-
-
-@pytest.fixture
-async def fake():
-    async with FakeKube.running() as server, lease(server):
-        server.put(paths.NODES, node("a"))
-        server.put(paths.NODES, node("b"))
-        yield server
 
 
 def put_migration(fake):

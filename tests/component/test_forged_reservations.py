@@ -10,19 +10,13 @@ from extender.writers.signing import signing_keys
 from shared import labels, signing_secret
 from shared.errors import SettingsError
 from shared.kube import paths
-from tests.component.shell import MiniScheduler, bound, extender, lease, node, pod, put_keys
+from tests.component.shell import MiniScheduler, bound, extender, pod, put_keys
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
 
+pytestmark = pytest.mark.nodes("a", "b")
+
 UNSIGNED = {"signing": {"secret": None}}
-
-
-@pytest.fixture
-async def fake():
-    async with FakeKube.running() as server, lease(server):
-        for name in ("a", "b"):
-            server.put(paths.NODES, node(name))
-        yield server
 
 
 @contextlib.asynccontextmanager

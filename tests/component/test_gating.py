@@ -1,7 +1,5 @@
 """The extender writes for the admission policy whether new pods get the gate."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from extender.core.gating.decision import KEY
@@ -9,24 +7,19 @@ from extender.writers.gate_config import READ_SECONDS, GateConfig
 from shared.kube import paths
 from shared.kube.client import KubeClient
 from shared.system_clock import SystemClock
-from tests.component.shell import NAMESPACE, MiniScheduler, bound, extender, lease, node, pod
+from tests.component.shell import NAMESPACE, MiniScheduler, bound, extender, pod
 from tests.fakes import kube_faults
 from tests.fakes.clock import FakeClock
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
+
+pytestmark = pytest.mark.nodes("a")
 
 NAME = "shuntyard-gate"
 PATH = paths.namespaced(paths.CONFIG_MAPS, NAMESPACE, NAME)
 GATING = {"gating": {"config_map": NAME, "quiet_seconds": 0.2, "interval_seconds": 0.05}}
 TOO_MANY = 9
 """Pods of 1 CPU; the node has 4."""
-
-
-@pytest.fixture
-async def fake() -> AsyncIterator[FakeKube]:
-    async with FakeKube.running() as server, lease(server):
-        server.put(paths.NODES, node("a"))
-        yield server
 
 
 def install(fake: FakeKube, **data: str) -> None:

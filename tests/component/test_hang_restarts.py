@@ -23,10 +23,13 @@ from shared.kube import paths
 from shared.model import NodeName, Uid
 from shared.progress import Checkpoint, Pace, PodReport, Progress, Use
 from tests.component.cluster_life import ClusterLife, running_on
-from tests.component.shell import QUICK, Extender, MiniScheduler, extender, lease, node
+from tests.component.looping import looping
+from tests.component.shell import QUICK, Extender, MiniScheduler, extender
 from tests.fakes import kube_faults
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
+
+pytestmark = pytest.mark.nodes("a", "b")
 
 SIZE = 3
 PATIENCE_SECONDS = 60.0
@@ -59,18 +62,8 @@ class Agents:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator["Agents"]:
-        async def live() -> None:
-            while True:
-                self._report()
-                await asyncio.sleep(LOOK_SECONDS)
-
-        task = asyncio.create_task(live(), name="agents")
-        try:
+        async with looping(self._report, LOOK_SECONDS, "agents"):
             yield self
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
 
     def uids(self) -> frozenset[str]:
         """Uids of the gang's running pods."""
@@ -105,14 +98,6 @@ class Agents:
         use = Use(cpu_cores=0.0, idle_seconds=SILENT_SECONDS - 1 if hangs else 0.0)
         saved = Checkpoint(step=5, saved_at=1.0)
         return PodReport(uid=Uid(uid), progress=progress, checkpoint=saved, use=use)
-
-
-@pytest.fixture
-async def fake() -> AsyncIterator[FakeKube]:
-    async with FakeKube.running() as server, lease(server):
-        for name in ("a", "b"):
-            server.put(paths.NODES, node(name))
-        yield server
 
 
 def put_job(fake: FakeKube, **annotations: str) -> None:

@@ -1,7 +1,7 @@
 """A converged job of any owner moves by its checkpoint, and no step is done twice."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,12 +41,7 @@ from tests.fakes import kube_faults
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
 
-
-@pytest.fixture
-async def fake() -> AsyncIterator[FakeKube]:
-    async with FakeKube.running() as server, lease(server):
-        server.put(paths.NODES, node("a"))
-        yield server
+pytestmark = pytest.mark.nodes("a")
 
 
 @pytest.mark.parametrize("put", OWNERS.values(), ids=OWNERS)

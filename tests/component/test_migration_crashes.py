@@ -1,11 +1,10 @@
 """Killed at any write of a migration, the extender continues; no training step is done twice."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
 
-from shared.kube import paths
 from shared.model import MigrationPhase as P
 from tests.component.moving_yard import (
     JOB,
@@ -20,10 +19,11 @@ from tests.component.moving_yard import (
     restarted,
     yard,
 )
-from tests.component.shell import lease, node
 from tests.fakes import kube_faults
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
+
+pytestmark = pytest.mark.nodes("a")
 
 STATUS = ("patch", "*/migrations/*/status")
 STATUSES = (
@@ -65,13 +65,6 @@ CASES = {
 @dataclass(frozen=True)
 class Undisturbed(kube_faults.Fault):
     """No fault: lets a request pass on the way to the intended one."""
-
-
-@pytest.fixture
-async def fake() -> AsyncIterator[FakeKube]:
-    async with FakeKube.running() as server, lease(server):
-        server.put(paths.NODES, node("a"))
-        yield server
 
 
 def _marks(where: tuple[str, str, int]) -> list[pytest.MarkDecorator]:

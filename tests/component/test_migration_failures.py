@@ -1,6 +1,6 @@
 """Migrations that fail or are aborted: trainers, targets, agents, owners and pods that go."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 
 import pytest
 
@@ -27,18 +27,13 @@ from tests.component.moving_yard import (
     put_stateful_set,
     yard,
 )
-from tests.component.shell import Extender, lease, node
+from tests.component.shell import Extender
 from tests.component.training import mark_deleted
 from tests.fakes import kube_faults
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
 
-
-@pytest.fixture
-async def fake() -> AsyncIterator[FakeKube]:
-    async with FakeKube.running() as server, lease(server):
-        server.put(paths.NODES, node("a"))
-        yield server
+pytestmark = pytest.mark.nodes("a")
 
 
 async def test_a_trainer_that_does_not_answer_is_not_evicted(fake: FakeKube) -> None:

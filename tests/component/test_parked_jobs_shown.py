@@ -1,23 +1,15 @@
 """The read API shows parked jobs, though they have no pods."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
 import pytest
 
 from extender.core.records.parking import Phase
-from shared.kube import paths
 from tests.component.parking_yard import JOB, park, put_job, reached, trains, yard
-from tests.component.shell import lease, node
 from tests.fakes.kube import FakeKube
 
-
-@pytest.fixture
-async def fake() -> AsyncIterator[FakeKube]:
-    async with FakeKube.running() as server, lease(server):
-        server.put(paths.NODES, node("a"))
-        yield server
+pytestmark = pytest.mark.nodes("a")
 
 
 async def test_a_job_that_its_user_parked_is_listed_and_explained(fake: FakeKube) -> None:

@@ -1,6 +1,5 @@
 """A person parks a job: it leaves after its checkpoint and comes back where it was."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -23,17 +22,11 @@ from tests.component.parking_yard import (
     trains,
     yard,
 )
-from tests.component.shell import lease, node
 from tests.fakes import kube_faults
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
 
-
-@pytest.fixture
-async def fake() -> AsyncIterator[FakeKube]:
-    async with FakeKube.running() as server, lease(server):
-        server.put(paths.NODES, node("a"))
-        yield server
+pytestmark = pytest.mark.nodes("a")
 
 
 def events(fake: FakeKube, name: str = JOB) -> list[str]:

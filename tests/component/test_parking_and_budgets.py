@@ -1,6 +1,5 @@
 """PodDisruptionBudgets: they hold where a job could as well stay, not where its user parks it."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -9,20 +8,14 @@ from extender.core.records.parking import Phase
 from shared.kube import paths
 from tests.component.moving_yard import PATIENCE_SECONDS
 from tests.component.parking_yard import park, parking_of, put_job, reached, trains, yard
-from tests.component.shell import lease, node
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
+
+pytestmark = pytest.mark.nodes("a")
 
 ON: dict[str, Any] = {"enabled": True}
 VIP = "vip"
 """A more important job."""
-
-
-@pytest.fixture
-async def fake() -> AsyncIterator[FakeKube]:
-    async with FakeKube.running() as server, lease(server):
-        server.put(paths.NODES, node("a"))
-        yield server
 
 
 def put_budget(fake: FakeKube, of: str, allowed: int) -> None:

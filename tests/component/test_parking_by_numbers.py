@@ -1,6 +1,5 @@
 """A StatefulSet cannot be suspended: it is parked with 0 replicas and gets its number back."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
@@ -11,19 +10,14 @@ from shared import labels
 from shared.kube import paths
 from tests.component.moving_yard import PATIENCE_SECONDS
 from tests.component.parking_yard import JOB, Undisturbed, restarted, trains, yard
-from tests.component.shell import lease, node, pod
+from tests.component.shell import pod
 from tests.fakes import kube_faults
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
 
+pytestmark = pytest.mark.nodes("a")
+
 SIZE = 2
-
-
-@pytest.fixture
-async def fake() -> AsyncIterator[FakeKube]:
-    async with FakeKube.running() as server, lease(server):
-        server.put(paths.NODES, node("a"))
-        yield server
 
 
 def put_set(fake: FakeKube, **spec: Any) -> None:

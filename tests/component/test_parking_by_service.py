@@ -1,6 +1,5 @@
 """Longer jobs leave for one that needs less, come back, and are not parked for the like of them."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -9,20 +8,14 @@ from extender.core.records.parking import Cause, Phase
 from shared import labels
 from shared.kube import paths
 from tests.component.parking_yard import parking_of, put_job, reached, trains, yard
-from tests.component.shell import lease, node
 from tests.component.test_parking_for_priority import end
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
 
+pytestmark = pytest.mark.nodes("a")
+
 ON: dict[str, Any] = {"enabled": True, "order": "service", "restart_seconds": 5.0}
 DAY, MINUTE = {labels.EXPECTED_DURATION: "24h"}, {labels.EXPECTED_DURATION: "60s"}
-
-
-@pytest.fixture
-async def fake() -> AsyncIterator[FakeKube]:
-    async with FakeKube.running() as server, lease(server):
-        server.put(paths.NODES, node("a"))
-        yield server
 
 
 async def test_a_long_job_leaves_for_a_short_one_and_comes_back_at_its_step(

@@ -1,7 +1,6 @@
 """What a parking costs a job is measured, shown, counted, and known after a restart of ours."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from extender.core.records.parking import Parking, Phase
 from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import core_parameters
 from shared import labels
-from shared.kube import paths
 from tests.component import parking_yard, shell
 from tests.component.moving_yard import PATIENCE_SECONDS
 from tests.component.parking_yard import (
@@ -27,16 +25,11 @@ from tests.component.parking_yard import (
     trains,
     yard,
 )
-from tests.component.shell import Extender, lease, node
+from tests.component.shell import Extender
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
 
-
-@pytest.fixture
-async def fake() -> AsyncIterator[FakeKube]:
-    async with FakeKube.running() as server, lease(server):
-        server.put(paths.NODES, node("a"))
-        yield server
+pytestmark = pytest.mark.nodes("a")
 
 
 async def measured(fake: FakeKube) -> Parking:

@@ -1,6 +1,5 @@
 """Less important jobs leave for a more important one, and come back after it."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -19,21 +18,15 @@ from tests.component.parking_yard import (
     trains,
     yard,
 )
-from tests.component.shell import lease, node
 from tests.component.training import Training
 from tests.fakes import kube_faults
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
 
+pytestmark = pytest.mark.nodes("a")
+
 ON: dict[str, Any] = {"enabled": True}
 VIP = "vip"
-
-
-@pytest.fixture
-async def fake() -> AsyncIterator[FakeKube]:
-    async with FakeKube.running() as server, lease(server):
-        server.put(paths.NODES, node("a"))
-        yield server
 
 
 def end(fake: FakeKube, training: Training, name: str, namespace: str = "default") -> None:

@@ -16,13 +16,7 @@ from tests.fakes import kube_faults
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
 
-
-@pytest.fixture
-async def fake():
-    async with FakeKube.running() as server, lease(server):
-        for name in ("a", "b"):
-            server.put(paths.NODES, node(name))
-        yield server
+pytestmark = pytest.mark.nodes("a", "b")
 
 
 def put_gang(fake, job="j", size=4, **fields):

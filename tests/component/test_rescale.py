@@ -1,7 +1,6 @@
 """An elastic job grows into idle room, yields it to a more important one, and grows again."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +22,11 @@ from tests.component.elastic_workers import (
     put_job,
     settings,
 )
-from tests.component.shell import QUICK, lease, node
+from tests.component.shell import QUICK
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
 
-
-@pytest.fixture
-async def fake() -> AsyncIterator[FakeKube]:
-    async with FakeKube.running() as server, lease(server):
-        server.put(paths.NODES, node("a"))
-        yield server
+pytestmark = pytest.mark.nodes("a")
 
 
 async def grown(workers: ElasticWorkers, count: int) -> None:

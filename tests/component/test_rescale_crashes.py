@@ -1,6 +1,5 @@
 """Killed at any write of a change of workers, the extender continues; no number is rewritten."""
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +17,11 @@ from tests.component.elastic_workers import (
     life,
     put_job,
 )
-from tests.component.shell import lease, node
 from tests.fakes import kube_faults
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
+
+pytestmark = pytest.mark.nodes("a")
 
 LONG: dict[str, Any] = {"checkpoint_seconds": 30.0, "hold_seconds": 30.0}
 """No deadline passes while the extender is down."""
@@ -30,13 +30,6 @@ LONG: dict[str, Any] = {"checkpoint_seconds": 30.0, "hold_seconds": 30.0}
 @dataclass(frozen=True)
 class Undisturbed(kube_faults.Fault):
     """No fault: lets a request pass on the way to the intended one."""
-
-
-@pytest.fixture
-async def fake() -> AsyncIterator[FakeKube]:
-    async with FakeKube.running() as server, lease(server):
-        server.put(paths.NODES, node("a"))
-        yield server
 
 
 WAYS = {

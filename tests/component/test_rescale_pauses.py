@@ -1,6 +1,5 @@
 """A slot plan pauses a job and brings it back, wherever the extender is killed meanwhile."""
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +7,6 @@ import pytest
 
 from extender.core.elastic.decision import ELASTIC
 from extender.core.records.rescale import Cause, Phase, Proposal
-from shared.kube import paths
 from shared.model import JobKey
 from tests.component.elastic_workers import (
     CHECKPOINT,
@@ -19,10 +17,11 @@ from tests.component.elastic_workers import (
     life,
     put_job,
 )
-from tests.component.shell import lease, node
 from tests.fakes import kube_faults
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
+
+pytestmark = pytest.mark.nodes("a")
 
 QUIET: dict[str, Any] = {"enabled": False, "checkpoint_seconds": 30.0, "hold_seconds": 30.0}
 """Only the plan changes the job."""
@@ -41,13 +40,6 @@ class Plan:
 
     def proposals(self, *_: object) -> tuple[Proposal, ...]:
         return (Proposal(JobKey(f"default/job/{JOB}"), self.workers, Cause.SLOT),)
-
-
-@pytest.fixture
-async def fake() -> AsyncIterator[FakeKube]:
-    async with FakeKube.running() as server, lease(server):
-        server.put(paths.NODES, node("a"))
-        yield server
 
 
 @pytest.fixture

@@ -85,7 +85,7 @@ class Front:
 
 @contextlib.asynccontextmanager
 async def front(api: ReadApi) -> AsyncIterator[str]:
-    """Yield the URL of the API server; both users have the rights of docs/cli.md."""
+    """Yield the URL of the API server; both users have the rights of docs/who-may-read.md."""
     grant = api.fake.access.grant
     for user, (namespace, _) in TEAMS.items():
         account = {"name": VIEWERS_ACCOUNT, "namespace": namespace}

@@ -39,7 +39,7 @@ async def test_what_if_is_refused_without_a_token(without_token: str) -> None:
     async with read_api(without_token=without_token) as api:
         status, text = await ask(api, {})
         assert (status, "shuntyard-viewer" in text) == (401, True), text
-        assert "--token-file" in text
+        assert "who-may-read" in text
         status, _ = await ask(api, {}, "/v1/queue")
         assert status == (200 if without_token == "all" else 401)
 

@@ -8,7 +8,6 @@
 * A kubelet runs what is bound and lets a deleted pod end after a moment.
 """
 
-import asyncio
 import contextlib
 import itertools
 import time
@@ -26,6 +25,7 @@ from shared.kube import paths
 from shared.model import NodeName, Uid
 from shared.progress import Category, Checkpoint, CheckpointPhase, PodReport, Progress, Span, Use
 from shared.system_clock import SystemClock
+from tests.component.looping import looping
 from tests.component.shell import Extender
 from tests.fakes.kube import FakeKube
 
@@ -99,22 +99,15 @@ class Training:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator["Training"]:
-        async def live() -> None:
-            while True:
-                self._run_pods()
-                self._train()
-                if not self.paused:
-                    self._own()
-                self._report()
-                await asyncio.sleep(LOOK_SECONDS)
-
-        task = asyncio.create_task(live(), name="training")
-        try:
+        async with looping(self._live, LOOK_SECONDS, "training"):
             yield self
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+
+    def _live(self) -> None:
+        self._run_pods()
+        self._train()
+        if not self.paused:
+            self._own()
+        self._report()
 
     def pods(self, job: str = "") -> list[dict[str, Any]]:
         found = self.fake.objects(paths.PODS)

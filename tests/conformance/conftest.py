@@ -20,9 +20,8 @@ from tests.controlplane import our_keys_policy
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
 
-REAL = pytest.mark.parametrize(
-    "cluster", [pytest.param("real", marks=pytest.mark.controlplane)], indirect=True
-)
+ON_REAL = pytest.param("real", marks=[pytest.mark.controlplane, pytest.mark.conformance])
+REAL = pytest.mark.parametrize("cluster", [ON_REAL], indirect=True)
 """The fake has neither schemas nor tables nor controllers."""
 NODE = NodeName("node-1")
 OTHER_UID = Uid("11111111-1111-4111-8111-111111111111")
@@ -92,7 +91,7 @@ def ref(pod: dict[str, Any]) -> tuple[PodKey, Uid]:
     return PodKey(f"{meta['namespace']}/{meta['name']}"), Uid(meta["uid"])
 
 
-@pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.controlplane)])
+@pytest.fixture(params=["fake", ON_REAL])
 def cluster(request: pytest.FixtureRequest) -> Cluster | None:
     """The real control plane; None for the fake. Not async: the cluster must not find a loop."""
     found: Cluster | None = None

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 from devcluster import emptying
@@ -35,6 +36,9 @@ PATIENCE_SECONDS: Final = 60.0
 REST_SECONDS: Final = 60.0
 """A gang that is neither unbound nor whole for longer than this counts as partial: longer than an
 outage, the burst after it, and the dissolution of what cannot be completed."""
+
+HISTORIES: Final = os.environ.get("SHUNTYARD_STORM_HISTORIES")
+"""A folder that takes the last history of each collection; None: none is kept."""
 
 SUPERVISED: Final = (
     "kube-apiserver",
@@ -78,6 +82,8 @@ async def enduring(client: KubeClient, collection: str = paths.PODS) -> AsyncIte
     try:
         yield history
     finally:
+        if HISTORIES:
+            history.write(Path(HISTORIES) / f"{collection.rpartition('/')[2]}.jsonl")
         assert not task.done(), task
         task.cancel()
         await asyncio.wait([task])

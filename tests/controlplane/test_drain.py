@@ -42,8 +42,8 @@ async def yard(cluster: Cluster) -> AsyncIterator[TrainingYard]:
 async def test_a_cordoned_node_loses_its_job_after_a_checkpoint_and_no_step_is_lost(
     yard: TrainingYard,
 ) -> None:
-    training = Training("it", steps=300, save_seconds=0.5, poll_seconds=0.2, step_cpu_seconds=0.02)
-    await yard.begin_on(SOURCE, training)
+    training = Training("it", steps=300, save_seconds=0.5, poll_seconds=0.2, step_cpu_seconds=0.015)
+    await yard.begin_alone_on(SOURCE, training)
     files = yard.files("it")
 
     def trains() -> bool:

@@ -76,7 +76,7 @@ async def test_evictions_wait_until_the_job_has_saved_and_nothing_is_left_withou
     yard: TrainingYard, cluster: Cluster
 ) -> None:
     training = Training("it", steps=300, save_seconds=1.5, poll_seconds=0.2, step_cpu_seconds=0.02)
-    await yard.begin_on(SOURCE, training)
+    await yard.begin_alone_on(SOURCE, training)
     files = yard.files("it")
     await eventually(lambda: len(files.steps()) > 10, PATIENCE_SECONDS, "it trains")
     await eventually(lambda: protects(yard), PATIENCE_SECONDS, "it has a budget")

@@ -9,6 +9,7 @@ import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
+from shared import labels
 from shared.kube import paths
 from tests.controlplane import yard as yards
 from tests.controlplane.faults import (
@@ -25,8 +26,8 @@ from tests.controlplane.faults import (
     until_released,
     until_whole,
 )
-from tests.controlplane.jobs import PREFERENCE, Pods
-from tests.controlplane.watching import is_gated
+from tests.controlplane.jobs import PREFERENCE, Pods, pod
+from tests.controlplane.watching import Object, is_gated, node_of
 from tests.controlplane.yard import Yard
 from tests.fakes.eventually import eventually
 
@@ -143,6 +144,39 @@ async def test_a_gang_whose_only_node_is_filled_returns_to_the_queue(yard: Yard)
     await eventually(lambda: _is_queued_whole(yard), PATIENCE_SECONDS, "it is gated anew")
     await _delete(yard, foreign)
     assert await until_whole(yard, "it", SIZE) == {only}
+
+
+async def test_a_second_pod_of_an_index_never_starts(yard: Yard) -> None:
+    """The Job controller makes one if the answer to its first request was lost."""
+    await yard.nodes(KwokNodes(3, cpu=str(SIZE)))
+    await yard.submit(gang("it", SIZE))
+    await until_whole(yard, "it", SIZE)
+    sending(yard.cluster, "kube-controller-manager", signal.SIGSTOP)()
+    copy = _second_pod(yard.of("it")[0])
+    await yard.submit(copy)
+    await yard.submit(pod("later", Pods()))
+    await yard.until_bound("later")  # there is room, and the queue has seen both
+    (made,) = (one for one in yard.of("it") if one["metadata"]["name"] == "copy")
+    assert is_gated(made)
+    await revive(yard.cluster)
+    await eventually(
+        lambda: "copy" not in {one["metadata"]["name"] for one in yard.of("it")},
+        PATIENCE_SECONDS,
+        "it is deleted",
+    )
+    assert not any(
+        node_of(e.pod) for e in yard.history.events if e.pod["metadata"]["name"] == "copy"
+    )
+    assert yard.bound("it") == SIZE
+
+
+def _second_pod(first: Object) -> dict[str, Any]:
+    """Return what makes another pod of the index of this one."""
+    meta = first["metadata"]
+    kept = {key: meta[key] for key in ("labels", "ownerReferences")}
+    notes = {labels.JOB_INDEX_LABEL: meta["annotations"][labels.JOB_INDEX_LABEL]}
+    template = pod("copy")
+    return {**template, "metadata": {**template["metadata"], **kept, "annotations": notes}}
 
 
 async def _released_and_not_bound(yard: Yard) -> str:

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.controlplane, pytest.mark.e2e]
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     directory = tmp_path_factory.mktemp("rights")
-    options = ClusterOptions(record_api_calls=True, in_tree_gangs=True)
+    options = ClusterOptions(record_api_calls=True, in_tree_gangs=True, device_taint_rules=True)
     cluster = Cluster.up(directory, options, lambda _: None)
     try:
         cluster.apply_roles()

@@ -1,6 +1,6 @@
 """Users of one namespace, with client certificates, through the real service proxy.
 
-They have the rights of docs/cli.md, Users of one namespace.
+They have the rights of docs/who-may-read.md, Users of one namespace.
 """
 
 import asyncio

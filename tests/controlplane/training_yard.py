@@ -222,11 +222,18 @@ class TrainingYard(Yard):
         self, node: str, training: Training, manifest: Manifest | None = None
     ) -> None:
         """Let a training begin on one node, beside a busy neighbour; then all nodes are open."""
+        await self.submit(self.neighbour(node))
+        await self.begin_alone_on(node, training, manifest)
+        await self.until_bound(f"neighbour-{node}")
+
+    async def begin_alone_on(
+        self, node: str, training: Training, manifest: Manifest | None = None
+    ) -> None:
+        """Let a training begin on one node; then all nodes are open."""
         others = [name for name in self.node_names if name != node]
         await self.cordon(others)
-        await self.submit(self.neighbour(node))
         await self.train(training, manifest)
-        await self.until_bound(f"neighbour-{node}", training.name)
+        await self.until_bound(training.name)
         await self.cordon(others, cordoned=False)
 
     async def until_phase(self, phase: str, within_seconds: float = PATIENCE_SECONDS) -> Object:

@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from shared import labels
@@ -67,6 +68,13 @@ class History:
     def bound(self, job: str) -> int:
         """How many of them are bound now."""
         return sum(node_of(pod) is not None for pod in self.of(job))
+
+    def write(self, path: Path) -> None:
+        """Write a line of JSON for each change, for a reader who traces a failure."""
+        with path.open("w") as file:
+            for event in self.events:
+                line = {"type": event.type, "at": event.at, "object": event.pod}
+                file.write(json.dumps(line) + "\n")
 
     async def caught_up(self, client: KubeClient) -> None:
         """Wait until the history has every change that the server has now."""

@@ -18,7 +18,7 @@ from tests.docs.pages import ROOT
 
 MOST_SECONDS = 900.0
 STATIC = ROOT / "shared" / "page" / "static"
-PAGE = re.compile(r"^The page: \S+, or `shuntyard ui --url (\S+)`$", re.MULTILINE)
+PAGE = re.compile(r"^The page: \S+, or `\S*shuntyard ui --url (\S+)`$", re.MULTILINE)
 
 
 @pytest.mark.controlplane

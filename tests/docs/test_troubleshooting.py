@@ -43,6 +43,7 @@ def test_every_text_that_a_refused_pod_shows_is_explained() -> None:
     texts = {filtering.NO_RESERVATIONS, filtering.NO_QUOTA, filtering.NO_ROOM_BESIDE_RESERVATIONS}
     texts |= {
         filtering.PLANNED_NOT_OFFERED,
+        filtering.SECOND_OF_INDEX,
         binding.GANG_NOT_THERE.text,
         binding.STANDBY.text,
     }

@@ -25,8 +25,18 @@ class Case:
     variables: dict[str, str] = field(default_factory=dict)
     differs: str = ""
 
+    @property
+    def on_gpu(self) -> bool:
+        """True if it trains on a GPU."""
+        return self.variables.get("TRAIN_DEVICE") == "cuda"
 
-GPU = {"TRAIN_DEVICE": "cuda"}
+
+GPU = {
+    "TRAIN_DEVICE": "cuda",
+    "CUBLAS_WORKSPACE_CONFIG": ":4096:8",  # one of the two that cuBLAS calls deterministic
+    "XLA_FLAGS": "--xla_gpu_deterministic_ops=true",
+    "XLA_PYTHON_CLIENT_PREALLOCATE": "false",  # other cases run on the same GPU
+}
 _AGAIN = "in the epoch of the resume `fit` takes its batches from the beginning of the data again"
 CASES = {
     "a plain PyTorch loop": Case("torch_plain", ("torch",), "torch_loop"),
@@ -74,14 +84,26 @@ CASES = {
         "orbax_train", ("jax", "orbax"), "orbax", 1, {"ASYNC_SAVE": "1"}
     ),
     "a plain PyTorch loop on a GPU": Case("torch_plain", ("torch",), "torch_loop", variables=GPU),
+    "mixed precision, with workers that load the data, on a GPU": Case(
+        "torch_mixed", ("torch", "torchdata"), "torch_loop", variables=GPU
+    ),
+    "FSDP2 in one process on a GPU, saved with DCP": Case(
+        "torch_fsdp", ("torch",), "torch_dcp", variables=GPU
+    ),
+    "FSDP2 in one process on a GPU, saved with DCP in the background": Case(
+        "torch_fsdp", ("torch",), "torch_dcp", variables={**GPU, "ASYNC_SAVE": "1"}
+    ),
+    "Accelerate on a GPU": Case(
+        "accelerate_train", ("accelerate", "torchdata"), "accelerate", variables=GPU
+    ),
     "Lightning on a GPU": Case(
-        "lightning_fit",
-        ("lightning",),
-        "lightning",
-        variables=GPU,
-        differs="the comparison failed on an H100, where the program had no seed yet",
+        "lightning_fit", ("lightning", "torchdata"), "lightning", variables=GPU
     ),
     "Hugging Face Trainer on a GPU": Case(
         "huggingface_train", ("transformers", "accelerate"), "huggingface", variables=GPU
+    ),
+    "JAX on a GPU, saved by Orbax": Case("orbax_train", ("jax", "orbax"), "orbax", variables=GPU),
+    "JAX on a GPU, saved by Orbax in the background": Case(
+        "orbax_train", ("jax", "orbax"), "orbax", variables={**GPU, "ASYNC_SAVE": "1"}
     ),
 }

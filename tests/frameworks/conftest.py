@@ -25,11 +25,13 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         _FOUND.add(case)
 
 
-def pytest_sessionfinish() -> None:
+def pytest_sessionfinish(session: pytest.Session) -> None:
     """Replace the results of the cases whose losses were compared, or are known to differ.
 
-    ``passed`` is null for a case that never ran.
+    ``passed`` is null for a case that never ran. With xdist the controller knows all results.
     """
+    if hasattr(session.config, "workerinput"):
+        return
     from tests.frameworks.cases import CASES  # noqa: PLC0415 - the path is known only now
 
     kept = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.frameworks.cases import CASES, GPU, Case
+from tests.frameworks.cases import CASES, Case
 from tests.frameworks.training import Training, needs, skip_without_any
 from tests.unit.trainer import processes
 
@@ -17,7 +17,7 @@ TOTAL = 60
 
 
 EACH = [
-    pytest.param(case, marks=needs(*case.packages, gpu=case.variables is GPU), id=name)
+    pytest.param(case, marks=needs(*case.packages, gpu=case.on_gpu), id=name)
     for name, case in CASES.items()
 ]
 

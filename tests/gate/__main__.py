@@ -70,11 +70,11 @@ def build() -> None:
 
 def modules(lane: Lane, chosen: Selection) -> list[str]:
     """Return what pytest collects for the lane."""
-    if not lane.mark and not chosen.left_out:
+    if not lane.marks and not chosen.left_out:
         return [TESTS]
-    marked = chosen.marked(lane.mark, ROOT) if lane.mark else chosen.chosen
-    own = set(chosen.marked(lane.own, ROOT)) if lane.own else set()
-    return [path for path in marked if path not in own]
+    marked = chosen.marked(lane.marks, ROOT) if lane.marks else chosen.chosen
+    others = set(chosen.marked(lane.others, ROOT))
+    return [path for path in marked if path not in others]
 
 
 def known() -> Graph:

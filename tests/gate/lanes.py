@@ -26,17 +26,17 @@ class Lane:
     Attributes:
         title: Shown above what it writes.
         tests: pytest's `-m`.
-        mark: What the modules of its tests have; empty if any module may have some. To collect all
-            takes a core for half a minute.
-        own: A mark of modules that have a lane of their own.
+        marks: What the modules of its tests have, one of them; empty if any module may have some.
+            To collect all takes a core for half a minute.
+        others: Marks of modules that have another lane.
         options: Further options of pytest.
     """
 
     name: str
     title: str
     tests: str
-    mark: str = ""
-    own: str = ""
+    marks: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
 
     @property
@@ -60,24 +60,24 @@ COMPUTING: Final = Lane(
 PRODUCT: Final = Lane(
     name="controlplane",
     title="on a real control plane, from the beginning",
-    tests="controlplane and not e2e and not alone and not devcluster",
-    mark="controlplane",
-    own="devcluster",
+    tests="controlplane and not e2e and not alone and not devcluster and not conformance",
+    marks=("controlplane",),
+    others=("devcluster", "conformance"),
 )
-DEVCLUSTER: Final = Lane(
-    name="devcluster",
-    title="the devcluster's own tests, from the beginning",
-    tests="devcluster and not e2e and not alone",
-    mark="devcluster",
+PLATFORM: Final = Lane(
+    name="platform",
+    title="the devcluster itself, and what the fake API server promises, from the beginning",
+    tests="(devcluster or conformance) and not e2e and not alone",
+    marks=("devcluster", "conformance"),
 )
 ALONE: Final = Lane(
     name="alone",
     title="alone: what a busy machine would change",
     tests="alone and not e2e",
-    mark="alone",
+    marks=("alone",),
 )
-LANES: Final = (COMPUTING, PRODUCT, DEVCLUSTER, ALONE)
-ON_CONTROL_PLANE: Final = frozenset({PRODUCT.name, DEVCLUSTER.name})
+LANES: Final = (COMPUTING, PRODUCT, PLATFORM, ALONE)
+ON_CONTROL_PLANE: Final = frozenset({PRODUCT.name, PLATFORM.name})
 
 
 def beside_each_other(commands: Sequence[tuple[Lane, Sequence[str]]]) -> list[int]:

@@ -55,9 +55,9 @@ class Selection:
     left_out: tuple[str, ...] = ()
     why_all: str = ""
 
-    def marked(self, mark: str, root: Path) -> list[str]:
-        """Return the chosen modules that have the mark, or whose conftest has."""
-        return [path for path in self.chosen if has_mark(root, path, mark)]
+    def marked(self, marks: tuple[str, ...], root: Path) -> list[str]:
+        """Return the chosen modules that have one of the marks, or whose conftest has."""
+        return [path for path in self.chosen if any(has_mark(root, path, one) for one in marks)]
 
     def summary(self) -> list[str]:
         """Return lines for people: what is left out, by folder."""

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from shared import labels
 from tests.controlplane.storm import laws
-from tests.controlplane.storm.laws import DUPLICATE_SECONDS, GHOST_SECONDS, WHOLE_SECONDS, Known
+from tests.controlplane.storm.laws import GHOST_SECONDS, WHOLE_SECONDS, Known
 from tests.controlplane.storm.proxy import Write
 from tests.controlplane.watching import Event, History
 
@@ -19,16 +18,13 @@ def event(
     *,
     node: str | None = "n",
     kind: str = "MODIFIED",
-    index: int | None = None,
 ) -> Event:
-    indexed = {} if index is None else {labels.JOB_INDEX_LABEL: str(index)}
     pod = {
         "metadata": {
             "namespace": "storm",
             "name": name,
             "uid": name,
-            "labels": {"shuntyard.io/job": "gang", **indexed},
-            "ownerReferences": [{"uid": "job", "name": "gang", "controller": True}],
+            "labels": {"shuntyard.io/job": "gang"},
         },
         "spec": {
             "containers": [{"resources": {"requests": {"cpu": "1"}}}],
@@ -104,30 +100,7 @@ def test_a_member_that_the_storm_deleted_is_no_breach() -> None:
     assert judged([*WHOLE, *ends], known(struck={"a"}), [deleted("a", LATE)]) == []
 
 
-TWICE = [event("a", 0.0, index=0), event("b", 0.0, index=1), event("c", 5.0, index=1)]
-REMOVED = event("c", 6.0, index=1, kind="DELETED")
-LONG = event("c", 5.0 + DUPLICATE_SECONDS + 1.0, index=1)
-OTHER_INDEX = event("c", 5.0, index=2)
-
-
-@pytest.mark.parametrize(
-    ("events", "kills", "broken"),
-    [
-        ([*TWICE, REMOVED], [4.0], False),
-        ([*TWICE, REMOVED], [], True),
-        ([*TWICE, REMOVED], [5.5], True),
-        ([*TWICE, LONG], [4.0], True),
-        ([*TWICE[:2], OTHER_INDEX], [4.0], True),
-    ],
-    ids=[
-        "the API server was killed before",
-        "the API server was not killed",
-        "the API server was killed afterwards",
-        "the second pod stays",
-        "it is no second pod of an index",
-    ],
-)
-def test_an_index_that_was_made_twice_after_a_kill_is_no_breach(
-    events: list[Event], kills: list[float], broken: bool
-) -> None:
-    assert bool(judged(events, known(server_kills=kills))) is broken
+def test_a_gang_that_was_parked_may_be_dissolved_at_its_next_start() -> None:
+    parked = [event(name, LATE, kind="DELETED") for name in "ab"]
+    again = [event("c", LATE + 20.0), event("c", LATE + 26.0, kind="DELETED")]
+    assert judged([*WHOLE, *parked, *again], known(), [deleted("c", LATE + 25.0)]) == []

@@ -9,7 +9,7 @@ from shared import labels
 from shared.model import JobKey, Uid
 from tests.controlplane.storm import laws
 from tests.controlplane.storm.kwok_drains import RELEASE_SECONDS, Ledger, first_released
-from tests.controlplane.storm.laws import Known
+from tests.controlplane.storm.laws import Known, Outage
 from tests.controlplane.watching import Event, History
 from tests.unit.test_storm_laws import event
 
@@ -102,14 +102,36 @@ def test_no_start_failed_for_which_not_all_have_left() -> None:
     assert ledger(replace(FIRST, parked_at=0.0, resumed_at=0.0)).failed({}) == []
 
 
+LONG = laws.PARTIAL_SECONDS + 1
+WHOLE = [event("a", 0.0), event("b", 0.0)]
+LEFT = [event("b", 1.0, kind="DELETED")]
+MADE = [event("c", 2.0, node=None)]
+BURST = [event("a", 0.0, node=None), event("b", 0.0, node=None), event("a", 2.0)]
+
+
 @pytest.mark.parametrize(
-    ("rest", "seconds"), [(laws.PARTIAL_SECONDS + 1, laws.PARTIAL_SECONDS + 1), (5.0, 0.0)]
+    ("events", "outages", "seconds"),
+    [
+        ([*WHOLE, *LEFT, *MADE, event("a", 2.0 + LONG)], [], LONG),
+        ([*WHOLE, *LEFT, *MADE, event("a", 7.0)], [], 0.0),
+        ([*WHOLE, *LEFT, event("a", 1.0 + LONG)], [], 0.0),
+        ([*WHOLE, *LEFT, *MADE, event("a", 2.0 + LONG)], [Outage(10.0, over=20.0)], 0.0),
+        ([*BURST, event("a", 2.0 + LONG)], [], LONG),
+        ([event("a", 2.0), event("a", 2.0 + LONG)], [], LONG),
+    ],
+    ids=[
+        "a member that was made again stays without a node",
+        "a member that was made again binds soon",
+        "the member is not made again",
+        "there was an outage meanwhile",
+        "the first burst stays in part",
+        "the others do not exist",
+    ],
 )
-def test_a_gang_is_partial_if_some_of_it_stays_without_the_others(
-    rest: float, seconds: float
+def test_a_gang_is_partial_for_so_long_if(
+    events: list[Event], outages: list[Outage], seconds: float
 ) -> None:
     history = History()
-    whole = [event("a", 0.0), event("b", 0.0)]
-    for one in [*whole, event("b", 1.0, kind="DELETED"), event("a", 1.0 + rest)]:
+    for one in events:
         history.add(one)
-    assert laws.partial_seconds(history, JOB, 2) == seconds
+    assert laws.partial_seconds(history, JOB, 2, outages) == seconds

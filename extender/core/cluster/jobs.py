@@ -37,7 +37,7 @@ class State(StrEnum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     LEAVING = "leaving"
-    """Being deleted, or without its owner; its replacement is another pod."""
+    """Being deleted, without its owner, or a second pod of an index; another pod is the member."""
 
 
 PLANNED_STATES = (State.RESERVED, State.LOOSE)
@@ -48,7 +48,7 @@ _KNOWN_BY_DEMAND: Final = frozenset(
 """A job whose members are all in one of these states is refused by what it demands."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Member:
     """One pod of a job; ``node`` is where it is bound or reserved.
 

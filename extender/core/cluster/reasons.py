@@ -26,7 +26,8 @@ class Reason(StrEnum):
     )
     GANG_SIZE_UNKNOWN = ReasonRecord(
         "GangSizeUnknown",
-        "the gang size is known from nowhere: set the annotation shuntyard.io/min-available",
+        "the number of pods that start together is unknown: state it in the annotation "
+        "shuntyard.io/min-available",
         names_details=False,
         severity=Severity.WARNING,
         actor=Actor.OWNER,

@@ -1,5 +1,8 @@
 """Jobs named by our own label ``shuntyard.io/job``: pods of one or several owners, or of none."""
 
+from itertools import pairwise
+from typing import Final
+
 from typing_extensions import override
 
 from extender.core.kinds.base import JobKind, Owners, rank, size_of_namesake
@@ -11,6 +14,11 @@ _INDEX_LABELS = (
     labels.STATEFULSET_INDEX_LABEL,
     labels.TRAINING_REPLICA_INDEX,
 )
+_MAKES_ONE: Final = frozenset({("ray.io", "RayJob")})
+"""Owners without a size of their own that make one object of another name, which has it.
+
+Not RayService: while it is changed it makes a second cluster, whose pods have the label too.
+"""
 
 
 class LabelledJob(JobKind):
@@ -43,4 +51,15 @@ class LabelledJob(JobKind):
 
     def size(self, pod: Pod, above: Owners) -> int | None:
         """Return the size of the group or owner whose name is the value of the label."""
-        return size_of_namesake(above, self.job_name(pod))
+        name = self.job_name(pod)
+        size = size_of_namesake(above, name)
+        return size if size is not None else _size_below(above, name)
+
+
+def _size_below(above: Owners, name: str) -> int | None:
+    """Return the size of the one object that the owner of this name makes."""
+    for below, owner in pairwise(above.owners):
+        group = owner.api_version.partition("/")[0]
+        if owner.name == name and (group, owner.kind) in _MAKES_ONE:
+            return below.size
+    return None

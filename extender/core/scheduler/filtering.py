@@ -4,6 +4,7 @@
 * A pod of which the spec is more than we read (``Pod.excess``) passes nowhere.
 * A pod that is bound already passes on its own node alone: kube-scheduler has not observed it yet.
 * A pod with a reservation passes on its planned node alone.
+* A second pod of an index of a Job passes nowhere (``index_copies``).
 * A single pod without our gate passes on the node where the planner would put it: a gang of one
   (docs/adr/0009-one-node-for-a-single-pod.md). Nothing is kept for it; a second call plans it
   again.
@@ -29,7 +30,7 @@ from typing import Final
 
 import numpy as np
 
-from extender.core.cluster import job_views, pod_shape
+from extender.core.cluster import index_copies, job_views, pod_shape
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.kinds import registry
 from extender.core.nodes.node_table import BoolVector, NodeTable
@@ -53,6 +54,9 @@ NO_ROOM_BESIDE_RESERVATIONS: Final = "shuntyard: the free room is reserved for o
 
 
 NO_RESERVATIONS: Final = "shuntyard: no nodes are reserved for the gang yet"
+
+
+SECOND_OF_INDEX: Final = "shuntyard: another pod of the Job has the pod's completion index"
 
 
 NO_QUOTA: Final = "shuntyard: the namespace may not hold more"
@@ -101,6 +105,8 @@ def filter_nodes(
         return FilterVerdict(nowhere=f"shuntyard: {pod.excess}")
     if (known := _known_node(snapshot, pod, names)) is not None:
         return known
+    if index_copies.is_copy(snapshot, pod):
+        return FilterVerdict(nowhere=SECOND_OF_INDEX)
     if not direct_gangs.needs_reservation(snapshot, pod):
         return _unplanned(snapshot, pod, names, params)
     granted = direct_gangs.grant(snapshot, pod, names, view, params)

@@ -32,7 +32,7 @@ METRICS: Final = "/metrics"
 WHAT_IF: Final = "/v1/what-if"
 AUTHENTICATION_REQUIRED: Final = (
     "this needs a token: `shuntyard` asks the API server for one if you have the Role "
-    "shuntyard-viewer; by URL, show one with --token-file (docs/tls.md, Who may read)"
+    "shuntyard-viewer (docs/who-may-read.md)"
 )
 PROBES: Final = frozenset({"/livez", "/readyz"})
 READ_METRICS: Final = Act("get", path=METRICS)

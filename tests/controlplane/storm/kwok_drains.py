@@ -22,6 +22,7 @@ from tests.controlplane.jobs import Manifest, Pods
 from tests.controlplane.played_agents import PlayedAgents
 from tests.controlplane.storm.drains import Announcements, Kinds
 from tests.controlplane.storm.laws import Known
+from tests.controlplane.storm.recovery import Recovery
 from tests.controlplane.storm.strikes import Strikes
 from tests.controlplane.storm.work import Gang, Work
 from tests.controlplane.watching import History, Object, is_gated, job_of, node_of
@@ -39,7 +40,8 @@ LAST_SECONDS: Final = (0.0, 2.0)
 RELEASE_SECONDS: Final = 15.0
 """The extender lets victims come back beside the job that starts; it may be killed in between."""
 NEVER: Final = float("inf")
-KILLED: Final = ("extender", "kube-apiserver")
+SERVER: Final = "kube-apiserver"
+KILLED: Final = ("extender", SERVER)
 
 
 def nodes(first: int, end: int) -> KwokNodes:
@@ -108,8 +110,13 @@ class KwokDrains(Announcements):
 
     faults: Strikes
     agents: PlayedAgents
+    recovery: Recovery
     killed: Counter[str] = field(default_factory=Counter)
     _one: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @override
+    def working_since(self) -> float:
+        return self.recovery.since
 
     @override
     def kinds(self) -> Kinds:
@@ -119,8 +126,12 @@ class KwokDrains(Announcements):
         program = self.rng.choice(KILLED)
         self.killed[program] += 1
         async with self._one:
+            self.recovery.lost()
             await self.faults.kill(program)
             await faults.revive(self.yard.cluster)
+            await self.recovery.complete()
+            if program == SERVER:
+                self.faults.known.outages[-1].over = self.recovery.since
 
     async def _delete(self, node: str) -> None:
         async with self._one:

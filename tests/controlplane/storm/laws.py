@@ -3,11 +3,11 @@
 Nothing here asks the extender, and nothing uses its code.
 """
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from shared import labels
 from tests.controlplane import watching
 from tests.controlplane.storm.proxy import Write
 from tests.controlplane.watching import Event, History, Object, job_of, node_of
@@ -17,19 +17,30 @@ WHOLE_SECONDS: Final = 12.0
 
 It may be frozen for 6 s, or killed and restarted, or its watch may restart: a gang that was whole
 only for a moment in between does not count."""
+ANSWER_SECONDS: Final = 1.0
+"""The watch may show a change so long before the answer to its request is read."""
 GHOST_SECONDS: Final = 60.0
 """Pods of a gang may come for so long after its user deleted it: the Job controller's, or a
 copy that was on its way; after that, whatever exists stays."""
-DUPLICATE_SECONDS: Final = 30.0
-"""After the API server was killed the Job controller may make a pod again whose creation was
-written and its answer lost; when it has seen both, it deletes one.
-
-Source:
-    Kubernetes 1.36 ``pkg/controller/job/indexed_job_utils.go``:
-    ``appendDuplicatedIndexPodsForRemoval``."""
-
 PARTIAL_SECONDS: Final = 60.0
-"""Longer than a member takes to end in its grace period."""
+"""Longer than a burst, and the dissolution of one that failed; outages are not counted."""
+
+
+@dataclass
+class Outage:
+    """The API server was killed, and its clients did not know their objects until it was over.
+
+    Attributes:
+        began: Monotonic seconds.
+        over: Monotonic seconds; where nothing awaits the end, the beginning stands for it.
+    """
+
+    began: float
+    over: float = 0.0
+
+    @property
+    def end(self) -> float:
+        return max(self.began, self.over)
 
 
 @dataclass
@@ -43,7 +54,7 @@ class Known:
         struck: Uids of pods that the storm deleted, or that were on a node that it deleted.
         struck_jobs: Their jobs.
         foreign: Uids of pods of another scheduler that must be left alone.
-        server_kills: When the API server was killed (monotonic seconds).
+        outages: When the API server was killed.
     """
 
     sizes: dict[str, int] = field(default_factory=dict)
@@ -52,7 +63,7 @@ class Known:
     struck: set[str] = field(default_factory=set)
     struck_jobs: set[str] = field(default_factory=set)
     foreign: set[str] = field(default_factory=set)
-    server_kills: list[float] = field(default_factory=list)
+    outages: list[Outage] = field(default_factory=list)
 
 
 def broken(history: History, known: Known, writes: list[Write]) -> list[str]:
@@ -69,11 +80,13 @@ def broken(history: History, known: Known, writes: list[Write]) -> list[str]:
 
 def _lives(pod: Object) -> bool:
     """Return True if the pod may run: on a node, not finished, and not being deleted."""
-    return (
-        node_of(pod) is not None
-        and not pod["metadata"].get("deletionTimestamp")
-        and pod["status"].get("phase") not in {"Succeeded", "Failed"}
-    )
+    return node_of(pod) is not None and not _is_over(pod)
+
+
+def _is_over(pod: Object) -> bool:
+    """Return True if the pod has ended or is being deleted."""
+    ended = pod["status"].get("phase") in {"Succeeded", "Failed"}
+    return ended or bool(pod["metadata"].get("deletionTimestamp"))
 
 
 def _living(history: History) -> Iterator[tuple[Event, str, Mapping[str, Object]]]:
@@ -92,40 +105,11 @@ def _living(history: History) -> Iterator[tuple[Event, str, Mapping[str, Object]
 def _too_many(history: History, known: Known) -> Iterator[str]:
     """Two copies of a member run: more living pods than the gang has members."""
     worst: dict[str, int] = {}
-    made: dict[str, float] = {}
-    for event, job, living in _living(history):
-        made.setdefault(event.uid, event.at)
-        if job not in known.sizes or len(living) <= known.sizes[job]:
-            continue
-        count = len(living) - _made_twice(living, made, known, event.at)
-        if count > max(known.sizes[job], worst.get(job, 0)):
-            worst[job] = count
+    for _, job, living in _living(history):
+        if job in known.sizes and len(living) > max(known.sizes[job], worst.get(job, 0)):
+            worst[job] = len(living)
     for job, count in worst.items():
         yield f"{job}: {count} pods lived at one time in a gang of {known.sizes[job]}"
-
-
-def _made_twice(
-    living: Mapping[str, Object], made: Mapping[str, float], known: Known, now: float
-) -> int:
-    """Return how many of these pods the Job controller made again after a kill, and just now."""
-    first: set[tuple[str, str]] = set()
-    count = 0
-    for uid in sorted(living, key=made.__getitem__):
-        seat = _seat(living[uid])
-        if seat is None or seat not in first:
-            first.update(() if seat is None else (seat,))
-            continue
-        after_kill = any(0 <= made[uid] - at <= DUPLICATE_SECONDS for at in known.server_kills)
-        count += after_kill and now - made[uid] <= DUPLICATE_SECONDS
-    return count
-
-
-def _seat(pod: Object) -> tuple[str, str] | None:
-    """Return the Job of an indexed pod and its index there."""
-    meta = pod["metadata"]
-    index = (meta.get("labels") or {}).get(labels.JOB_INDEX_LABEL)
-    owners = [o["uid"] for o in meta.get("ownerReferences") or () if o.get("controller")]
-    return (str(owners[0]), str(index)) if owners and index is not None else None
 
 
 def _overfull(history: History, known: Known) -> Iterator[str]:
@@ -167,20 +151,19 @@ def _dissolved(history: History, known: Known, writes: list[Write]) -> Iterator[
     for write in writes:
         if write.method == "DELETE" and (found := _pod_of(write.path)):
             deletes.setdefault(found, []).append(write.at)
-    whole = _whole_since(history, known)
+    whole = _whole_spans(history, known)
     seen: set[str] = set()
     for event in history.events:
         job, meta = job_of(event.pod), event.pod["metadata"]
-        since = whole.get(job)
-        asked = deletes.get((meta["namespace"], meta["name"]))
-        if since is None or not asked or event.uid in seen | known.struck:
+        asked = max(deletes.get((meta["namespace"], meta["name"]), ()), default=None)
+        if asked is None or node_of(event.pod) is None or event.uid in seen | known.struck:
             continue
-        if node_of(event.pod) is not None and event.at > since:
-            ended = job in known.deleted and known.deleted[job] <= max(asked)
-            if max(asked) > since and not ended and _ours(event, history):
-                seen.add(event.uid)
-                after = max(asked) - since + WHOLE_SECONDS
-                yield f"{job}: we deleted {meta['name']}, bound, {after:.1f} s after it was whole"
+        since = next((s for s, until in whole.get(job, ()) if s < asked <= until), None)
+        ended = job in known.deleted and known.deleted[job] <= asked
+        if since is not None and event.at > since and not ended and _ours(event, history):
+            seen.add(event.uid)
+            after = asked - since + WHOLE_SECONDS
+            yield f"{job}: we deleted {meta['name']}, bound, {after:.1f} s after it was whole"
 
 
 def _ours(event: Event, history: History) -> bool:
@@ -191,20 +174,28 @@ def _ours(event: Event, history: History) -> bool:
     )
 
 
-def _whole_since(history: History, known: Known) -> dict[str, float]:
-    """Return, for each gang, the moment from which the extender must know it as whole."""
+def _whole_spans(history: History, known: Known) -> dict[str, list[tuple[float, float]]]:
+    """Return, for each gang, from when until when the extender must know it as whole.
+
+    It is whole until nothing of it lives: it was parked, and its next start is another burst.
+    """
     begun: dict[str, float] = {}
     since: dict[str, float] = {}
+    spans: dict[str, list[tuple[float, float]]] = {}
     for event, job, living in _living(history):
-        if job not in known.sizes or job in since:
+        if job not in known.sizes:
             continue
         if job in begun and event.at - begun[job] >= WHOLE_SECONDS:
-            since[job] = begun[job] + WHOLE_SECONDS
-        elif len(living) >= known.sizes[job]:
+            since.setdefault(job, begun[job] + WHOLE_SECONDS)
+        if len(living) >= known.sizes[job]:
             begun.setdefault(job, event.at)
         else:
             begun.pop(job, None)
-    return since
+        if not living and job in since:
+            spans.setdefault(job, []).append((since.pop(job), event.at + ANSWER_SECONDS))
+    for job, at in since.items():
+        spans.setdefault(job, []).append((at, math.inf))
+    return spans
 
 
 def _touched(history: History, known: Known, writes: list[Write]) -> Iterator[str]:
@@ -219,21 +210,35 @@ def _touched(history: History, known: Known, writes: list[Write]) -> Iterator[st
             yield f"{write.method} {write.path}: a pod of another scheduler"
 
 
-def partial_seconds(history: History, job: str, size: int) -> float:
-    """Return for how long part of a gang had nodes, if that was too long; else 0."""
-    placed: set[str] = set()
-    since, longest = 0.0, 0.0
+def partial_seconds(history: History, job: str, size: int, outages: Sequence[Outage] = ()) -> float:
+    """Return for how long part of a gang ran that could be whole, if that was too long; else 0.
+
+    Outages do not count, nor does the time until the Job controller has made a member again that a
+    whole gang has lost.
+    """
+    there: dict[str, Object] = {}
+    since: float | None = None
+    longest, was_whole = 0.0, False
     for event in (event for event in history.events if job_of(event.pod) == job):
-        if 0 < len(placed) < size:
-            longest = max(longest, event.at - since)
-        before = len(placed)
-        if event.gone or event.pod["status"].get("phase") == "Failed":
-            placed.discard(event.uid)
-        elif node_of(event.pod) is not None:
-            placed.add(event.uid)
-        if before in {0, size}:
+        if since is not None:
+            longest = max(longest, _seconds_outside(outages, since, event.at))
+        if event.gone or _is_over(event.pod):
+            there.pop(event.uid, None)
+        else:
+            there[event.uid] = event.pod
+        placed = sum(node_of(pod) is not None for pod in there.values())
+        was_whole = placed >= size or (was_whole and placed > 0)
+        could_be_whole = len(there) >= size or not was_whole
+        if not 0 < placed < size or not could_be_whole:
+            since = None
+        elif since is None:
             since = event.at
     return longest if longest > PARTIAL_SECONDS else 0.0
+
+
+def _seconds_outside(outages: Sequence[Outage], since: float, until: float) -> float:
+    inside = (min(until, one.end) - max(since, one.began) for one in outages)
+    return until - since - sum(seconds for seconds in inside if seconds > 0)
 
 
 def _pod_of(path: str) -> tuple[str, str] | None:

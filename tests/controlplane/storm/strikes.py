@@ -18,7 +18,7 @@ from shared.kube import paths
 from shared.kube.client import KubeClient
 from shared.kube.errors import ApiError, NotFoundError
 from tests.controlplane.faults import PATIENCE_SECONDS, revive, sending
-from tests.controlplane.storm.laws import Known
+from tests.controlplane.storm.laws import Known, Outage
 from tests.controlplane.storm.proxy import LOST, FaultyWay
 from tests.controlplane.watching import History, Object, job_of, node_of
 from tests.fakes.eventually import eventually
@@ -109,7 +109,7 @@ class Strikes:
         if self.cluster.runs(component):
             sending(self.cluster, component, signal.SIGKILL)()
             if component == "kube-apiserver":
-                self.known.server_kills.append(time.monotonic())
+                self.known.outages.append(Outage(time.monotonic()))
         await self._pause(2.0)
 
     async def _freeze(self, component: str) -> None:

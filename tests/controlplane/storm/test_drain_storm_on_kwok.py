@@ -24,6 +24,7 @@ from tests.controlplane.storm import kwok_drains, laws, work
 from tests.controlplane.storm.kwok_drains import Gangs, KwokDrains, Ledger
 from tests.controlplane.storm.laws import Known
 from tests.controlplane.storm.proxy import FaultyWay
+from tests.controlplane.storm.recovery import Recovery
 from tests.controlplane.storm.strikes import Strikes
 from tests.controlplane.storm.test_drain_storm import DRAINING, DRAINS, SECONDS, SEED
 from tests.controlplane.storm.test_storm import QUIET_SECONDS, say, working
@@ -73,7 +74,7 @@ class Storm:
         history, known = self.yard.history, self.known
         yield from laws.broken(history, known, self.way.writes)
         for job, size in known.sizes.items():
-            if seconds := laws.partial_seconds(history, job, size):
+            if seconds := laws.partial_seconds(history, job, size, known.outages):
                 yield f"{job}: partial for {seconds:.0f} s"
         for name, step in self.agents.doubled():
             if f"{self.yard.team}/{name}" not in known.struck_jobs:
@@ -84,6 +85,7 @@ class Storm:
         drains, gangs = self.drains, self.gangs
         say(f"\n{drains.count.total()} strikes, {gangs.made} gangs, {self.agents.acks} checkpoints")
         struck = len(self.known.struck_jobs & self.known.sizes.keys())
+        say(f"the longest recovery of all programs took {drains.recovery.longest:.0f} s")
         say(f"{drains.left} times a job left; {struck} gangs on nodes that vanished")
         causes = sorted(one.cause.value for one in ledger.last.values())
         for cause in dict.fromkeys(causes):
@@ -105,6 +107,7 @@ async def test_no_acknowledged_step_is_lost_in_a_storm_of_drains_on_two_hundred_
     collection = paths.namespaced(paths.JOBS, yard.team)
     async with faults.enduring(yard.client, collection) as jobs:
         storm = made(yard, way, names, jobs)
+        await storm.drains.recovery.prepare()
         async with storm.agents.playing():
             left = await strike(storm)
             await yard.history.caught_up(yard.client)
@@ -130,7 +133,10 @@ def made(yard: Yard, way: FaultyWay, names: list[str], jobs: History) -> Storm:
         yard.cluster, yard.client, way, yard.history, known, yard.team, random.Random(SEED + 2),
         made_of=kwok_drains.nodes,
     )  # fmt: skip
-    drains = KwokDrains(yard, names, random.Random(SEED + 1), faults=strikes, agents=agents)
+    drains = KwokDrains(
+        yard, names, random.Random(SEED + 1),
+        faults=strikes, agents=agents, recovery=Recovery(yard),
+    )  # fmt: skip
     gangs = Gangs(
         yard.client, yard.history, known, yard.team, random.Random(SEED),
         run_seconds=RUN_SECONDS, jobs=jobs,

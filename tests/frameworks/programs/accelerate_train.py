@@ -16,7 +16,7 @@ EVERY = 2
 """Batches of an optimizer step."""
 
 accelerator = Accelerator(
-    cpu=True,
+    cpu=os.environ.get("TRAIN_DEVICE") != "cuda",
     gradient_accumulation_steps=EVERY,
     dataloader_config=DataLoaderConfiguration(
         use_stateful_dataloader=True, use_seedable_sampler=True

@@ -1,4 +1,7 @@
-"""FSDP2 on the CPU, saved with torch.distributed.checkpoint; ASYNC_SAVE=1: in the background."""
+"""FSDP2, saved with torch.distributed.checkpoint; ASYNC_SAVE=1: in the background.
+
+Without WORLD_SIZE it is one process.
+"""
 
 import os
 
@@ -12,15 +15,16 @@ from shuntyard_trainer import MetricsWriter
 from shuntyard_trainer.torch_dcp import dcp_checkpoints
 
 TOTAL = int(os.environ["TOTAL_STEPS"])
-RANK, WORLD_SIZE = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+RANK, WORLD_SIZE = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+DEVICE = os.environ.get("TRAIN_DEVICE", "cpu")
 
 
 def main() -> None:
     torch.manual_seed(1)
     model = torch.nn.Sequential(
         torch.nn.Linear(8, 16), torch.nn.Dropout(0.2), torch.nn.Linear(16, 1)
-    )
-    mesh = init_device_mesh("cpu", (WORLD_SIZE,))
+    ).to(DEVICE)
+    mesh = init_device_mesh(DEVICE, (WORLD_SIZE,))
     fully_shard(model, mesh=mesh)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     torch.manual_seed(100 + RANK)
@@ -29,7 +33,7 @@ def main() -> None:
     )
     metrics = MetricsWriter.from_environment() if RANK == 0 else MetricsWriter(None)
     for step in checkpoints.steps(TOTAL):
-        data = torch.randn(32, 8)
+        data = torch.randn(32, 8, device=DEVICE)
         loss = torch.nn.functional.mse_loss(model(data), data.sum(dim=1, keepdim=True))
         optimizer.zero_grad()
         loss.backward()
@@ -38,7 +42,9 @@ def main() -> None:
         metrics.write(step=step + 1, loss=loss, total_steps=TOTAL)
 
 
-distributed.init_process_group("gloo")
+backend = "cpu:gloo,cuda:nccl" if DEVICE == "cuda" else "gloo"
+store = distributed.HashStore() if WORLD_SIZE == 1 else None
+distributed.init_process_group(backend, store=store, rank=RANK, world_size=WORLD_SIZE)
 try:
     main()
 finally:

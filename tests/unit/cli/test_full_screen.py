@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 from msgspec.structs import replace
 from rich.text import Text
+from textual.containers import VerticalScroll
 from textual.pilot import Pilot
 from textual.strip import Strip
 from textual.widgets import Static
@@ -14,6 +15,7 @@ from cli.__main__ import main
 from cli.errors import UnansweredError
 from cli.full_screen import Explanation, JobList, JobsScreen, Source
 from cli.views.jobs import Choice
+from cli.views.terminal import UNLIMITED, Terminal
 from shared import api
 from shared.answer import JobState
 from tests.fakes.job_list import HUGE, LIST, RESNET, TINY, entry
@@ -34,14 +36,16 @@ class Extender:
     entries: tuple[api.JobEntry, ...] = LIST.entries
     problem: str = ""
     explained: list[str] = field(default_factory=list)
+    widths: list[int] = field(default_factory=list)
 
     def jobs(self) -> api.JobsResponse:
         if self.problem:
             raise UnansweredError(self.problem)
         return replace(LIST, entries=self.entries)
 
-    def explain(self, job: api.JobEntry) -> str:
+    def explain(self, job: api.JobEntry, screen: Terminal) -> str:
         self.explained.append(job.job)
+        self.widths.append(screen.width)
         if self.problem:
             raise UnansweredError(self.problem)
         return f"Reason:   of {job.job}"
@@ -56,6 +60,11 @@ def head(screen: JobsScreen) -> str:
 
 def status(screen: JobsScreen) -> str:
     return str(screen.query_one("#status", Static).render())
+
+
+def problem(screen: JobsScreen) -> str:
+    shown = screen.query_one("#problem", Static)
+    return str(shown.render()) if shown.display else ""
 
 
 def lines(screen: JobsScreen) -> list[str]:
@@ -146,14 +155,16 @@ def _is_marked(strip: Strip) -> bool:
 async def test_an_outage_keeps_the_last_list_and_says_so() -> None:
     extender = Extender()
     screen = extender.screen()
-    async with screen.run_test(size=(120, 24)) as pilot:
-        extender.problem = "no extender is ready"
+    async with screen.run_test(size=(82, 24)) as pilot:
+        assert problem(screen) == ""
+        extender.problem = "no extender is ready: " + "`shuntyard doctor` looks for the cause " * 3
         await reloaded(pilot, screen)
-        assert "no answer now: no extender is ready" in status(screen)
+        assert problem(screen) == f"not current: {extender.problem}"
+        assert screen.query_one("#problem", Static).size.height == 2  # all of it is seen
         assert len(lines(screen)) == len(LIST.entries)
         extender.problem = ""
         await reloaded(pilot, screen)
-        assert "no answer" not in status(screen)
+        assert problem(screen) == ""
 
 
 async def test_states_follow_one_another_and_then_all_are_shown() -> None:
@@ -191,6 +202,8 @@ async def test_enter_explains_the_selected_job(problem: str, want: str) -> None:
         assert isinstance(screen.screen, Explanation)
         assert str(screen.screen.query_one(Static).render()) == want
         assert extender.explained == ["resnet"]
+        box = screen.screen.query_one(VerticalScroll)
+        assert extender.widths == [box.size.width - 2]  # beside a scroll bar
         await pilot.press("escape")
         await pilot.pause()
         assert not isinstance(screen.screen, Explanation)
@@ -236,7 +249,7 @@ def test_the_list_fills_the_screen_of_a_terminal(
 
     def run(source: Source, choice: Choice, seconds: float) -> int:
         assert [job.job for job in source.jobs().entries] == ["resnet"]
-        assert source.explain(source.jobs().entries[0]).startswith("Pod:")
+        assert source.explain(source.jobs().entries[0], UNLIMITED).startswith("Pod:")
         assert seconds == 2.0
         opened.append(choice)
         return 0

@@ -33,6 +33,30 @@ def test_format_metric_step_and_others_are_shown(capsys: Captured) -> None:
     assert "counted in steps" in out
 
 
+class Tty(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_lines_fit_a_terminal_but_the_one_to_be_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    many = {f"a_series_of_numbers_{n}": n for n in range(8)}
+    steps = [json.dumps({"step": n, "loss": 1 / n, **many}) for n in range(1, 9)]
+    odd = ["a_loss_in_brackets_with_a_long_name [0.5]"] * 9
+    out = Tty()
+    monkeypatch.setattr("sys.stdout", out)
+    checked(written(tmp_path / "a", *steps), written(tmp_path / "b", *odd))
+    lines = out.getvalue().splitlines()
+    assert "  others:   a_series_of_numbers_0, a_series_of_numbers_1," in lines
+    assert "  problem:  no values found" in lines
+    too_long = [line for line in lines if len(line) > 60 and str(tmp_path) not in line]
+    assert [line.split()[0] for line in too_long] == ["try:"], lines
+
+
 def test_json_has_the_same_facts(capsys: Captured) -> None:
     assert checked(str(CORPUS / "llamafactory.jsonl"), "-o", "json") == 0
     (found,) = json.loads(capsys.readouterr().out)

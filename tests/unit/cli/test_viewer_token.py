@@ -46,7 +46,9 @@ def test_other_commands_send_one_if_the_extender_requires_it(
     api_server.known.answers[f"{PROXY}/v1/queue"] = (401, b"this needs a token")
     assert main(["queue"]) == 1
     assert shown(api_server) == [None, None, "Bearer role-pass"]
-    assert "this needs a token (status 401)" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "this needs a token (status 401); `shuntyard doctor` looks for the cause" in err
+    assert "--token-file" not in err  # it needs --url
 
 
 TEAM_PATH = paths.service_account_token("red", VIEWERS_ACCOUNT)

@@ -190,6 +190,16 @@ def test_the_eviction_request_api_is_switched_on_where_a_version_has_it(tmp_path
         api_server(Layout(tmp_path), ClusterOptions("1.36.3", eviction_requests=True))
 
 
+def test_device_taint_rules_are_switched_on_where_a_version_has_them_off(tmp_path: Path) -> None:
+    found = api_server(Layout(tmp_path), ClusterOptions("1.36.3", device_taint_rules=True)).argv
+    assert "--feature-gates=DRADeviceTaintRules=true" in found
+    assert "--runtime-config=resource.k8s.io/v1beta2=true" in found
+    newest = api_server(Layout(tmp_path), ClusterOptions("1.37.2", device_taint_rules=True)).argv
+    assert not any("feature-gates" in flag for flag in newest)
+    with pytest.raises(InputError, match=r"device_taint_rules.*at least 1\.36"):
+        api_server(Layout(tmp_path), ClusterOptions("1.35.4", device_taint_rules=True))
+
+
 def test_calls_are_recorded_only_on_demand_and_of_our_programs_alone(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
     without = api_server(layout, ClusterOptions())

@@ -1,10 +1,12 @@
 """The output of the demo, and when it counts as a success."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from devcluster.demo import show
 from devcluster.demo.curves import Point, first_point, last_point, repeated_steps
 from devcluster.demo.report import passed
 from devcluster.demo.table import Row, lines
@@ -89,5 +91,21 @@ def test_a_line_has_the_state_of_a_job() -> None:
     ]
     assert lines(rows, 3.21).splitlines() == [
         "   3.2s  t/a                       running 8/8   [n1 4, n2 4]  step=9 loss=2.30→0.90",
-        "   3.2s  t/b                       waiting       V=18  GangDoesNotFit: no room",
+        "   3.2s  t/b                       waiting       score=18  GangDoesNotFit: no room",
     ]
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_the_command_that_is_printed_can_be_called(
+    installed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new user has the command in the environment of the demo alone."""
+    ours = tmp_path / ".venv-demo" / "bin" / "shuntyard"
+    ours.parent.mkdir(parents=True)
+    ours.touch(mode=0o755)
+    monkeypatch.setattr("sys.executable", str(ours.with_name("python")))
+    monkeypatch.setenv("PATH", str(ours.parent) if installed else "")
+    monkeypatch.chdir(tmp_path)
+    demo: Any = SimpleNamespace(cluster=SimpleNamespace(extender_url="http://127.0.0.1:1"))
+    command = "shuntyard" if installed else ".venv-demo/bin/shuntyard"
+    assert show.address(demo).endswith(f", or `{command} ui --url http://127.0.0.1:1`")

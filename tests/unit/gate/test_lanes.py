@@ -9,25 +9,26 @@ from tests.gate.selection import Selection
 
 DEMO = "tests/docs/test_demo.py"
 OWN = "tests/controlplane/test_process_node.py"
+PROMISE = "tests/conformance/test_watches.py"
 QUEUE = "tests/controlplane/test_queued_path.py"
 QUANTITY = "tests/unit/test_quantity.py"
-CHOSEN = Selection((OWN, QUEUE, DEMO, QUANTITY), left_out=("tests/unit/test_duration.py",))
+CHOSEN = Selection((PROMISE, OWN, QUEUE, DEMO, QUANTITY), left_out=("tests/unit/test_duration.py",))
 MODULES = {
-    lanes.COMPUTING: [OWN, QUEUE, DEMO, QUANTITY],
+    lanes.COMPUTING: [PROMISE, OWN, QUEUE, DEMO, QUANTITY],
     lanes.PRODUCT: [QUEUE, DEMO],
-    lanes.DEVCLUSTER: [OWN],
+    lanes.PLATFORM: [PROMISE, OWN],
     lanes.ALONE: [DEMO],
 }
 
 
 @pytest.mark.parametrize("lane", lanes.LANES, ids=lambda lane: lane.name)
-def test_a_lane_collects_the_modules_with_its_mark(lane):
+def test_a_lane_collects_the_modules_with_its_marks(lane):
     assert gate.modules(lane, CHOSEN) == MODULES[lane]
 
 
 def test_the_computing_lane_collects_everything_if_nothing_is_left_out():
     assert gate.modules(lanes.COMPUTING, Selection((OWN, QUANTITY))) == ["tests"]
-    assert gate.modules(lanes.DEVCLUSTER, Selection((OWN, QUANTITY))) == [OWN]
+    assert gate.modules(lanes.PLATFORM, Selection((OWN, QUANTITY))) == [OWN]
 
 
 def test_a_lane_without_modules_does_not_run():

@@ -214,6 +214,6 @@ def test_every_row_of_the_inputs_has_readers(ours):
 
 
 def test_a_mark_is_found_in_its_module_and_a_conftest_counts_for_its_folder():
-    marked = set(selection.every(ROOT).marked("controlplane", ROOT))
+    marked = set(selection.every(ROOT).marked(("controlplane",), ROOT))
     assert {"tests/conformance/test_pods.py", "tests/docs/test_demo.py"} <= marked
     assert "tests/unit/gate/test_graph.py" not in marked

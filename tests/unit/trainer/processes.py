@@ -22,7 +22,8 @@ COUNT = ROOT / "tests/unit/trainer/programs/count.py"
 def start(
     program: Path, *arguments: object, python: str = sys.executable, **variables: str
 ) -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONPATH": LIBRARY, "SHUNTYARD_POD_UID": POD}
+    places = os.pathsep.join(filter(None, (LIBRARY, os.environ.get("PYTHONPATH"))))
+    environment = {**os.environ, "PYTHONPATH": places, "SHUNTYARD_POD_UID": POD}
     command = [python, str(program), *map(str, arguments)]
     process = subprocess.Popen(
         command,

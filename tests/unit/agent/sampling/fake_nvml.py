@@ -56,7 +56,7 @@ def module(devices: Sequence[Device], *, driver: bool = True) -> ModuleType:
     def init() -> None:
         calls.append("init")
         if not driver:
-            raise NVMLError_DriverNotLoaded
+            raise NVMLError_DriverNotLoaded("Driver Not Loaded")
 
     def utilization(handle: Device) -> SimpleNamespace:
         calls.append("utilization")

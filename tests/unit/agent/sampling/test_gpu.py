@@ -1,11 +1,13 @@
-"""GPUs by a stand-in for NVIDIA's library; a real one: ``test_real_gpu.py``."""
+"""GPUs by a stand-in for NVIDIA's library; a real one: ``tests/gpu``."""
 
-import logging
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
+from agent.errors import NoGpuError
+from agent.sampling.finding import Source, find
 from agent.sampling.gpu import FRESH_SECONDS, MODULE, Gpu, mean_ratio, open_gpu
 from agent.sampling.node import NodeSampler
 from agent.sampling.pods import PodSampler
@@ -44,7 +46,6 @@ def install(monkeypatch: pytest.MonkeyPatch, *devices: Device, driver: bool = Tr
 def test_devices_are_read_with_their_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, Device(50, 1000, {7: 600}), Device(None, None, None))
     reader = open_gpu()
-    assert reader is not None
     assert reader.description == "2 GPUs by NVML"
     assert reader.read(0.0) == (Gpu(0.5, 1000, {7: 600}), Gpu(None, None, {}))
 
@@ -62,32 +63,38 @@ MEMORY: dict[str, tuple[Device, int]] = {
 def test_memory_in_use(monkeypatch: pytest.MonkeyPatch, device: Device, wanted: int) -> None:
     install(monkeypatch, device)
     reader = open_gpu()
-    assert reader is not None
     assert [gpu.memory_bytes for gpu in reader.read(0.0)] == [wanted]
 
 
-def test_without_the_library_there_is_no_reader_and_no_log_line(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_without_the_library_the_reason_is_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, MODULE, None)  # what makes an import fail
-    assert open_gpu() is None
-    assert caplog.records == []
+    with pytest.raises(NoGpuError, match="nvidia-ml-py is not installed"):
+        open_gpu()
 
 
-@pytest.mark.parametrize("driver", [True, False], ids=["without a device", "without a driver"])
-def test_no_gpu_is_no_reader_and_no_log_line(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, driver: bool
+NO_GPU = {"without a device": (True, "no device"), "without a driver": (False, "Driver Not Loaded")}
+
+
+@pytest.mark.parametrize(("driver", "reason"), NO_GPU.values(), ids=NO_GPU)
+def test_the_description_has_the_reason_why_no_gpu_is_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, driver: bool, reason: str
 ) -> None:
-    caplog.set_level(logging.INFO)
     install(monkeypatch, driver=driver)
-    assert open_gpu() is None
-    assert caplog.records == []
+    samplers = find(Source.NONE, cgroup_root=tmp_path)
+    assert samplers.description.startswith("pods: nothing; GPUs: none (NVML: ")
+    assert reason in samplers.description
+
+
+def test_the_description_has_the_number_of_gpus(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    install(monkeypatch, Device())
+    assert find(Source.NONE, cgroup_root=tmp_path).description.endswith("GPUs: 1 GPU by NVML")
 
 
 def test_the_node_and_its_pods_share_one_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     module = install(monkeypatch, Device())
     reader = open_gpu()
-    assert reader is not None
     for now in (0.0, 0.1, FRESH_SECONDS, FRESH_SECONDS + 0.1):
         reader.read(now)
     assert module.calls.count("utilization") == 2
@@ -96,7 +103,6 @@ def test_the_node_and_its_pods_share_one_reading(monkeypatch: pytest.MonkeyPatch
 def test_the_library_is_shut_down(monkeypatch: pytest.MonkeyPatch) -> None:
     module = install(monkeypatch, Device())
     reader = open_gpu()
-    assert reader is not None
     reader.close()
     assert module.calls[-1] == "shutdown"
 

@@ -290,8 +290,8 @@ def test_a_job_that_still_waits_for_another_pod_of_its_own_is_left_alone() -> No
     owner, *pods = victim(nodes="aa")
     owner = replace(owner, size=3, counts=(replace(owner.counts[0], role="worker"),))
     workers = [replace(pod, labels={**pod.labels, labels.ROLE: "worker"}) for pod in pods]
-    server = make_pod("v-ps", owner=owner, role="ps", index=0, memory="0", gated=True, cpu="9")
-    placed_ = make_pod("v-ps", owner=owner, role="ps", index=0, memory="0", node="a", plan="p-v")
+    server = make_pod("v-ps", owner=owner, role="ps", index=2, memory="0", gated=True, cpu="9")
+    placed_ = make_pod("v-ps", owner=owner, role="ps", index=2, memory="0", node="a", plan="p-v")
     assert proposed(owner, workers, server) == ()
     assert proposed(owner, workers, placed_) == (grows("v", 3),)
 

@@ -180,6 +180,22 @@ def test_pods_that_are_made_only_after_others_have_a_node_are_no_part_of_the_gan
     assert {registry.membership(pod, found.above[pod.name]).size for pod in pods} == want
 
 
+OURS = {
+    "a RayJob of that name leaves its size to its one cluster": ("rayjob", "tune", {3}),
+    "a RayService may have two clusters": ("rayservice", "serve", {None}),
+    "a name that is not the owner's reaches beyond it": ("rayjob", "other", {None}),
+}
+
+
+@pytest.mark.parametrize(("name", "job", "want"), OURS.values(), ids=OURS.keys())
+def test_a_job_of_our_label_has_the_size_of_the_owner_of_its_name(name, job, want):
+    found = captured(name)
+    pods = [replace(pod, labels={**pod.labels, labels.JOB: job}) for pod in found.pods]
+    assert {above.top.name for above in found.above.values()} & {job, "tune"}
+    members = [registry.membership(pod, found.above[pod.name]) for pod in pods]
+    assert {member.size for member in members} == want
+
+
 def test_jobs_of_several_pods_without_completion_index_have_no_index():
     pod = captured("jobset").pods[-1]
     unindexed = replace(pod, labels={**pod.labels}, annotations={})

@@ -1,6 +1,7 @@
 """A store with the decisions of one kube-scheduler's cycle on it: filter, bursts, Bindings."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -23,7 +24,11 @@ from extender.store.assumed import Assumption
 from extender.store.store import ClusterStore
 from shared import labels
 from shared.model import JobKey, NodeName, Pod, PodKey, Uid, Upsert
+from tests.fakes.builders import make_node
+from tests.unit.core.clusters import store_of
 
+NODES = [make_node("a", cpu="4"), make_node("b", cpu="4")]
+NAMES = ("a", "b")
 PARAMS = CoreParameters()
 MOST_ROUNDS = 200
 
@@ -170,3 +175,13 @@ class Cycle:
             self.store.assume(Assumption.bound(binding.uid, binding.node, at=self.now))
             bound.append(binding)
         return len(bound) > before
+
+
+def cycle_of(*entities: Any) -> Cycle:
+    """Return a cycle on two nodes of four CPUs."""
+    return Cycle(store_of(NODES, *entities))
+
+
+def names_of(keys: Iterable[PodKey]) -> list[str]:
+    """Return the names of pods, in order."""
+    return sorted(key.partition("/")[2] for key in keys)

@@ -1,31 +1,22 @@
 """A long gang leaves for a job that needs less (order `service`), and comes back: real runs."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
-from devcluster.cluster import Cluster
 from devcluster.extender_process import merged
 from shared import labels
-from tests.controlplane import training_yard
-from tests.controlplane.test_elastic_training import (
-    AGENT_SETTINGS,
+from tests.controlplane.training.elastic_job import (
     MOST,
-    NODES,
+    begin,
     elastic,
     important,
+    losses_are_those_of_one_run,
     until_workers,
 )
-from tests.controlplane.test_parking import (
-    SETTINGS,
-    begin,
-    losses_are_those_of_one_run,
-    reached,
-    record,
-    what_if_names,
-)
+from tests.controlplane.training.parked import SETTINGS, reached, record, what_if_names
 from tests.controlplane.training_yard import TrainingYard
 
 pytestmark = pytest.mark.controlplane
@@ -37,15 +28,8 @@ SHORT: Final = {labels.EXPECTED_DURATION: "3s"}
 
 
 @pytest.fixture(scope="module")
-def cluster(control_plane: Cluster) -> Iterator[Cluster]:
-    with training_yard.training(control_plane, NODES, BY_SERVICE, AGENT_SETTINGS) as started:
-        yield started
-
-
-@pytest.fixture
-async def yard(cluster: Cluster) -> AsyncIterator[TrainingYard]:
-    async with training_yard.lent(cluster, NODES.names()) as yard:
-        yield yard
+def extender_settings() -> Mapping[str, Any]:
+    return BY_SERVICE
 
 
 async def test_a_long_gang_leaves_for_a_short_one_that_what_if_names_and_resumes_at_its_step(

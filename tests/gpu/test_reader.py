@@ -1,83 +1,34 @@
-"""The agent's reader beside ``nvidia-smi``, where this machine has a GPU of NVIDIA.
+"""The agent's reader of GPUs beside ``nvidia-smi``.
 
 The load is a program of our own, so that the figures to expect are known, and nothing else may
 run on the first GPU meanwhile.
 """
 
-import os
-import shutil
+import importlib.util
 import statistics
-import subprocess
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from itertools import count
-from pathlib import Path
 from time import monotonic, sleep
 
 import pytest
 
-from agent.sampling.gpu import FRESH_SECONDS, Gpu, GpuReader, open_gpu
+from agent.sampling.gpu import FRESH_SECONDS, Gpu, GpuReader
+from agent.sampling.node import NodeSampler
 from agent.sampling.pods import PodSampler
 from agent.sampling.readings import PodSource, Reading
 from shared.model import Uid
+from tests.gpu.loads import HELD_MEBIBYTES, load
+from tests.gpu.machine import devices, note, skip_without_gpu, smi
 
-LOAD = Path(__file__).parent / "programs/gpu_load.py"
-HELD_MEBIBYTES = 1024
+skip_without_gpu()
+pytestmark = [pytest.mark.gpu, pytest.mark.alone]
+
 SAMPLES = 10
-SETTLING_SECONDS = 3.0
-"""The driver's figure is a mean over up to a second; this is more than twice that."""
 RATIO = 0.1
 """The two readers ask one after the other: a period of the driver may end between them."""
 NOW = count(step=FRESH_SECONDS)
 MEMORY_BYTES = 2 * 2**20
 """``nvidia-smi`` gives whole MiB."""
-
-
-def smi(kind: str, fields: str) -> list[list[str]]:
-    done = subprocess.run(
-        ["nvidia-smi", "--id=0", f"--query-{kind}={fields}", "--format=csv,noheader,nounits"],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    return [[cell.strip() for cell in row.split(",")] for row in done.stdout.splitlines() if row]
-
-
-@pytest.fixture
-def reader() -> Iterator[GpuReader]:
-    if shutil.which("nvidia-smi") is None:
-        pytest.skip("there is no nvidia-smi")
-    gpus = open_gpu()
-    if gpus is None:
-        pytest.skip("NVML finds no GPU: it needs nvidia-ml-py, a driver and a device")
-    yield gpus
-    gpus.close()
-
-
-def note(name: str, figure: object) -> None:
-    """Print what was measured; ``pytest -s`` shows it of tests that pass, too."""
-    sys.stdout.write(f"\n{name}: {figure}")
-
-
-@contextmanager
-def load(share: float) -> Iterator[int]:
-    """Yield the pid of a program that computes for this share of the time."""
-    with subprocess.Popen(
-        [sys.executable, LOAD, str(share), str(HELD_MEBIBYTES)],
-        env=os.environ | {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"},  # as NVML counts devices
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        sleep(SETTLING_SECONDS)  # because the figure is a mean of the past
-        yield process.pid
-        process.stdin.close()
-        assert process.wait(60) == 0
 
 
 def first(reader: GpuReader) -> Gpu:
@@ -95,6 +46,11 @@ def ratios(reader: GpuReader) -> tuple[float, float]:
         theirs.append(float(smi("gpu", "utilization.gpu")[0][0]) / 100)
         sleep(0.2)  # so that the samples are of several periods
     return statistics.median(ours), statistics.median(theirs)
+
+
+def test_every_device_is_read(reader: GpuReader) -> None:
+    note("device", smi("gpu", "name,driver_version,mig.mode.current,memory.total"))
+    assert len(reader.read(next(NOW))) == len(devices())
 
 
 LOADS: Mapping[str, tuple[float, float, float]] = {
@@ -127,6 +83,50 @@ def test_memory_is_that_of_nvidia_smi(reader: GpuReader) -> None:
     assert free is not None
     assert all(abs(ours - theirs) <= MEMORY_BYTES for ours, theirs in figures)
     assert held - free >= HELD_MEBIBYTES * 2**20
+
+
+def test_reserved_memory_of_the_driver_does_not_count(reader: GpuReader) -> None:
+    nvml = pytest.importorskip("pynvml")
+    handle = nvml.nvmlDeviceGetHandleByIndex(0)
+    both, apart = (
+        nvml.nvmlDeviceGetMemoryInfo(handle),
+        nvml.nvmlDeviceGetMemoryInfo(handle, nvml.nvmlMemory_v2),
+    )
+    ours = first(reader).memory_bytes
+    note(
+        "memory in bytes: ours, with what is reserved, reserved", (ours, both.used, apart.reserved)
+    )
+    assert ours is not None
+    assert abs(both.used - ours - apart.reserved) <= MEMORY_BYTES
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+def test_a_program_of_torch_is_seen_with_its_memory(reader: GpuReader) -> None:
+    idle = first(reader)
+    with load(1.0, "torch_matmul") as pid:
+        ours, theirs = ratios(reader)
+        busy = first(reader)
+    note("idle and busy, and nvidia-smi of the busy one", (idle, busy, theirs))
+    assert idle.ratio is not None
+    assert idle.memory_bytes is not None
+    assert busy.memory_bytes is not None
+    assert idle.ratio <= 0.02
+    assert ours >= 0.9
+    assert abs(ours - theirs) <= RATIO
+    assert busy.memory_bytes - idle.memory_bytes >= HELD_MEBIBYTES * 2**20
+    assert pid in busy.processes
+    held = busy.processes[pid]
+    assert held is None or held >= HELD_MEBIBYTES * 2**20
+
+
+def test_the_node_has_the_figures_of_its_devices(reader: GpuReader) -> None:
+    with load(1.0):
+        use, _ = NodeSampler(reader).sample(monotonic())
+    note("use of the node", use)
+    assert use.gpu_ratio is not None
+    assert use.gpu_memory_bytes is not None
+    assert use.gpu_ratio * len(reader.read(next(NOW))) >= 0.95
+    assert use.gpu_memory_bytes >= HELD_MEBIBYTES * 2**20
 
 
 def test_processes_are_those_of_nvidia_smi(reader: GpuReader) -> None:
@@ -169,10 +169,16 @@ def test_a_pod_has_the_gpu_and_the_memory_of_its_process(reader: GpuReader) -> N
     assert use.gpu_memory_bytes is None or use.gpu_memory_bytes >= HELD_MEBIBYTES * 2**20
 
 
+READINGS = 100
+
+
 def test_a_reading_takes_little_time(reader: GpuReader) -> None:
-    begun = monotonic()
-    for _ in range(SAMPLES):
-        first(reader)
-    seconds = (monotonic() - begun) / SAMPLES
-    note("seconds for a reading", round(seconds, 5))
-    assert seconds < FRESH_SECONDS / 5
+    taken = []
+    with load(1.0):
+        for _ in range(READINGS):
+            begun = monotonic()
+            first(reader)
+            taken.append(monotonic() - begun)
+    milliseconds = [round(1000 * value, 3) for value in (statistics.median(taken), max(taken))]
+    note("milliseconds of a reading, median and longest", milliseconds)
+    assert statistics.median(taken) < FRESH_SECONDS / 5

@@ -2,59 +2,32 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
-from typing import Final
 
 import pytest
 
-from bench.elastic.scenario import ElasticJob
 from cli.__main__ import main
-from devcluster.cluster import Cluster
 from devcluster.options import ProcessNodes
 from shared import labels
 from shared.kube import paths
-from tests.controlplane import training_yard
 from tests.controlplane.jobs import Manifest
-from tests.controlplane.test_elastic_training import (
-    AGENT_SETTINGS,
-    elastic,
+from tests.controlplane.training.elastic_job import (
+    PATIENCE_SECONDS,
+    begin,
     important,
+    losses_are_those_of_one_run,
     until_workers,
 )
-from tests.controlplane.test_parking import (
-    PATIENCE_SECONDS,
-    SETTINGS,
-    begin,
-    losses_are_those_of_one_run,
-    reached,
-)
+from tests.controlplane.training.gang_of_two import FOUR_NODES, SIZE, gang, nodes_of
+from tests.controlplane.training.parked import reached
 from tests.controlplane.training_yard import TrainingYard
-from tests.controlplane.watching import node_of
 from tests.fakes.eventually import eventually
 
 pytestmark = pytest.mark.controlplane
 
-NODES: Final = ProcessNodes(4, cpu="200m", memory="1Gi", prefix="node")
-"""Each has an agent and room for one worker."""
-SIZE: Final = 2
-
 
 @pytest.fixture(scope="module")
-def cluster(control_plane: Cluster) -> Iterator[Cluster]:
-    with training_yard.training(control_plane, NODES, SETTINGS, AGENT_SETTINGS) as started:
-        yield started
-
-
-@pytest.fixture
-async def yard(cluster: Cluster) -> AsyncIterator[TrainingYard]:
-    async with training_yard.lent(cluster, NODES.names()) as yard:
-        yield yard
-
-
-def gang() -> ElasticJob:
-    job = elastic()
-    return replace(job, simulated=replace(job.simulated, wanted=SIZE))
+def nodes() -> ProcessNodes:
+    return FOUR_NODES
 
 
 def rival() -> Manifest:
@@ -66,17 +39,12 @@ def rival() -> Manifest:
     return made
 
 
-def nodes(yard: TrainingYard, job: str) -> set[str | None]:
-    """Return the nodes of the job's living pods; None of one that has none yet."""
-    return {node_of(pod) for pod in yard.history.of(f"{yard.team}/{job}")}
-
-
 async def test_a_gang_over_two_nodes_moves_to_two_others_that_are_kept_for_it(
     yard: TrainingYard,
 ) -> None:
     ours = await begin(yard, gang())
     await until_workers(ours, SIZE)
-    before = nodes(yard, gang().name)
+    before = nodes_of(yard, gang().name)
     assert len(before) == SIZE
     where = ["-n", yard.team, "--kubeconfig", str(yard.cluster.kubeconfig)]
     assert await asyncio.to_thread(main, ["move", gang().name, *where]) == 0
@@ -89,9 +57,9 @@ async def test_a_gang_over_two_nodes_moves_to_two_others_that_are_kept_for_it(
     await yard.submit(rival())
     await reached(yard, "Resumed")
     await yard.until_bound("rival")
-    after = nodes(yard, gang().name)
+    after = nodes_of(yard, gang().name)
     assert (len(after), after & before) == (SIZE, set())
-    assert nodes(yard, "rival") == before
+    assert nodes_of(yard, "rival") == before
     (ack,) = ours.acks()
     assert (await until_workers(ours, SIZE)).number > ack.step
     await losses_are_those_of_one_run(ours, gang())

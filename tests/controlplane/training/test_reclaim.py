@@ -1,29 +1,25 @@
 """A team gets its guaranteed share back: a gang of the other one saves, leaves, and comes back."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
-from devcluster.cluster import Cluster
 from devcluster.extender_process import merged
 from shared import labels
 from shared.kube import paths
-from tests.controlplane import training_yard
-from tests.controlplane.test_elastic_training import (
-    AGENT_SETTINGS,
+from tests.controlplane.training.elastic_job import (
     MOST,
-    NODES,
+    PATIENCE_SECONDS,
+    begin,
     elastic,
     important,
+    losses_are_those_of_one_run,
     until_workers,
 )
-from tests.controlplane.test_parking import (
-    PATIENCE_SECONDS,
+from tests.controlplane.training.parked import (
     SETTINGS,
-    begin,
-    losses_are_those_of_one_run,
     reached,
     record,
     shown,
@@ -49,15 +45,8 @@ HALF: Final = {labels.GUARANTEED_SHARE: "0.5"}
 
 
 @pytest.fixture(scope="module")
-def cluster(control_plane: Cluster) -> Iterator[Cluster]:
-    with training_yard.training(control_plane, NODES, RECLAIMS, AGENT_SETTINGS) as started:
-        yield started
-
-
-@pytest.fixture
-async def yard(cluster: Cluster) -> AsyncIterator[TrainingYard]:
-    async with training_yard.lent(cluster, NODES.names()) as yard:
-        yield yard
+def extender_settings() -> Mapping[str, Any]:
+    return RECLAIMS
 
 
 async def test_a_team_gets_its_guaranteed_share_back_after_a_checkpoint_of_the_other(

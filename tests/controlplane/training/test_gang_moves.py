@@ -1,26 +1,23 @@
 """The extender itself moves a gang that is spread over racks into one; real processes."""
 
-from collections.abc import AsyncIterator, Iterator
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import pytest
 
-from devcluster.cluster import Cluster
 from devcluster.extender_process import merged
+from devcluster.options import ProcessNodes
 from extender.core.parameters.placement import LEVELS
 from shared import labels
 from shared.kube import paths
-from tests.controlplane import training_yard
-from tests.controlplane.test_elastic_training import AGENT_SETTINGS, until_workers
-from tests.controlplane.test_moving_gangs import NODES, SIZE, gang, nodes
-from tests.controlplane.test_parking import (
+from tests.controlplane.training.elastic_job import (
     PATIENCE_SECONDS,
-    SETTINGS,
     begin,
     losses_are_those_of_one_run,
-    reached,
-    record,
+    until_workers,
 )
+from tests.controlplane.training.gang_of_two import FOUR_NODES, SIZE, gang, nodes_of
+from tests.controlplane.training.parked import SETTINGS, reached, record
 from tests.controlplane.training_yard import TrainingYard
 from tests.fakes.eventually import eventually
 
@@ -28,21 +25,19 @@ pytestmark = pytest.mark.controlplane
 
 GANGS_MOVE: Final = merged(SETTINGS, {"migration": {"gangs": True}})
 RACK: Final = next(level.label for level in LEVELS if level.name == "rack")
-RACKS: Final = dict(zip(NODES.names(), ("r1", "r2", "r3", "r3"), strict=True))
+RACKS: Final = dict(zip(FOUR_NODES.names(), ("r1", "r2", "r3", "r3"), strict=True))
 FURTHER_STEPS: Final = 30
 """Meanwhile the extender searches for moves many times."""
 
 
 @pytest.fixture(scope="module")
-def cluster(control_plane: Cluster) -> Iterator[Cluster]:
-    with training_yard.training(control_plane, NODES, GANGS_MOVE, AGENT_SETTINGS) as started:
-        yield started
+def extender_settings() -> Mapping[str, Any]:
+    return GANGS_MOVE
 
 
-@pytest.fixture
-async def yard(cluster: Cluster) -> AsyncIterator[TrainingYard]:
-    async with training_yard.lent(cluster, NODES.names()) as yard:
-        yield yard
+@pytest.fixture(scope="module")
+def nodes() -> ProcessNodes:
+    return FOUR_NODES
 
 
 async def test_a_gang_over_two_racks_goes_into_one_at_its_step_and_stays(
@@ -61,10 +56,10 @@ async def test_a_gang_over_two_racks_goes_into_one_at_its_step_and_stays(
     }
     await yard.client.patch(paths.job(yard.team, gang().name), wish)
     await until_workers(ours, SIZE)
-    assert nodes(yard, gang().name) == apart
+    assert nodes_of(yard, gang().name) == apart
     await yard.cordon(together, cordoned=False)
     await reached(yard, "Resumed")
-    assert nodes(yard, gang().name) == together
+    assert nodes_of(yard, gang().name) == together
     (ack,) = ours.acks()
 
     async def has_trained() -> bool:
@@ -74,5 +69,5 @@ async def test_a_gang_over_two_racks_goes_into_one_at_its_step_and_stays(
     await eventually(has_trained, PATIENCE_SECONDS, f"{FURTHER_STEPS} more steps")
     moved = await record(yard)
     assert (moved["cause"], moved["phase"], moved["step"]) == ("Move", "Resumed", ack.step)
-    assert (moved.get("count", 1), nodes(yard, gang().name)) == (1, together)
+    assert (moved.get("count", 1), nodes_of(yard, gang().name)) == (1, together)
     await losses_are_those_of_one_run(ours, gang())
