@@ -57,8 +57,11 @@ class LineCounts:
         self._step_index = -2
         for index, item in enumerate(items):
             self._take(index, item, items[index + 1] if index + 1 < len(items) else None)
+        self.counts_batches = self._has_batches_alone()
+
+    def _has_batches_alone(self) -> bool:
         has_other = self.epoch is not None or self._global is not None or self.step is None
-        self.counts_batches = not has_other and self._step_ends_with(_BATCHES)
+        return not has_other and self._step_ends_with(_BATCHES)
 
     def _take(self, index: int, item: Item, following: Item | None) -> None:
         """Judge the next number of the line."""
