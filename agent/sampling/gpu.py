@@ -23,6 +23,8 @@ from msgspec import Struct
 from agent.errors import NoGpuError
 
 MODULE: Final = "pynvml"
+LIBRARY: Final = "libnvidia-ml.so.1"
+"""Part of the driver; the module loads it, and takes 6 MiB before it finds that there is none."""
 FRESH_SECONDS: Final = 0.5
 """A younger reading is reused: node and pods are sampled one after the other."""
 
@@ -111,6 +113,7 @@ def open_gpu() -> GpuReader:
     Raises:
         NoGpuError: There is no library, no driver or no device.
     """
+    _require(LIBRARY)
     try:
         nvml = importlib.import_module(MODULE)
     except ImportError as error:
@@ -124,3 +127,12 @@ def open_gpu() -> GpuReader:
     if not handles:
         raise NoGpuError("NVML: the driver has no device")
     return GpuReader(nvml, handles)
+
+
+def _require(library: str) -> None:
+    import ctypes  # noqa: PLC0415 - not before an agent runs
+
+    try:
+        ctypes.CDLL(library)
+    except OSError as error:
+        raise NoGpuError(str(error)) from error

@@ -45,6 +45,11 @@ WITHIN_SECONDS = 60.0
 MEMORY_BYTES = 64 * 2**20
 """Between the agent's reading and that of nvidia-smi the training goes on."""
 WITHOUT_LIBRARY = "raise ImportError('not here')\n"
+LOADED = """
+import agent.main, agent.running, agent.starting, contextlib
+with contextlib.suppress(ImportError): import pynvml
+"""
+"""Compiles what the agent loads, as a build of the image does: compiling leaves memory behind."""
 SETTLED = 12
 """Heartbeats after which the agent's memory is read."""
 
@@ -110,7 +115,10 @@ def agent(node: Node, extender: FakeExtender, *before: Path) -> Iterator[psutil.
     """Run the agent as its image does; modules of ``before`` replace installed ones."""
     environ = {name: text for name, text in os.environ.items() if "SHUNTYARD" not in name}
     places = (*map(str, before), str(ROOT), environ.get("PYTHONPATH", ""))
-    environ |= image_variables() | {"PYTHONPATH": os.pathsep.join(places)}
+    compiled = {"PYTHONPYCACHEPREFIX": str(node.directory.parent / "compiled")}
+    environ |= image_variables() | compiled | {"PYTHONPATH": os.pathsep.join(places)}
+    writing = {name: text for name, text in environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    subprocess.run([sys.executable, "-c", LOADED], env=writing, check=True, timeout=60)
     command = [sys.executable, "-m", "agent", "--settings", str(node.settings(extender))]
     with (
         node.log.open("w") as log,
@@ -201,8 +209,8 @@ def test_a_training_on_the_gpu_is_reported_asked_ended_and_goes_on(tmp_path: Pat
     asyncio.run(_moved(Node.create(tmp_path)))
 
 
-async def _settled(node: Node, *before: Path) -> tuple[int, float, FakeExtender]:
-    """Return memory in bytes and CPU seconds for each second of an agent with one idle pod."""
+async def _settled(node: Node, *before: Path) -> tuple[tuple[int, int], float, FakeExtender]:
+    """Return of an agent with one idle pod: memory and the part of its own, in bytes; CPU ratio."""
     async with fake_extender(node.trust, place("train", uid="pod-1", checkpoint="")) as extender:
         with agent(node, extender, *before) as process:
             await eventually(lambda: len(extender.heartbeats) > SETTLED, WITHIN_SECONDS)
@@ -210,7 +218,8 @@ async def _settled(node: Node, *before: Path) -> tuple[int, float, FakeExtender]
             await eventually(lambda: len(extender.heartbeats) > 2 * SETTLED, WITHIN_SECONDS)
             passed = SystemClock().monotonic() - begun
             used = (_cpu_seconds(process) - before_seconds) / passed
-            return process.memory_info().rss, used, extender
+            memory = process.memory_full_info()
+            return (memory.rss, memory.uss), used, extender
 
 
 def _cpu_seconds(process: psutil.Process) -> float:
@@ -226,11 +235,11 @@ def test_without_the_library_the_agent_reports_all_but_gpus(tmp_path: Path) -> N
     figures = {}
     for name, before in (("with NVML", ()), ("without", (hidden,))):
         node = Node.create(tmp_path / name.replace(" ", "-"))
-        rss, used, extender = asyncio.run(_settled(node, *before))
+        memory, used, extender = asyncio.run(_settled(node, *before))
         use = extender.heartbeats[-1].use
         assert use is not None
-        figures[name] = (rss, f"{100 * used:.2f} % of a core")
+        figures[name] = (memory, f"{100 * used:.2f} % of a core")
         assert (use.gpu_memory_bytes is None) == bool(before)
         assert use.memory_bytes is not None
         assert ("GPUs: none (" in node.described()) == bool(before)
-    note("resident bytes and CPU of the agent", figures)
+    note("bytes of the agent, resident and its own, and CPU", figures)

@@ -40,7 +40,13 @@ class Pods(PodSource):
 def install(monkeypatch: pytest.MonkeyPatch, *devices: Device, driver: bool = True):
     module = fake_nvml.module(devices, driver=driver)
     monkeypatch.setitem(sys.modules, MODULE, module)
+    has_library(monkeypatch)
     return module
+
+
+def has_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver's library is there: the C library, which always is, takes its place."""
+    monkeypatch.setattr("agent.sampling.gpu.LIBRARY", "libc.so.6")
 
 
 def test_devices_are_read_with_their_processes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,7 +72,18 @@ def test_memory_in_use(monkeypatch: pytest.MonkeyPatch, device: Device, wanted: 
     assert [gpu.memory_bytes for gpu in reader.read(0.0)] == [wanted]
 
 
-def test_without_the_library_the_reason_is_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_drivers_library_the_module_is_not_even_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delitem(sys.modules, MODULE, raising=False)
+    monkeypatch.setattr("agent.sampling.gpu.LIBRARY", "libmissing.so.1")
+    with pytest.raises(NoGpuError, match=r"libmissing\.so\.1: cannot open"):
+        open_gpu()
+    assert MODULE not in sys.modules
+
+
+def test_without_the_package_the_reason_is_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    has_library(monkeypatch)
     monkeypatch.setitem(sys.modules, MODULE, None)  # what makes an import fail
     with pytest.raises(NoGpuError, match="nvidia-ml-py is not installed"):
         open_gpu()
