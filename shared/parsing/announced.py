@@ -35,6 +35,10 @@ _OF_STAGE: Final = re.compile(
 """Before the epochs or steps of a part of the training: ``warmup epochs: 5``."""
 
 
+_COUNTED: Final = re.compile(r"(?<![=:\w.])(?<![=:] )[0-9][0-9.]{0,9} $")
+"""Before the word as a unit: ``6.0 epochs = 79 iterations``."""
+
+
 class Announced:
     """The totals of the lines so far.
 
@@ -54,7 +58,7 @@ class Announced:
         """Take the totals of a line."""
         in_words = _IN_WORDS.finditer(line) if " for " in line or "max:" in line else ()
         for match in chain(_ANNOUNCED.finditer(line), in_words):
-            if _OF_STAGE.search(line[: match.start()]):
+            if _OF_STAGE.search(ahead := line[: match.start()]) or _COUNTED.search(ahead):
                 continue
             unit: Unit = "step" if match["step"] else "epoch"
             number = total(float(match["total"].replace(",", "").replace("_", "")))

@@ -60,6 +60,7 @@ TOTAL_STEP_KEYS: Final = (
     "max_train_steps",
 )
 TOTAL_EPOCH_KEYS: Final = ("total_epochs", "max_epochs", "num_epochs", "num_train_epochs")
+TOTALS: Final = frozenset((*TOTAL_STEP_KEYS, *TOTAL_EPOCH_KEYS))
 MOST_TOTAL: Final = 2**63
 MOST_EPOCHS: Final = 1e7
 """An epoch beyond this is a time in seconds since 1970."""
@@ -108,7 +109,7 @@ class Counts(Struct, frozen=True):
 _LEADING: Final = re.compile(
     r"(?:^|\] )\s*\[([0-9]{1,12})\]\s|^\s*([0-9]{1,12}):\s|^\[ *([0-9]{1,9}), *([0-9]{1,12})\] "
     r"|^\[([0-9]{1,9})/([0-9]{1,9})\] ?\[ *([0-9]{1,9})/([0-9]{1,9})\]"
-    r"|^\[ *([0-9]{1,12})/([0-9]{1,12})\] |^\s*([0-9]{1,12})/([0-9]{1,12}): "
+    r"|^\[ *([0-9]{1,12})/([0-9]{1,12})\] |^\s*([0-9]{1,12})/([0-9]{1,12})(?:: | \(epoch )"
 )
 
 
@@ -224,8 +225,12 @@ class Places:
         self._goes_on = False
         self._loop: tuple[float | None, int] | None = None
         self._under: float | None = None
-        self._bare_step = 0.0
+        self._bare_step = self._ended = 0.0
         self._ends_epoch = self._is_within = False
+
+    def begin(self) -> None:
+        """Forget the counts so far: they are of another program, or of a preparation."""
+        self._position = Position()
 
     @property
     def has_epochs(self) -> bool:
@@ -239,7 +244,7 @@ class Places:
             self.header = counts if is_epoch and not has_values else None
         if counts.epoch is not None and counts.step is None:
             self._under = None if has_values else counts.epoch
-            self._ends_epoch = has_values
+            self._ends_epoch, self._ended = has_values, counts.epoch
         before, last = self._counts, self.place
         place, self._counts = self._position.place(counts), counts
         if last is not None and last.unit == place.unit and counts.epoch == before.epoch:
@@ -255,10 +260,11 @@ class Places:
         """Return True for a part of the epoch whose length is not that of the first of that epoch.
 
         ``Epoch: [1] [0/1]`` below ``Epoch: [1] [8/9]`` is the validation. And for a count that
-        begins anew where an epoch ended: of that the length is not known, so it has no place.
+        begins anew where an epoch ended, or is below the number of epochs so far: the length of
+        that is not known, so it has no place.
         """
         if counts.step is not None and counts.epoch is None and counts.total_steps is None:
-            self._is_within |= self._ends_epoch and counts.step < self._bare_step
+            self._is_within |= self._ends_epoch and counts.step < max(self._bare_step, self._ended)
             self._ends_epoch, self._bare_step = False, counts.step
             return self._is_within and not counts.is_of_epoch
         if counts.done is None or counts.length is None or self._goes_on:
@@ -292,6 +298,8 @@ class Places:
         if header is None or counts.step is None or counts.epoch is not None:
             self._bare = self._bare if counts.step is None else counts
             return counts
+        if self._is_summary(header, counts):
+            return Counts(epoch=header.epoch, done=1.0, length=counts.total_steps)
         if last is None and bare is not None and bare.total_steps == counts.total_steps:
             self._goes_on = self._goes_on or counts.step > (bare.step or 0.0)
         if last is not None and last[0].epoch != header.epoch:
@@ -302,6 +310,11 @@ class Places:
         self._within = header, counts
         done = counts.step / counts.total_steps
         return Counts(epoch=header.epoch, total_epochs=header.total_epochs, done=done)
+
+    def _is_summary(self, header: Counts, counts: Counts) -> bool:
+        """Return True for ``Final training 16/299`` in an epoch whose parts have another length."""
+        loop = None if self._loop is None or self._loop[0] != header.epoch else self._loop[1]
+        return not self._goes_on and loop is not None and counts.total_steps not in (None, loop)
 
     def expect_epochs(self, total: int | None) -> None:
         """Take the number of epochs that a line without a place of its own has."""

@@ -30,6 +30,8 @@ _ITEM: Final = re.compile(
 _EPOCHS: Final = re.compile(r"(?:.*\s)?Num Epochs = ([0-9,]{1,12})")
 _STEPS: Final = re.compile(r"(?:.*\s)?Total (?:optimization )?steps = ([0-9,]{1,15})")
 _BAR: Final = re.compile(r"(:?) {0,4}[0-9]{1,3}%\|[^|]*\| ([0-9]{1,12})/([0-9]{1,12}) \[")
+_AT: Final = re.compile(r"'global_step/max_steps': '([0-9]{1,15})/([0-9]{1,15})'")
+"""Where the lines of ms-swift are in the run."""
 _SUMMARY: Final = "train_runtime"
 _TRAINING: Final = frozenset({"loss", "learning_rate"})
 
@@ -64,6 +66,8 @@ class HuggingFace:
             return NOTHING
         if items.keys() >= _TRAINING:
             self._adopt_bar()
+        if "/max_steps" in line and (at := _AT.search(line, start)):
+            self._step, self._total = int(at[1]), int(at[2])
         values = [(name, value) for name, value in items.items() if is_metric(name)]
         exact = self._repeats.exact
         if self._step is not None:

@@ -48,7 +48,8 @@ _TRAILING: Final = " \t:=[(#\"'|<"
 _SEPARATORS: Final = re.compile(r"[][(){},;|\t\"<>]|(?<!\w)'|'(?!\w)| {2,}|: | - | = ")
 _GLOBAL_STEP: Final = re.compile(
     r"(?:.* )?(?:global|total|optimizer|optim|completed|learning|train|training)[ _]?"
-    r"(?:step|iteration|iter|update|timestep)s?(?:_num)?|n(?:um)?_?updates|env_steps?|(?:.*/)?global_step"
+    r"(?:step|iteration|iter|update|timestep)s?(?:_num)?|total t"
+    r"|n(?:um)?_?updates|env_steps?|(?:.*/)?global_step"
 )
 _STEP: Final = re.compile(
     r"(?:.* )?(?:step|iteration|iter|it|update|timestep|round|(?:mini)?batch|tick|episode"

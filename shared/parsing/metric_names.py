@@ -47,6 +47,7 @@ _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z][a-z])
 _VALIDATION: Final = r"(?:eval(?:uation)?|val(?:id?|idation)?|dev|cv)(?:_\d+'s)?"
 _TRAINING: Final = r"(?:train(?:ing)?)"
 _MEAN: Final = r"(?:(?:avg|avr|average|mean|epoch|total|tot|running|reduced)_)*"
+_MEAN_WORD: Final = re.compile(r"(?:^|_)(?:mean|avg|average)(?=_|$)")
 _MODEL: Final = r"(?:(?:lm|main)_)?"
 """Of the model alone, where a run also prints its loss with all that is added to it."""
 _LOSS_OF: Final = rf"(?:{_TRAINING}(?:_total)?|total)"
@@ -183,7 +184,7 @@ def _best_of(found: tuple[str, ...]) -> tuple[str, ...]:
     if not tiers:
         return ()
     best = min(tiers)
-    names = tiers[best][:1] if _TIERS[best].alike else tiers[best]
+    names = tiers[best][:1] if _TIERS[best].alike else _means(tiers[best])
     plays = any(_EPISODES.fullmatch(_plain(name)) for name in found)
     is_part = _PART.fullmatch(_plain(names[0])) is not None
     is_side = is_part or plays or not measures_convergence(names[0])
@@ -192,6 +193,13 @@ def _best_of(found: tuple[str, ...]) -> tuple[str, ...]:
 
 
 _remembered = lru_cache(maxsize=128)(_best_of)
+
+
+def _means(names: list[str]) -> list[str]:
+    """Return the mean alone where the names are one thing and its mean."""
+    without = {_MEAN_WORD.sub("", _plain(name)).strip("_") for name in names}
+    means = [name for name in names if _MEAN_WORD.search(_plain(name))]
+    return means if len(without) == 1 == len(means) else names
 
 
 @lru_cache(maxsize=1024)

@@ -31,6 +31,7 @@ from shared.parsing.line_shapes import Shapes, blank
 from shared.parsing.metric_names import Names
 from shared.parsing.proposals import Hint
 from shared.parsing.stated_end import StatedEnd, stated_left
+from shared.parsing.units import Units
 
 LONGEST_LINE: Final = 2000
 """Characters that are read of a line."""
@@ -62,6 +63,8 @@ LONGEST_WAITING: Final = 400
 MOST_MISSES: Final = 1000
 """Lines that are read without finding a value before only one of ``MISS_RATIO`` is read."""
 MISS_RATIO: Final = 4
+_REMARK: Final = re.compile(r"\s*[0-9]{1,12}/[0-9]{1,12} \(epoch ", re.IGNORECASE)
+"""The epoch is a remark behind the count of the run: ``19500/31675 (epoch 15.39)``."""
 _HAS_PHASE: Final = re.compile(r".*(?:val|eval|test|train|dev|cv)", re.IGNORECASE)
 
 
@@ -94,11 +97,12 @@ class Printed:
         self._names_steps = False
         self._shapes = Shapes()
         self._trained = ""
+        self._units = Units()
 
     @property
     def held_bytes(self) -> int:
         """See ``HoldsMemory``."""
-        names = self._wholes.held_bytes + self._counted.held_bytes
+        names = self._wholes.held_bytes + self._counted.held_bytes + self._units.held_bytes
         texts = self._waiting_bytes + sum(map(len, self._open)) + len(self._trained)
         return texts + self._hint.held_bytes + names + self._shapes.held_bytes
 
@@ -215,7 +219,8 @@ class Printed:
         self._names_steps = self._names_steps or found.step is not None
         if counts is None and not self._names_steps:
             return leading_counts(line, has_values=has_values)
-        if counts is None or not has_values or not _has_no_end(counts):
+        is_remark = _REMARK.match(line) is not None
+        if counts is None or not has_values or not (is_remark or _has_no_end(counts)):
             return counts
         led = leading_counts(line, has_values=True)
         return counts if led is None or led.total_steps is None else led
@@ -232,6 +237,8 @@ class Printed:
             return NOTHING
         if not values and phases.has_no_place(line.lower(), is_epoch=counts.epoch is not None):
             return NOTHING
+        if not self._has_begun:
+            self._places.begin()
         if self._places.take(counts, has_values=bool(values)):
             self._placed_at = self._line
             if self._places.header is counts:
@@ -294,17 +301,13 @@ class Printed:
             return NOTHING
         self._has_begun = True
         total_steps = place.total_steps or self.announced.total(place.step, place.unit)
-        return [
-            Point(
-                name,
-                value,
-                place.step,
-                total_steps,
-                unit=place.unit,
-                left_seconds=left_seconds,
-            )
-            for name, value in values.items()
-        ]
+        step, unit = place.step, place.unit
+        return self._units.kept(
+            [
+                Point(name, value, step, total_steps, unit=unit, left_seconds=left_seconds)
+                for name, value in values.items()
+            ]
+        )
 
     def _is_of_another_rank(self, items: Sequence[Item]) -> bool:
         """Return True if the line has the rank of another process than the lowest so far."""

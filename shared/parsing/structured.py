@@ -11,7 +11,7 @@ from sys import getsizeof
 from typing import Any, Final
 
 from shared.parsing.base import LONGEST_NAME, NOTHING, Point, number, plain
-from shared.parsing.counters import COUNTERS, Position, counts_of
+from shared.parsing.counters import COUNTERS, TOTALS, Position, counts_of
 from shared.parsing.json_scan import decoded
 from shared.parsing.metric_names import TIME_KEYS, is_metric
 from shared.parsing.stated_end import stated_left
@@ -21,8 +21,12 @@ MOST_KEYS: Final = 256
 MOST_COLUMNS: Final = 256
 _BLANKS: Final = "  "
 """Columns that are aligned by blanks (fastai): a name has no blank."""
+_WIDE: Final = re.compile(r" {2,}")
+"""Between headings of several words: ``Iter       Train Loss   Remaining Time``."""
 _SEPARATORS: Final = (",", "\t", ";", _BLANKS)
 _VALIDATION: Final = frozenset({"val", "valid", "validation", "eval", "evaluation", "test", "dev"})
+_BOTH: Final = re.compile(r"([0-9]{1,15})/([0-9]{1,15})")
+"""Of a key such as ``global_step/max_steps``: both numbers."""
 _DATA_KEYS: Final = frozenset(
     {"mode", "split", "phase", "stage", "subset", "set", "type", "kind", "event"}
 )
@@ -110,7 +114,16 @@ def _numbers(fields: Mapping[str, Any]) -> dict[str, float]:
             if len(numbers) == MOST_KEYS:
                 break
             numbers[key] = number
+        elif type(value) is str and "/" in key and (both := _BOTH.fullmatch(value)):
+            numbers.update(_count_and_end(key, float(both[1]), float(both[2])))
     return numbers
+
+
+def _count_and_end(key: str, count: float, end: float) -> dict[str, float]:
+    """Return what ``"global_step/max_steps": "120/600"`` says; empty for another key."""
+    counter, _, total = key.lower().partition("/")
+    is_pair = counter in COUNTERS and total in TOTALS
+    return {counter: count, total: end} if is_pair else {}
 
 
 def _moment(fields: Mapping[str, Any]) -> float | None:
@@ -140,6 +153,7 @@ class Table:
         self._strict = strict
         self._separator = ","
         self._header: tuple[str, ...] = ()
+        self._grouped: tuple[str, ...] = ()
         self._counters = False
         self._position = Position()
         self._has_rows = False
@@ -147,11 +161,11 @@ class Table:
     @property
     def held_bytes(self) -> int:
         """See ``HoldsMemory``."""
-        return sum(map(getsizeof, self._header))
+        return sum(map(getsizeof, (*self._header, *self._grouped)))
 
     def feed(self, line: str) -> Sequence[Point]:
         """See ``Parser``."""
-        cells = _cells(line, self._separator) if self._header else ()
+        cells = self._cells(line) if self._header else ()
         values = [number(cell) for cell in cells]
         if len(values) == len(self._header) and any(value is not None for value in values):
             return self._row(values, cells)
@@ -159,6 +173,18 @@ class Table:
         if not line.startswith("#") or (names and names[0].lower() in COUNTERS):
             self._take_header("  ".join(names) or line)
         return NOTHING
+
+    def _cells(self, line: str) -> Sequence[str]:
+        """Return the cells of a line; the first row decides whether names may have blanks."""
+        cells, names = _cells(line, self._separator), self._grouped
+        if not names or (len(cells) == len(self._header) and self._header != names):
+            return cells
+        rows = (cells, _WIDE.split(line.strip()))
+        found = next((row for row in rows if len(row) == len(names)), None)
+        if found is None or number(found[0]) is None:
+            return cells
+        self._header = names
+        return found
 
     def _row(self, values: Sequence[float | None], cells: Sequence[str]) -> Sequence[Point]:
         self._has_rows = True
@@ -184,10 +210,13 @@ class Table:
             return
         for separator in separators:
             names = _cells(line, separator)
+            grouped = _WIDE.split(line.strip()) if separator == _BLANKS else []
             if separator == _BLANKS and not (names and names[0].lower() in COUNTERS):
                 continue
+            names = names if self._is_header(names) or not grouped else grouped
             if self._is_header(names):
                 self._separator, self._header, self._has_rows = separator, tuple(names), False
+                self._grouped = tuple(grouped)
                 self._counters = not COUNTERS.isdisjoint(map(str.lower, names))
                 return
 

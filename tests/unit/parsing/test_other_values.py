@@ -201,6 +201,43 @@ PLACED = {
         lines("train epoch {0} loss {1}\n> all testing: loss 0.1", *STEPS),
         ("val_loss", 0.1, 40.0, None),
     ),
+    "the mean of an epoch below its steps": (
+        lines("Epoch {0} Batch {1} Loss {2}", *((1, step, loss) for step, loss in STEPS))
+        + "Epoch 1 Loss 0.75\n",
+        ("Loss", 0.6, 40.0, None),
+    ),
+    "a count of epochs below the parts of the epoch": (
+        lines(
+            "Epoch: {0}\nEpoch {0}/9 0/90 loss: 0.9\nEpoch {0}/9 45/90 loss: 0.8\n"
+            "Final training {0}/8 loss: {1}",
+            *EPOCHS,
+        ),
+        ("loss", 0.8, 3.5, 9),
+    ),
+    "counts of a program that ran before": (
+        lines("iter {0}/7 read", 3, 6, 2, 5) + lines("iter {0}/90 loss {1}", *STEPS),
+        ("loss", 0.6, 40.0, 90),
+    ),
+    "a number of epochs that is converted": (
+        lines("6.0 epochs = 7{0} iterations", 9) + TRAINING,
+        ("loss", 0.6, 40.0, None),
+    ),
+    "a number of epochs behind another setting": (
+        "dropout=0.1 epochs=20\n" + lines("epoch {0} loss {1}", *EPOCHS),
+        ("loss", 0.5, 4.0, 20),
+    ),
+    "an epoch that is a remark behind the count of the run": (
+        lines("{0}/90 (epoch 1.{0}), train_loss = {1}", *STEPS),
+        ("train_loss", 0.6, 40.0, 90),
+    ),
+    "a total of time steps beside episodes": (
+        lines("Total T: {0} Episode Num: 3 Episode T: 9 Reward: {1}", *STEPS),
+        ("Reward", 0.6, 40.0, None),
+    ),
+    "a reward and its mean": (
+        lines("step {0} episode_reward {1} mean_episode_reward 0.3", *STEPS),
+        ("mean_episode_reward", 0.3, 40.0, None),
+    ),
 }
 
 
@@ -239,6 +276,23 @@ STRUCTURED = {
     "a table of durations": (
         "epoch,duration,gpu_mem,lr\n" + lines("{0},{1},12,0.1", *STEPS),
         NOTHING,
+    ),
+    "a table whose headings have several words": (
+        "      Iter       Train Loss   Remaining Time\n"
+        + lines("        {0}           {1}            1.50m", *STEPS),
+        ("Train Loss", 0.6, 40.0, None),
+    ),
+    "JSON lines with the count and the end in one text": (
+        lines('{{"loss": {1}, "global_step/max_steps": "{0}/90"}}', *STEPS),
+        ("loss", 0.6, 40.0, 90),
+    ),
+    "JSON lines with two numbers that are no count": (
+        lines('{{"loss": {1}, "step": {0}, "win/lose": "3/9"}}', *STEPS),
+        ("loss", 0.6, 40.0, None),
+    ),
+    "dictionaries with the count and the end in one text": (
+        lines("{{'loss': {1}, 'epoch': 0.5, 'global_step/max_steps': '{0}/90'}}", *STEPS),
+        ("loss", 0.6, 40.0, 90),
     ),
 }
 

@@ -1,0 +1,46 @@
+"""One unit for each metric of a log: its steps count epochs, or they count steps. Pure.
+
+::
+
+    Epoch 1 Batch 500 Loss 3.62
+    Epoch 1 Loss 3.39             the mean of the epoch: no step back from 500 to 1
+
+Some programs only show in their second epoch that a count goes on over the end of the first. So a
+metric may change its unit: where two of its values follow each other in the other one.
+"""
+
+from collections.abc import Sequence
+from sys import getsizeof
+
+from shared.parsing.base import Point, Unit
+from shared.parsing.metric_names import Names
+
+
+class Units:
+    """Drops the values of a metric that stand alone in another unit than those around them."""
+
+    def __init__(self) -> None:
+        self._units: Names[Unit] = Names()
+        self._waiting: dict[str, Point] = {}
+
+    @property
+    def held_bytes(self) -> int:
+        """Approximate memory of the names and of the values that wait."""
+        return self._units.held_bytes + sum(map(getsizeof, self._waiting.values()))
+
+    def kept(self, points: Sequence[Point]) -> list[Point]:
+        """Return the points that count, with those that waited for the second in their unit."""
+        kept: list[Point] = []
+        for point in points:
+            unit = self._units.get(point.metric)
+            if unit == point.unit or unit is None:
+                self._units.put(point.metric, point.unit)
+                self._waiting.pop(point.metric, None)
+            elif (first := self._waiting.pop(point.metric, None)) is None:
+                self._waiting[point.metric] = point
+                continue
+            else:
+                self._units.put(point.metric, point.unit)
+                kept.append(first)
+            kept.append(point)
+        return kept
