@@ -20,6 +20,7 @@ SETTINGS: Final[Mapping[str, object]] = {
 }
 """The extender's settings that differ from its defaults."""
 OURS: Final = frozenset({Kind.GATED, Kind.DIRECT, Kind.POLICY})
+_RESIDENT: Final = ("VmRSS:", "VmHWM:")
 _OURS: Final = ("extender", "kube-scheduler")
 _SERVER: Final = ("kube-apiserver", "etcd")
 
@@ -63,11 +64,18 @@ class Contestant:
         """Return what was bound in bursts so far; None for another project's scheduler."""
         return counted(cluster) if "extender" in self.components else None
 
-    def extender_mib(self, cluster: Cluster) -> float | None:
-        """Return MiB of resident memory of the extender; None for another project's scheduler."""
+    def extender_mib(self, cluster: Cluster) -> tuple[float, float] | None:
+        """Return MiB of resident memory of the extender: now, and the most since it was started.
+
+        None for another project's scheduler.
+        """
         if "extender" not in self.components:
             return None
-        return round(psutil.Process(cluster.pid("extender")).memory_info().rss / 2**20, 1)
+        status = Path(f"/proc/{cluster.pid('extender')}/status").read_text()
+        lines = (line.split() for line in status.splitlines())
+        kib = {words[0]: int(words[1]) for words in lines if words[0] in _RESIDENT}
+        now, most = (round(kib[name] / 2**10, 1) for name in _RESIDENT)
+        return now, most
 
     def cpu_seconds(self, cluster: Cluster) -> dict[str, float]:
         """Return the CPU seconds so far of each process, by its role."""

@@ -61,7 +61,9 @@ class Row:
         burst_share: Part of the bound pods that was bound in bursts; None for others' schedulers,
             and where time was up first: pods are bound on until they are deleted.
         bound_in_cycle: Pods of all rounds that kube-scheduler could not assume for that reason.
-        extender_mib: Its resident memory after the run, the most; None for others' schedulers.
+        extender_mib: Its resident memory when the pods are gone again, the most of all runs; None
+            for others' schedulers.
+        extender_most_mib: The most that it took at any time.
         rounds: Number of runs.
     """
 
@@ -82,6 +84,7 @@ class Row:
     burst_share: float | None
     bound_in_cycle: int
     extender_mib: float | None
+    extender_most_mib: float | None
     rounds: int
 
 
@@ -89,13 +92,14 @@ class Row:
 class Run:
     """One run, its CPU seconds by process, and where we schedule, what was bound in bursts.
 
-    ``extender_mib`` is the extender's resident memory once the pods are gone again, or None.
+    ``extender_mib`` is the extender's resident memory once the pods are gone again, and the most
+    until then; None for others' schedulers.
     """
 
     measured: Measured
     cpu_seconds: dict[str, float]
     bursts: Counted | None = None
-    extender_mib: float | None = None
+    extender_mib: tuple[float, float] | None = None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -209,6 +213,7 @@ def row(kind: Kind, shape: Shape, runs: Sequence[Run], plain: Sequence[Run] = ()
     counted = [run_.bursts for run_ in runs if run_.bursts is not None]
     bound = [run_ for run_ in runs if run_.measured.pods]
     parts = {part for run_ in bound for part in run_.cpu_seconds}
+    resident = [run_.extender_mib for run_ in runs if run_.extender_mib is not None]
     return Row(
         scheduler=kind.value,
         shape=str(shape),
@@ -231,7 +236,8 @@ def row(kind: Kind, shape: Shape, runs: Sequence[Run], plain: Sequence[Run] = ()
         },
         burst_share=_share(counted, measured) if counted and _all_bound(measured) else None,
         bound_in_cycle=sum(one.in_cycle for one in counted),
-        extender_mib=max((run_.extender_mib for run_ in runs if run_.extender_mib), default=None),
+        extender_mib=max((now for now, _ in resident), default=None),
+        extender_most_mib=max((most for _, most in resident), default=None),
         rounds=len(runs),
     )
 

@@ -16,6 +16,7 @@ from extender.metrics.extender import ExtenderMetrics
 from extender.servers.agents.answers import AgentAnswers
 from extender.servers.agents.tokens import AgentTokens
 from extender.servers.applications import create_agents_app, create_runner
+from extender.servers.tls import buffers
 from extender.servers.tls.contexts import ServerCertificate
 from extender.store.store import ClusterStore
 from extender.writers.decision_log.recorder import Recorder
@@ -158,6 +159,7 @@ async def serve(options: argparse.Namespace, directory: Path) -> None:
     app = create_agents_app(port, port.metrics, most_body_bytes=4 * 2**20)
     runner = create_runner(app, drain_seconds=0.1)
     await runner.setup()
+    buffers.limit()
     tls = ServerCertificate(options.certificate, options.key).context
     await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
     print(runner.addresses[0][1], flush=True)

@@ -1,6 +1,6 @@
 """A generated cluster: JSON of nodes and pods as from the API server, of realistic length."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -15,6 +15,7 @@ from shared.model import Entity, NodeName, Pod, PodClaim, Upsert
 STAMP = "2026-01-01T00:00:00Z"
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 """What the Job controller writes on each pod: no two pods of a job have the same labels."""
+UID_LENGTH = 36
 _RESOURCES = {"cpu": "16", "memory": "64Gi", "pods": "110", "ephemeral-storage": "200Gi"}
 _ENCODE = msgspec.json.Encoder().encode
 
@@ -66,8 +67,21 @@ def pod(
     on: NodeName | None = None,
     gated: bool = True,
     cpu: str = "1",
+    phase: str = "",
+    written: Mapping[str, str] | None = None,
 ) -> bytes:
-    """Return a Pod of a gang of ours: bound, or waiting with or without the gate."""
+    """Return a Pod of a gang of ours: bound, or waiting with or without the gate.
+
+    Args:
+        job: Name of its gang.
+        index: Its number.
+        size: Of the gang.
+        on: Its node; None: it waits.
+        gated: One that waits has our gate.
+        cpu: Its request.
+        phase: Empty: the one that follows from its node.
+        written: The annotations that its Binding wrote.
+    """
     name = f"{job}-{index}"
     spec = _spec(cpu)
     if on is not None:
@@ -76,13 +90,20 @@ def pod(
         spec["schedulingGates"] = [{"name": labels.GATE}]
     manifest = {
         "metadata": {
-            **_metadata(name, f"{job}-{index:08}"),
+            **_metadata(name, f"{job}-{index:08}".rjust(UID_LENGTH, "0")),
             "namespace": "team",
             "labels": {labels.JOB: job, COMPLETION_INDEX: str(index)},
-            "annotations": {labels.MIN_AVAILABLE: str(size), COMPLETION_INDEX: str(index)},
+            "annotations": {
+                labels.MIN_AVAILABLE: str(size),
+                COMPLETION_INDEX: str(index),
+                **(written or {}),
+            },
         },
         "spec": spec,
-        "status": {"phase": "Pending" if on is None else "Running", "qosClass": "Burstable"},
+        "status": {
+            "phase": phase or ("Pending" if on is None else "Running"),
+            "qosClass": "Burstable",
+        },
     }
     return _ENCODE(manifest)
 
@@ -145,6 +166,41 @@ def deltas(nodes: int, pods: int) -> Iterator[Upsert]:
     for number in range(pods):
         job, on = f"running-{number // 10:06}", node_name(number % nodes)
         yield Upsert(parse.decode_pod(pod(job, number % 10, 10, on=on, cpu="100m")))
+
+
+LIVING_GANG: Final = 20
+
+
+def lives(nodes: int, pods: int) -> Iterator[Upsert]:
+    """Yield the watch events of so many nodes, and of gangs of 20 that come, are bound and run."""
+    for number in range(nodes):
+        yield Upsert(parse.decode_node(node(number)))
+    for first in range(0, pods, LIVING_GANG):
+        job, indices = f"run-{first // LIVING_GANG:06}", range(min(LIVING_GANG, pods - first))
+        places = [node_name((first + index) % nodes) for index in indices]
+        written = [_binding(job, place) for place in places]
+        for index in indices:
+            yield _living(job, index, gated=False)
+        for phase in ("Pending", "Running"):
+            for index in indices:
+                yield _living(job, index, on=places[index], phase=phase, written=written[index])
+
+
+def _living(job: str, index: int, **fields: Any) -> Upsert:
+    return Upsert(parse.decode_pod(pod(job, index, LIVING_GANG, cpu="100m", **fields)))
+
+
+def _binding(job: str, place: NodeName) -> Mapping[str, str]:
+    """Return what a Binding of a burst writes on a pod."""
+    terms = {"affinity": 0.0, "locality": 0.1, "packing": 0.5, "price": 0.9173}
+    decision = {"rule": "scored", "v": None, "bucket": None, "terms": terms}
+    return {
+        labels.NODE: place,
+        labels.PLAN: job.rjust(12, "0"),
+        labels.PLAN_SIZE: str(LIVING_GANG),
+        labels.DECISION: _ENCODE(decision).decode(),
+        labels.DIRECT: "true",
+    }
 
 
 def store(nodes: int, pods: int) -> ClusterStore:

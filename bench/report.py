@@ -102,13 +102,16 @@ def waits(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def growth(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the pods per second at both ends of long runs, and the extender's memory after them."""
+    """Yield the pods per second at both ends of long runs, and the extender's memory."""
     yield from _head(
         ["gangs by pods", "scheduler", "first tenth", "last tenth", "memory of the extender"]
     )  # fmt: skip
     for row in rows:
         ends = [f"{rate:.0f}" for rate in row["tenths_per_second"]]
-        size = "" if row["extender_mib"] is None else f"{row['extender_mib']:.0f} MiB"
+        most = row.get("extender_most_mib")
+        size = f"{row['extender_mib'] or 0:.0f} MiB" + (f", at most {most:.0f}" if most else "")
+        if row["extender_mib"] is None:
+            size = ""
         yield _line([_times(row["shape"]), row["scheduler"], *ends, size])
 
 
@@ -228,11 +231,11 @@ def takeover(rows: Sequence[Row]) -> Iterator[str]:
 def memory(rows: Sequence[Row]) -> Iterator[str]:
     """Yield the memory of the store."""
     yield from _head(
-        ["nodes", "pods", "process without the store", "with the store",
-         "while the log begins a segment", "applying an object", "first snapshot",
+        ["nodes", "pods", "process without the store", "with the store", "with views of all jobs",
+         "while the log begins a segment", "applying an event", "first snapshot",
          "snapshot after one change"]
     )  # fmt: skip
-    parts = ("base_bytes", "with_snapshot_bytes", "with_opening_bytes")
+    parts = ("base_bytes", "with_snapshot_bytes", "with_views_bytes", "with_opening_bytes")
     for row in rows:
         sizes = [f"{row[key] / 1e6:.0f} MB" for key in parts]
         times = [f"{row['apply_us']:.0f} µs", f"{row['snapshot_ms']:.1f} ms"]

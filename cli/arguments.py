@@ -22,7 +22,7 @@ _COMMANDS: Final = {
     "parkings": "which jobs were parked, for which job, and what that cost them",
     "prices": "prices of resources now, and in the time slots to come",
     "explain": "why a job or pod waits, and what would make it run",
-    "what-if": "when and where a job would start if you submitted it, and which jobs it would delay",
+    "what-if": "when and where a job would start if submitted now, and which jobs it would delay",
     "submit": "create a job that waits in the queue, after showing what what-if says about it",
     "park": "save a running job and suspend it, until it is resumed; its place goes to others",
     "resume": "let a job that you parked start again, as soon as there is room for it",

@@ -47,7 +47,7 @@ PODS = "pods"
 ALL_NAMESPACES = "*"
 
 
-class Pod(Struct, frozen=True, kw_only=True, tag=True, omit_defaults=True):
+class Pod(Struct, frozen=True, kw_only=True, tag=True, omit_defaults=True, gc=False):
     """A pod. ``controller`` is its controlling owner; ``queued_reason`` our own condition's reason.
 
     ``scheduled_at`` is the transition time of PodScheduled=True (0.0 while unbound),

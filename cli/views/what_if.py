@@ -1,4 +1,4 @@
-"""What ``shuntyard what-if`` shows: start, place and price of a job, and the jobs it would delay."""
+"""What ``shuntyard what-if`` shows: start, place, price, and the jobs that it would delay."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -15,6 +15,7 @@ from extender.app import listeners, replay
 from extender.app.composition import Composition
 from extender.app.context import Context, segments, signing_keys
 from extender.app.parts import Loop, Parts
+from extender.servers.tls import buffers
 from extender.servers.tls.renewal import RenewalLoop
 from extender.settings.certificates import CertificatesSection
 from extender.settings.extender import ExtenderSettings, SigningSection
@@ -60,6 +61,7 @@ def _prepare(settings: ExtenderSettings) -> Credentials:
     if trouble is not None:
         log.warning("the decision log cannot be written yet: %s", trouble)
     _allow_many_connections()
+    buffers.limit()
     return credentials
 
 

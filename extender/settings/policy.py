@@ -116,8 +116,8 @@ class GangSection(Section):
     burst_event_per_pod: bool = Field(
         default=True,
         description="Write an Event `Scheduled` about each pod that is bound while kube-scheduler "
-        "waits, as kube-scheduler does about the others. `false`: one Event on the owner for all "
-        "pods of a gang that were bound in one such time, which costs less.",
+        "waits, as kube-scheduler does; while 10,000 wait to be written, no more. `false`: one on "
+        "the owner for all pods of a gang that were bound in one such time, which costs less.",
     )
 
 

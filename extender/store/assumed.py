@@ -25,7 +25,6 @@ bound, and would hold its room for as long as its owner likes.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from msgspec import Struct
@@ -185,9 +184,8 @@ def _is_late(assumption: Assumption, before: float) -> bool:
     return assumption.at < before and assumption.act is not Act.PROMISE
 
 
-@dataclass(frozen=True)
-class PodState:
-    """What the indices hold of one pod.
+class PodState(Struct, frozen=True, gc=False):
+    """What the indices hold of one pod; nothing in it can lead back to it.
 
     Attributes:
         pod: The pod as decisions see it.

@@ -46,6 +46,8 @@ class _Job:
     largest count that the member has seen.
     """
 
+    __slots__ = ("_next", "numbers", "peaks")
+
     def __init__(self) -> None:
         self.numbers: dict[Uid, int] = {}
         self.peaks: list[_Peak] = []
@@ -99,8 +101,7 @@ class MostPlacedIndex:
 
     def __init__(self) -> None:
         self._jobs: dict[JobKey, _Job] = {}
-        self._of: dict[Uid, JobKey] = {}
-        self._owned: dict[Uid, set[Uid]] = {}
+        self._owned: dict[Uid, dict[Uid, JobKey]] = {}
         self._owner: dict[Uid, Uid] = {}
         self._orphans: dict[Uid, JobKey] = {}
         self._rows: Table[JobKey, int] = Table()
@@ -113,14 +114,14 @@ class MostPlacedIndex:
             return
         if old is not None and before is not None:
             self._orphans.pop(old.pod.uid, None)
-            self._leave(old.pod.uid, denied=_was_refused(old, new))
+            self._leave(old.pod.uid, before, denied=_was_refused(old, new))
         if new is not None and now is not None:
             self._arrive(new, now)
 
     def orphan(self, owner: Uid) -> None:
         """Count the pods of an owner that is gone for no job any more."""
-        for uid in sorted(self._owned.get(owner, ())):
-            self._abandon(uid)
+        for uid, key in sorted(self._owned.get(owner, {}).items()):
+            self._abandon(uid, key)
 
     def rows(self) -> Mapping[JobKey, int]:
         """The jobs that had more members placed at one time than now."""
@@ -142,7 +143,7 @@ class MostPlacedIndex:
             if companion.most:
                 known.setdefault(companion.job, {})[companion.uid] = companion.most
             else:
-                self._abandon(companion.uid)
+                self._abandon(companion.uid, companion.job)
         for key, most in known.items():
             if key in self._jobs:
                 self._jobs[key].recall(most)
@@ -150,19 +151,20 @@ class MostPlacedIndex:
 
     def _arrive(self, new: PodState, key: JobKey) -> None:
         uid, controller = new.pod.uid, new.pod.controller
-        self._of[uid] = key
-        self._jobs.setdefault(key, _Job()).place(uid)
+        if key not in self._jobs:
+            self._jobs[key] = _Job()
+        self._jobs[key].place(uid)
         if controller is not None:
             self._owner[uid] = controller.uid
-            self._owned.setdefault(controller.uid, set()).add(uid)
+            self._owned.setdefault(controller.uid, {})[uid] = key
         self._update(key)
 
-    def _leave(self, uid: Uid, *, denied: bool) -> None:
-        key = self._of.pop(uid, None)
-        if key is None:
+    def _leave(self, uid: Uid, key: JobKey, *, denied: bool) -> None:
+        """Take a member that is placed out of its job; an orphan is in none."""
+        job = self._jobs.get(key)
+        if job is None or uid not in job.numbers:
             return
         self._disown(uid)
-        job = self._jobs[key]
         if denied:
             job.deny(uid)
         else:
@@ -171,16 +173,17 @@ class MostPlacedIndex:
             del self._jobs[key]
         self._update(key)
 
-    def _abandon(self, uid: Uid) -> None:
-        if (key := self._of.get(uid)) is not None:
-            self._leave(uid, denied=False)
+    def _abandon(self, uid: Uid, key: JobKey) -> None:
+        job = self._jobs.get(key)
+        if job is not None and uid in job.numbers:
+            self._leave(uid, key, denied=False)
             self._orphans[uid] = key
 
     def _disown(self, uid: Uid) -> None:
         owner = self._owner.pop(uid, None)
         if owner is None:
             return
-        self._owned[owner].remove(uid)
+        del self._owned[owner][uid]
         if not self._owned[owner]:
             del self._owned[owner]
 

@@ -121,7 +121,8 @@ class NodeIndex:
     def __init__(self) -> None:
         self.devices = DeviceIndex()
         self._nodes: dict[str, Node] = {}
-        self._occupants: dict[NodeName, dict[Uid, tuple[PodShape, int]]] = {}
+        self._occupants: dict[NodeName, dict[Uid, PodShape]] = {}
+        self._borrowers: dict[Uid, int] = {}
         self._borrowed: Counter[NodeName] = Counter()
         self._allocatable = Amounts()
         self._used = Amounts()
@@ -144,7 +145,7 @@ class NodeIndex:
         if node.name not in self._nodes:
             self._allocatable.add_row(node.name)
             self._used.add_row(node.name)
-            for shape, _ in self._occupants.get(node.name, {}).values():
+            for shape in self._occupants.get(node.name, {}).values():
                 self._used.add(node.name, shape.requests)
         self._nodes[node.name] = node
         self.devices.put_node(node)
@@ -174,18 +175,20 @@ class NodeIndex:
 
         ``claims`` are those for devices, from templates of its namespace.
         """
-        self._occupants.setdefault(node, {})[uid] = (shape, borrowed_milli)
+        self._occupants.setdefault(node, {})[uid] = shape
         self.devices.hold(node, uid, shape, claims, namespace)
         self._count(node, shape, 1)
-        self._borrow(node, borrowed_milli)
+        if borrowed_milli:
+            self._borrowers[uid] = borrowed_milli
+            self._borrow(node, borrowed_milli)
 
     def vacate(self, node: NodeName, uid: Uid) -> None:
         """A pod leaves."""
         occupants = self._occupants[node]
-        shape, borrowed_milli = occupants.pop(uid)
+        shape = occupants.pop(uid)
         self.devices.release(node, uid)
         self._count(node, shape, -1)
-        self._borrow(node, -borrowed_milli)
+        self._borrow(node, -self._borrowers.pop(uid, 0))
         if not occupants:
             del self._occupants[node]
 

@@ -1,13 +1,17 @@
 """The pods, as observed and as assumed, and the jobs that they make.
 
 Every change goes through ``pod_state`` into the indices, each of which is a sum over the states of
-pods.
+pods. There may be a hundred thousand: nothing is held of each that follows from something else.
 """
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from operator import attrgetter
+from typing import Final
+
+from msgspec.structs import force_setattr
 
 from extender.core.cluster.snapshot import Reservation, WaitingBlocks
 from extender.store.assumed import Assumption, Overlay, PodState, pod_state
@@ -17,26 +21,30 @@ from extender.store.table import Table
 from extender.store.waiting_jobs import WaitingJobs
 from shared.model import JobKey, NodeName, Pod, PodKey, Uid
 
+_age: Final[Callable[[Pod], tuple[float, str, Uid]]] = attrgetter("created_at", "name", "uid")
+
 
 class _Members:
     """Pods of one job, kept in order: a gang of a thousand changes with every pod's event."""
 
+    __slots__ = ("pods",)
+
     def __init__(self) -> None:
-        self._keys: list[tuple[float, str, Uid]] = []
         self.pods: list[Pod] = []
 
     def put(self, pod: Pod) -> None:
-        key = _age(pod)
-        at = bisect_left(self._keys, key)
-        if at < len(self._keys) and self._keys[at] == key:
+        """Insert a pod, or replace the one of that age, name and uid."""
+        at = self._place(pod)
+        if at < len(self.pods) and _age(self.pods[at]) == _age(pod):
             self.pods[at] = pod
         else:
-            self._keys.insert(at, key)
             self.pods.insert(at, pod)
 
     def drop(self, pod: Pod) -> None:
-        at = bisect_left(self._keys, _age(pod))
-        del self._keys[at], self.pods[at]
+        del self.pods[self._place(pod)]
+
+    def _place(self, pod: Pod) -> int:
+        return bisect_left(self.pods, _age(pod), key=_age)
 
 
 class JobIndex:
@@ -50,27 +58,55 @@ class JobIndex:
         self._waiting: Table[JobKey, bool] = Table()
         self._by_age = WaitingJobs()
 
-    def add(self, job: JobKey, member: PodState) -> None:
-        """A pod joins its job."""
-        uid = member.pod.uid
-        self._members.setdefault(job, _Members()).put(member.pod)
+    def move(self, old: PodState | None, new: PodState | None) -> None:
+        """Take over a change of one pod: it joins, stays in or leaves its job."""
+        left, joined = None if old is None else old.job, None if new is None else new.job
+        if old is not None and new is not None and left == joined:  # nearly always
+            if left is not None:
+                self._change(left, old, new)
+            return
+        if old is not None and left is not None:
+            self._remove(left, old)
+        if new is not None and joined is not None:
+            self._add(joined, new)
+
+    def _change(self, job: JobKey, old: PodState, new: PodState) -> None:
+        members = self._members[job]
+        if _age(old.pod) != _age(new.pod):
+            members.drop(old.pod)
+        members.put(new.pod)
+        self._changed.add(job)
+        if new.waits and not old.waits:
+            self._wait(job, new)
+        elif old.waits and not new.waits:
+            self._stop_waiting(job, old)
+
+    def _add(self, job: JobKey, member: PodState) -> None:
+        if job not in self._members:
+            self._members[job] = _Members()
+        self._members[job].put(member.pod)
         self._changed.add(job)
         if member.waits:
-            self._unplaced.setdefault(job, set()).add(uid)
-            self._waiting.set(job, True)
+            self._wait(job, member)
 
-    def remove(self, job: JobKey, member: PodState) -> None:
-        """A pod leaves its job; a job without pods is gone."""
-        uid = member.pod.uid
+    def _remove(self, job: JobKey, member: PodState) -> None:
+        """A job without pods is gone."""
         self._members[job].drop(member.pod)
         self._changed.add(job)
         if not self._members[job].pods:
             del self._members[job]
         if member.waits:
-            self._unplaced[job].remove(uid)
-            if not self._unplaced[job]:
-                del self._unplaced[job]
-                self._waiting.set(job, None)
+            self._stop_waiting(job, member)
+
+    def _wait(self, job: JobKey, member: PodState) -> None:
+        self._unplaced.setdefault(job, set()).add(member.pod.uid)
+        self._waiting.set(job, True)
+
+    def _stop_waiting(self, job: JobKey, member: PodState) -> None:
+        self._unplaced[job].remove(member.pod.uid)
+        if not self._unplaced[job]:
+            del self._unplaced[job]
+            self._waiting.set(job, None)
 
     def ordered(self) -> Mapping[JobKey, tuple[Pod, ...]]:
         """Pods of each job in order of ``(created_at, name)``."""
@@ -120,10 +156,6 @@ def _repelled_by(state: PodState | None) -> tuple[str, ...]:
     return () if state is None or state.pod.finished else state.pod.repels
 
 
-def _age(pod: Pod) -> tuple[float, str, Uid]:
-    return pod.created_at, pod.name, pod.uid
-
-
 class PodBook:
     """The pods, what we assume of them, and the indices over both.
 
@@ -135,8 +167,7 @@ class PodBook:
     def __init__(self, scheduler_name: str, nodes: NodeIndex) -> None:
         self._scheduler_name = scheduler_name
         self._nodes = nodes
-        self._observed: dict[str, Pod] = {}
-        self._key: dict[Uid, PodKey] = {}
+        self._unlike: dict[PodKey, Pod] = {}  # as observed: those that decisions see otherwise
         self._states: dict[Uid, PodState] = {}
         self._overlay = Overlay()
         self.jobs = JobIndex()
@@ -150,11 +181,12 @@ class PodBook:
 
     def get(self, key: str) -> Pod | None:
         """The pod as observed."""
-        return self._observed.get(key)
+        name = PodKey(key)
+        return self._unlike.get(name) or self.pods.get(name)
 
     def holds(self, uid: Uid) -> bool:
         """Return True if the pod was observed."""
-        return uid in self._key
+        return uid in self._states
 
     def has_place(self, uid: Uid) -> bool:
         """Return True if the pod has a reservation or a node."""
@@ -168,28 +200,32 @@ class PodBook:
 
     def all(self) -> Iterable[Pod]:
         """Every pod as observed."""
-        return self._observed.values()
+        unlike = self._unlike
+        if not unlike:  # nearly always
+            return self.pods.all()
+        return (unlike.get(pod.key, pod) for pod in self.pods.all())
 
     def put(self, pod: Pod) -> None:
-        """A pod was observed. A pod of the same name and another uid has been removed before."""
-        self._observed[pod.key] = pod
-        self._key[pod.uid] = pod.key
+        """A pod was observed. A pod of the same name and another uid has been removed before.
+
+        Each event has the uid as a text of its own, and the indices hold the first.
+        """
+        if (held := self._states.get(pod.uid)) is not None:
+            force_setattr(pod, "uid", held.pod.uid)  # an equal text: nothing changes
         self._overlay.settle(pod)
         self._update(pod)
 
     def remove(self, pod: Pod) -> None:
         """A pod is gone."""
-        del self._observed[pod.key]
-        del self._key[pod.uid]
+        self._unlike.pop(pod.key, None)
         self._overlay.drop(pod.uid)
         self._move(self._states.pop(pod.uid), None)
 
     def assume(self, assumption: Assumption) -> bool:
         """Add an assumption about an observed pod; return whether anything changed."""
-        key = self._key.get(assumption.uid)
-        if key is None:
+        pod = self._of(assumption.uid)
+        if pod is None:
             return False
-        pod = self._observed[key]
         before = self._overlay.of(pod.uid)
         self._overlay.add(assumption)
         self._overlay.settle(pod)
@@ -198,31 +234,41 @@ class PodBook:
 
     def forget(self, uid: Uid) -> bool:
         """Take the latest assumption about a pod back; return whether there was one."""
-        if not self._overlay.forget(uid):
-            return False
-        self._update(self._observed[self._key[uid]])
-        return True
+        return self._overlay.forget(uid) and self._renew(uid)
 
     def unpromise(self, uid: Uid) -> bool:
         """Withdraw a promised reservation; return whether there was one."""
-        if not self._overlay.unpromise(uid):
-            return False
-        self._update(self._observed[self._key[uid]])
-        return True
+        return self._overlay.unpromise(uid) and self._renew(uid)
 
     def expire(self, before: float) -> tuple[Uid, ...]:
         """Drop assumptions made earlier than ``before``; return whose, sorted."""
         late = self._overlay.expire(before)
         for uid in late:
-            self._update(self._observed[self._key[uid]])
+            self._renew(uid)
         return late
 
     def assumptions(self) -> Mapping[Uid, tuple[Assumption, ...]]:
         """What we assume, by pod."""
         return self._overlay.all()
 
+    def _of(self, uid: Uid) -> Pod | None:
+        """Return a pod as observed; None if it was not."""
+        state = self._states.get(uid)
+        return None if state is None else self.get(state.pod.key)
+
+    def _renew(self, uid: Uid) -> bool:
+        """Apply a change of what is assumed of an observed pod; return True."""
+        pod = self._of(uid)
+        assert pod is not None  # noqa: S101 - nothing is assumed of others
+        self._update(pod)
+        return True
+
     def _update(self, pod: Pod) -> None:
         new = pod_state(pod, self._overlay.of(pod.uid), self._scheduler_name)
+        if new.pod is not pod:
+            self._unlike[pod.key] = pod
+        elif self._unlike:
+            self._unlike.pop(pod.key, None)
         self._move(self._states.get(pod.uid), new)
         self._states[pod.uid] = new
 
@@ -233,10 +279,7 @@ class PodBook:
             None if new is None else new.job,
         )
         self._move_room(old, new)
-        if old is not None and old.job is not None:
-            self.jobs.remove(old.job, old)
-        if new is not None and new.job is not None:
-            self.jobs.add(new.job, new)
+        self.jobs.move(old, new)
         self.company.move(old, new)
         self.repelled.move(old, new)
         self._move_rows(old, new)

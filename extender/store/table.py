@@ -107,6 +107,14 @@ class Table(Generic[K, V]):
         else:
             self._rows[key] = value
 
+    def get(self, key: K) -> V | None:
+        """Return the value under the key."""
+        return self._rows.get(key)
+
+    def all(self) -> Iterable[V]:
+        """Every value; good until the next change."""
+        return self._rows.values()
+
     def frozen(self) -> Mapping[K, V]:
         """Return the rows read-only; the returned mapping never changes while it is held."""
         if self._frozen is None:

@@ -1,6 +1,11 @@
 """Pod conditions and Events, written in the background so that no decision waits for them.
 
-Per pod and per job only the newest is queued; a superseded one is never written.
+Per pod and per job only the newest is queued; a superseded one is never written. Of the Events
+about single Bindings at most ``MOST_UNHURRIED`` wait. Further ones are dropped, as kube-scheduler
+drops its own.
+
+Source:
+    client-go ``tools/events``: ``maxQueuedEvents`` is 1000, ``watch.DropIfChannelFull``.
 """
 
 import asyncio
@@ -21,6 +26,8 @@ from shared.model import Uid
 
 WAIT_SECONDS = 5.0
 PARALLELISM = 8
+MOST_UNHURRIED = 10_000
+"""They take 5 MB. One by one they are written in a minute or two."""
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +43,7 @@ class EventWriter:
     instance: str
     _pending: dict[tuple[str, str], SetQueuedCondition | EmitEvent] = field(default_factory=dict)
     _unhurried: deque[EmitEvent] = field(default_factory=deque)
+    _dropped: int = 0
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
 
     def enqueue(self, notices: Iterable[SetQueuedCondition | EmitEvent]) -> None:
@@ -50,6 +58,9 @@ class EventWriter:
 
         There may be hundreds a second, while Bindings are posted that matter more.
         """
+        if len(self._unhurried) >= MOST_UNHURRIED:
+            self._dropped += 1
+            return
         self._unhurried.append(event)
         self._wake.set()
 
@@ -81,6 +92,9 @@ class EventWriter:
             async with asyncio.TaskGroup() as group:
                 for notice in batch:
                     group.create_task(self._write(notice))
+        if self._dropped:
+            log.warning("%d Events about Bindings were dropped: too many waited", self._dropped)
+            self._dropped = 0
 
     async def _write(self, notice: SetQueuedCondition | EmitEvent) -> None:
         try:

@@ -40,7 +40,14 @@ def texts(values: dict[str, str]) -> dict[str, str]:
     """Return an equal map, which nothing may change; the same one for equal small maps."""
     if len(values) <= MOST_PAIRS and len("".join(values.values())) <= MOST_LENGTH:
         return _map(tuple(values.items()))
-    return {key: text(value) for key, value in values.items()}
+    return {text(key): text(value) for key, value in values.items()}
+
+
+def names(values: tuple[str, ...]) -> tuple[str, ...]:
+    """Return equal names; the same ones for equal few and short ones."""
+    if len(values) <= MOST_PAIRS and len("".join(values)) <= MOST_LENGTH:
+        return _names(values)
+    return values
 
 
 def shape(value: model.PodShape) -> model.PodShape:
@@ -70,5 +77,10 @@ def _text(value: str) -> str:
 
 
 @lru_cache(maxsize=MOST_MAPS)
+def _names(values: tuple[str, ...]) -> tuple[str, ...]:
+    return values
+
+
+@lru_cache(maxsize=MOST_MAPS)
 def _map(pairs: tuple[tuple[str, str], ...]) -> dict[str, str]:
-    return {key: text(value) for key, value in pairs}
+    return {text(key): text(value) for key, value in pairs}

@@ -1,10 +1,14 @@
 """RFC 3339 stamps of the API to seconds since the epoch and back."""
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 
+@lru_cache(maxsize=1024)
 def parse(stamp: str | None) -> float:
     """Return a Time or MicroTime in seconds since the epoch; 0.0 where there is none.
+
+    Pods of a gang are created and bound in few different seconds: they share the number.
 
     Raises:
         ValueError: ``stamp`` is not a stamp.

@@ -1,4 +1,4 @@
-"""The reason why a pod waits is written only while it waits."""
+"""What waits to be written: reasons of pods that still wait, and not too many Events."""
 
 import asyncio
 import contextlib
@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
-from extender.core.cluster.commands import OpenGate, ReleaseGang, ReleasePod, SetQueuedCondition
+from extender.core.cluster.commands import (
+    EmitEvent,
+    OpenGate,
+    ReleaseGang,
+    ReleasePod,
+    SetQueuedCondition,
+)
 from extender.core.cluster.reasons import Reason
 from extender.metrics.extender import ExtenderMetrics
 from extender.store.store import ClusterStore
@@ -19,7 +25,7 @@ from shared import labels
 from shared.health import Health
 from shared.kube import paths
 from shared.kube.client import KubeClient
-from shared.model import NodeName, PodKey, Uid
+from shared.model import NodeName, OwnerReference, PodKey, Uid
 from shared.system_clock import SystemClock
 from tests.component.shell import pod
 from tests.fakes.eventually import eventually
@@ -76,3 +82,21 @@ async def test_a_queued_reason_of_a_released_pod_is_not_written(
     with contextlib.suppress(asyncio.CancelledError):
         await task
     assert pods_with_reason(fake) == ["waiting"]
+
+
+async def test_events_about_bindings_that_are_too_many_are_dropped_and_counted(
+    fake: FakeKube,
+    executor: Executor,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("extender.writers.events.MOST_UNHURRIED", 2)
+    for name in ("a", "b", "c", "d"):
+        about = OwnerReference("v1", "Pod", name, Uid(f"uid-{name}"))
+        executor.events.enqueue_unhurried(EmitEvent("default", about, "Scheduled", "bound"))
+    task = asyncio.create_task(executor.events.run())
+    await eventually(lambda: "2 Events about Bindings were dropped" in caplog.text)
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    assert [event["regarding"]["name"] for event in fake.objects(paths.EVENTS)] == ["a", "b"]

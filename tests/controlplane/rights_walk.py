@@ -165,8 +165,9 @@ async def _is_released(yard: Yard) -> bool:
 
 
 async def _is_replaced(yard: Yard) -> bool:
-    (*old, new) = [one["metadata"]["name"] for one in await _pods(yard)]
-    return not old and new != "bare"
+    names = [one["metadata"]["name"] for one in await _pods(yard)]
+    assert len(names) == 1, names
+    return names != ["bare"]
 
 
 async def _pods(yard: Yard) -> list[Object]:

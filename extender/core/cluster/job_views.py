@@ -1,8 +1,10 @@
 """A job as decisions see it, made of its pods and their owners; kept until one of these changes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from extender.core.cluster import (
     annotation_warnings,
@@ -12,7 +14,7 @@ from extender.core.cluster import (
     replacements,
     worker_gang,
 )
-from extender.core.cluster.device_demands import claim_names, device_demands
+from extender.core.cluster.device_demands import Named, claim_names, device_demands
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.owners import above_each
 from extender.core.cluster.snapshot import Kept, Reservation, Slot, Snapshot
@@ -21,7 +23,7 @@ from extender.core.kinds import registry
 from extender.core.kinds.base import Membership, Owners, Problem
 from extender.core.nodes.feasibility import weight
 from shared import labels
-from shared.model import JobKey, NodeName, OwnerReference, Pod, Uid
+from shared.model import JobKey, NodeName, OwnerReference, Pod
 
 MOST_SHAPES: Final = 256
 """Different specs among the pods of one job; roles are a handful."""
@@ -32,7 +34,12 @@ MOST_WEIGHT: Final = 32_768
 Place = tuple[NodeName | None, Reservation | None, bool, bool]
 """Where a pod is bound, its reservation, whether its owner is there, whether it waits for a pod."""
 
-PlaceAndCopy = tuple[NodeName | None, Reservation | None, bool, bool, bool]
+_NOWHERE: Final[tuple[Place, ...]] = tuple(
+    (None, None, there, waits) for there in (False, True) for waits in (False, True)
+)
+"""Of pods without a place: most of those that wait, and each of them holds one."""
+
+PlaceAndCopy = tuple[Place, bool]
 """The same, and whether another pod has its index."""
 
 _MOST_SIZES: Final = 4
@@ -53,30 +60,43 @@ def view(snapshot: Snapshot, key: JobKey) -> Job:
     held = views.get(key, source)
     if held is None:
         before = views.latest(key)
-        seen = {} if before is None else before.pods
+        seen = {} if before is None else {one.pod.uid: one for one in before.pods}
         copies = index_copies.of(snapshot, pods)
         pod_views = [
-            _pod_view(snapshot, pod, owners, (*place, pod.uid in copies), seen.get(pod.uid))
+            _pod_view(snapshot, pod, owners, (place, pod.uid in copies), seen.get(pod.uid))
             for pod, owners, place in zip(pods, over, places, strict=True)
         ]
+        places[:] = [one.place for one in pod_views]  # equal ones, which are held already
         held = _viewed(snapshot, key, pods, over, pod_views)
         views.put(key, source, held)
     return held.job
 
 
-class _PodView(NamedTuple):
+class _PodView(Struct, frozen=True, gc=False):
     """One pod as a member of its job, and what that was computed from."""
 
-    source: tuple[object, ...]
-    membership: Membership
     member: Member
+    membership: Membership
+    above: Owners
+    place: Place
+    copy: bool
+    volumes: object
+    devices: tuple[Named, ...]
+
+    @property
+    def pod(self) -> Pod:
+        return self.member.pod
+
+    @property
+    def source(self) -> tuple[object, ...]:
+        return (self.pod, self.above, self.place, self.copy, self.volumes, self.devices)
 
 
 class Viewed(NamedTuple):
     """A job, and each of its pods, so that the next view reads only those that changed."""
 
     job: Job
-    pods: Mapping[Uid, _PodView]
+    pods: tuple[_PodView, ...]
 
 
 VIEWS: Final[Slot[Kept[JobKey, Viewed]]] = Slot(Kept, Kept)
@@ -120,7 +140,10 @@ def _place(snapshot: Snapshot, pod: Pod) -> Place:
     there = owner is not None and snapshot.owners.of(pod.namespace, owner) is not None
     is_copy = labels.REPLACES in pod.annotations
     waits = is_copy and replacements.waits(snapshot, pod)
-    return (snapshot.bound.get(uid), snapshot.reservations.get(uid), there, waits)
+    node, reservation = snapshot.bound.get(uid), snapshot.reservations.get(uid)
+    if node is None and reservation is None:
+        return _NOWHERE[2 * there + waits]
+    return (node, reservation, there, waits)
 
 
 def _viewed(
@@ -159,7 +182,7 @@ def _viewed(
         scaled_by=scaled_by,
         warnings=_warnings(members),
     )
-    return Viewed(job, {s.member.pod.uid: s for s in pod_views})
+    return Viewed(job, tuple(pod_views))
 
 
 def _with_workers(
@@ -205,22 +228,30 @@ def _variety(pod_views: Sequence[_PodView]) -> Problem | None:
 
 
 def _pod_view(
-    snapshot: Snapshot, pod: Pod, over: Owners, place: PlaceAndCopy, before: _PodView | None
+    snapshot: Snapshot,
+    pod: Pod,
+    over: Owners,
+    place_and_copy: PlaceAndCopy,
+    before: _PodView | None,
 ) -> _PodView:
+    place, copy = place_and_copy
     volumes = (snapshot.claims, snapshot.volumes) if pod.claims else None
     named = device_demands(snapshot, pod)
-    source = (pod, over, place, volumes, named)
+    source = (pod, over, place, copy, volumes, named)
     if before is not None and before.source == source:
         return before
     membership = registry.membership(pod, over)
-    member = _member(
-        snapshot,
-        pod,
-        membership,
-        together=any(one.together for one in named),
-        copy=place[-1],
+    together = any(one.together for one in named)
+    member = _member(snapshot, pod, membership, together=together, copy=copy)
+    return _PodView(
+        member=member,
+        membership=membership,
+        above=over,
+        place=place,
+        copy=copy,
+        volumes=volumes,
+        devices=named,
     )
-    return _PodView(source, membership, member)
 
 
 def _about(pod: Pod, above: Owners) -> OwnerReference:

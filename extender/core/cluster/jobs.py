@@ -48,7 +48,7 @@ _KNOWN_BY_DEMAND: Final = frozenset(
 """A job whose members are all in one of these states is refused by what it demands."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Member:
     """One pod of a job; ``node`` is where it is bound or reserved.
 

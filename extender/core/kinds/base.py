@@ -131,7 +131,7 @@ NO_MARKS: Final[frozenset[str]] = frozenset()
 """Of a kind that is recognized by the controller or a field of its pods."""
 
 
-class Membership(Struct, frozen=True):
+class Membership(Struct, frozen=True, gc=False):
     """Where a pod belongs.
 
     Attributes:

@@ -5,6 +5,7 @@ A job kind is one file and one line here. The functions of this module are those
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from extender.core.kinds import base
@@ -75,6 +76,10 @@ MAKERS: Final[tuple[JobKind, ...]] = (
 )
 """In the order in which they claim pods: an operator before the Jobs and StatefulSets that it uses;
 the last two claim everything that is left."""
+
+
+MOST_KEYS: Final = 8192
+"""Keys of jobs that are held; they take 3 MB at most."""
 
 
 class Registry:
@@ -152,7 +157,7 @@ class Registry:
     def job_key(self, pod: Pod) -> JobKey:
         """Return the key of the pod's job, ``namespace/kind/name``; from the pod alone."""
         kind = self.kind_of(pod)
-        return JobKey(f"{pod.namespace}/{kind.kind}/{kind.job_name(pod)}")
+        return _key(pod.namespace, kind.kind, kind.job_name(pod))
 
     def membership(self, pod: Pod, above: Owners) -> Membership:
         """Return job, role, index and gang size of a pod.
@@ -170,7 +175,7 @@ class Registry:
         problem = _excess(pod, above) or size_problem or index_problem or role_problem
         if not problem and name in self._foreign_kinds:
             problem = self._contradiction(pod)
-        job = JobKey(f"{pod.namespace}/{name}/{kind.job_name(pod)}")
+        job = _key(pod.namespace, name, kind.job_name(pod))
         return Membership(job=job, role=role, index=index, size=size, problem=problem)
 
     def size_field(self, pod: Pod) -> str:
@@ -272,6 +277,12 @@ class Registry:
                 expected = f"the group that {first_field} names, {first!r}"
                 return Problem.of(InputError(field, name, expected))
         return None
+
+
+@lru_cache(maxsize=MOST_KEYS)
+def _key(namespace: str, kind: str, name: str) -> JobKey:
+    """Return the key of a job: one text for all its pods."""
+    return JobKey(f"{namespace}/{kind}/{name}")
 
 
 def _claims_by_controller(kinds: Sequence[JobKind]) -> Mapping[str, tuple[_Claim, ...]]:

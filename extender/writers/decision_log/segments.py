@@ -23,6 +23,10 @@ PAUSE_SECONDS: Final = 0.0005
 """Pause after each piece of an opening, so that the event loop can run in between. An opening of
 60,000 pods has some 2000 pieces, so this adds a second to it, in a thread of its own."""
 
+WRITE_BYTES: Final = 2**20
+"""Bytes of one write. It waits for the interpreter when it has ended, which on a busy one takes
+longer than the write; and until an opening is written, it holds the objects of its time."""
+
 _MISTAKES: Final = frozenset(
     {errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EEXIST, errno.EROFS, errno.ENAMETOOLONG}
 )
@@ -101,12 +105,11 @@ class SegmentFiles:
         if path is None:
             raise FileNotFoundError(errno.ENOENT, "no segment was begun")
         others = _sized(other for other in self.paths() if other != path)
-        content = b"".join(lines)
-        self._make_room(others, path.stat().st_size + len(content))
+        self._make_room(others, path.stat().st_size + sum(map(len, lines)))
         # a removed file is not created again: it would have no head
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "ab") as file:
-            file.write(content)
+        with os.fdopen(descriptor, "ab", buffering=WRITE_BYTES) as file:
+            file.writelines(lines)  # not joined: there may be ``buffer_bytes`` of them
 
     def size_bytes(self) -> int:
         """Return the size of all segments.
@@ -124,7 +127,7 @@ class SegmentFiles:
         others, written = _sized(present), 0
         while len(others) >= self.segments:
             others.popleft()[0].unlink(missing_ok=True)
-        with path.open("xb") as file:
+        with path.open("xb", buffering=WRITE_BYTES) as file:
             for piece in opening:
                 written += len(piece)
                 if written > self.most_bytes // 2:

@@ -170,8 +170,9 @@ def test_a_long_run_shows_how_fast_it_began_and_ended() -> None:
 
 
 def test_the_memory_of_a_row_is_the_most_of_its_runs() -> None:
-    runs = [Run(all_bound(1.0), {}, extender_mib=mib) for mib in (90.0, 110.0)]
-    assert row(Kind.DIRECT, Shape(1, 4), runs).extender_mib == 110.0
+    runs = [Run(all_bound(1.0), {}, extender_mib=mib) for mib in ((90.0, 130.0), (110.0, 120.0))]
+    result = row(Kind.DIRECT, Shape(1, 4), runs)
+    assert (result.extender_mib, result.extender_most_mib) == (110.0, 130.0)
     assert row(Kind.PLAIN, Shape(1, 4), [Run(all_bound(1.0), {})]).extender_mib is None
 
 

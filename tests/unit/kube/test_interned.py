@@ -35,6 +35,14 @@ def test_pods_that_differ_in_a_label_share_the_others() -> None:
     assert one.labels["job"] is other.labels["job"]
 
 
+def test_a_long_key_is_held_once() -> None:
+    key = "batch.kubernetes.io/job-completion-index"
+    one, other = (member(name, **{key: name}) for name in ("a", "b"))
+    (held,), (second,) = one.labels, other.labels
+    assert held == key
+    assert held is second
+
+
 def test_a_shape_goes_with_its_last_pod() -> None:
     only = member("a", cpu="4711m")
     shape = weakref.ref(only.shape)

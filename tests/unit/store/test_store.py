@@ -243,6 +243,17 @@ def test_a_list_is_true_even_where_clocks_differ(store) -> None:
     assert store.snapshot().pods[PodKey("default/a")].uid == "new"
 
 
+def test_the_uid_of_a_pod_is_held_once_whatever_was_observed_since(store) -> None:
+    first, later = (make_pod("a", uid=str(10**6), node=node) for node in (None, "node-0"))
+    assert first.uid is not later.uid
+    store.apply(Upsert(first))
+    store.apply(Upsert(later))
+    snapshot = store.snapshot()
+    assert snapshot.pods[PodKey("default/a")] == later
+    held = [snapshot.pods[PodKey("default/a")].uid, *snapshot.bound]
+    assert [uid is first.uid for uid in held] == [True, True]
+
+
 def test_what_was_deleted_does_not_come_back(store) -> None:
     pod = make_pod("a", node="node-0")
     store.apply(Upsert(pod))

@@ -141,3 +141,9 @@ def test_every_pod_has_one_adapter():
     kinds = [kind.kind for kind in registry.KINDS.kinds]
     assert len(kinds) == len(set(kinds))
     assert registry.kind_of(pod(CUSTOM)).kind == "owner"
+
+
+def test_pods_of_one_job_have_one_text_as_its_key() -> None:
+    keys = [registry.job_key(pod(JOB, name=name)) for name in ("mnist-0", "mnist-1")]
+    assert keys[0] == "team/job/mnist"
+    assert keys[0] is keys[1]
