@@ -57,8 +57,7 @@ class LineCounts:
         self._step_index = -2
         for index, item in enumerate(items):
             self._take(index, item, items[index + 1] if index + 1 < len(items) else None)
-        has_other = self.epoch is not None or self._global is not None or self.step is None
-        self.counts_batches = not has_other and self._step_ends_with(_BATCHES)
+        self.counts_batches = self._counts_batches()
 
     def _take(self, index: int, item: Item, following: Item | None) -> None:
         """Judge the next number of the line."""
@@ -75,8 +74,10 @@ class LineCounts:
             return
         self.used.add(index)
 
-    def _step_ends_with(self, words: tuple[str, ...]) -> bool:
-        return self.step is not None and self.step.name.text.lower().endswith(words)
+    def _counts_batches(self) -> bool:
+        if self.epoch is not None or self._global is not None or self.step is None:
+            return False
+        return self.step.name.text.lower().endswith(_BATCHES)
 
     def _is_step(self, index: int, item: Item) -> bool:
         """Take a count of steps; return False if the number is none."""
