@@ -167,7 +167,13 @@ class Following:
     """How often files are read, and how many."""
 
     interval_seconds: Annotated[
-        float, Ge(0.05), Le(60), Doc("How often a pod's metrics are read.")
+        float,
+        Ge(0.05),
+        Le(60),
+        Doc(
+            "How often a pod's metrics are read; half as often once its run is ten minutes old and "
+            "no checkpoint is asked for."
+        ),
     ] = 5.0
     checkpoint_seconds: Annotated[
         float, Ge(0.05), Le(60), Doc("How often its checkpoint directory is looked at.")

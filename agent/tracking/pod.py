@@ -22,6 +22,10 @@ from shared.wire import CheckpointRequest, Command, PodPlace
 
 POD_BYTES: Final = 8192
 """Memory of a pod before anything is read: place, report, checkpoint directory."""
+STEADY_SECONDS: Final = 600.0
+"""A run that is so old changes little from one reading to the next."""
+STEADY_RATIO: Final = 2.0
+"""It is read less often by this factor, unless a checkpoint is asked for."""
 FOUND_RATIO: Final = 3.0
 """While files are known, the search for further ones is rarer by this factor."""
 _WAITING: Final = (CheckpointPhase.ASKED, CheckpointPhase.ACKED)
@@ -134,7 +138,7 @@ class TrackedPod:
         """Carry out a command of the extender; ``now`` in seconds since the epoch."""
         if self._files is None:
             return Outcome.REFUSED
-        self._check_at = float("-inf")
+        self._check_at = self._read_at = float("-inf")
         if isinstance(command, CheckpointRequest):
             return self._files.request(command, now)
         return self._files.cancel(command)
@@ -144,7 +148,7 @@ class TrackedPod:
         self._sources.close()
 
     def _read(self, now: float, monotonic: float) -> tuple[SourceRead, ...]:
-        self._read_at = _next(monotonic, self._context.interval_seconds)
+        self._read_at = _next(monotonic, self._interval_seconds(now))
         if self._problem:
             return ()
         if monotonic >= self._find_at:
@@ -159,6 +163,12 @@ class TrackedPod:
         else:
             self._advance(now)
         return reads
+
+    def _interval_seconds(self, now: float) -> float:
+        begun_at = None if self._choice is None else self._choice.track.first_at
+        waiting = self._checkpoint is not None and self._checkpoint.phase in _WAITING
+        steady = begun_at is not None and now - begun_at >= STEADY_SECONDS and not waiting
+        return self._context.interval_seconds * (STEADY_RATIO if steady else 1.0)
 
     def _advance(self, now: float) -> None:
         for source in self._sources.all:

@@ -9,7 +9,7 @@ import contextlib
 import json
 import ssl
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -69,6 +69,7 @@ class PlayedAgents:
         beat_seconds: Pause between two rounds of reports.
         busy_only: Only the agents of nodes with running pods report.
         converged: Directories (label ``directory`` of the pods) whose trainers count as converged.
+        size_of: How many trainers of a directory wait for one another at each step.
         total_steps: Of trainers that know how many there are, and use a core, by directory.
         saved: The step each directory holds.
         acks: How many checkpoints were acknowledged.
@@ -84,6 +85,7 @@ class PlayedAgents:
     beat_seconds: float = BEAT_SECONDS
     busy_only: bool = False
     converged: set[str] = field(default_factory=set)
+    size_of: Callable[[str], int] = lambda _directory: 1
     total_steps: dict[str, int] = field(default_factory=dict)
     saved: dict[str, int] = field(default_factory=dict)
     acks: int = 0
@@ -195,12 +197,13 @@ class PlayedAgents:
         here = {uid: theirs["directory"] for uid, theirs in marks.items()}
         for uid in self.trainers.keys() - here.keys():
             del self.trainers[uid]
-        for directory, count in Counter(here.values()).items():
+        counts = Counter(here.values())
+        for directory, count in counts.items():
             self.most[directory] = max(self.most[directory], count)
         for uid, directory in here.items():
             saved = self.saved.get(directory)
             one = self.trainers.setdefault(uid, Trainer(directory, saved or 0, saved))
-            if not one.holds:
+            if not one.holds and counts[directory] >= self.size_of(directory):
                 one.step += 1
                 if marks[uid].get(labels.JOB_INDEX_LABEL, FIRST) == FIRST:
                     self.steps[directory, one.step] += 1

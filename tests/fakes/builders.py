@@ -153,13 +153,22 @@ def make_pod(
 
 
 def make_gang(
-    job: str, *, workers: int, ps: int = 0, owner: Owner | None = None, **pod: Any
+    job: str,
+    *,
+    workers: int,
+    ps: int = 0,
+    first: int = 0,
+    owner: Owner | None = None,
+    **pod: Any,
 ) -> list[Pod]:
-    """Pods ``<job>-ps-<i>`` and ``<job>-worker-<i>``; the rest of the arguments as ``make_pod``."""
+    """Pods ``<job>-ps-<i>`` and ``<job>-worker-<i>``; the rest of the arguments as ``make_pod``.
+
+    ``first``: index of the first one; those of a Job differ, whatever their roles.
+    """
     members = [("ps", i) for i in range(ps)] + [("worker", i) for i in range(workers)]
     return [
-        make_pod(f"{job}-{role}-{i}", job=job, role=role, index=i, owner=owner, **pod)
-        for role, i in members
+        make_pod(f"{job}-{role}-{i}", job=job, role=role, index=index, owner=owner, **pod)
+        for index, (role, i) in enumerate(members, first)
     ]
 
 

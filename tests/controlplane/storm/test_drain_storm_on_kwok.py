@@ -128,6 +128,7 @@ def made(yard: Yard, way: FaultyWay, names: list[str], jobs: History) -> Storm:
     agents = PlayedAgents(
         yard.cluster, yard.client, yard.team, tuple(names),
         beat_seconds=BEAT_SECONDS, busy_only=True,
+        size_of=lambda name: known.sizes[f"{yard.team}/{name}"],
     )  # fmt: skip
     strikes = Strikes(
         yard.cluster, yard.client, way, yard.history, known, yard.team, random.Random(SEED + 2),

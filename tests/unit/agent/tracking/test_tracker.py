@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from agent.checkpoint.rules import Outcome
 from agent.tailing.chunk import Limits, OpenFiles
 from agent.tracking.allowance import Allowance
+from agent.tracking.pod import STEADY_SECONDS
 from agent.tracking.sources import NodeContext
 from agent.tracking.tracker import Tracker, Turn
 from shared.convergence.parameters import RECOMMENDED
@@ -87,6 +88,28 @@ def test_a_new_pod_is_read_at_once_and_then_at_intervals(yard: Yard) -> None:
         seen.append(step(yard.turn(pod)))
         yard.seconds += 1.0
     assert (seen[0], seen[-1]) == (1, 2)
+
+
+def readings(yard: Yard, pod: PodPlace, seconds: int) -> int:
+    """Return how often the pod is read in so many seconds."""
+    count = 0
+    for _ in range(seconds):
+        yard.seconds += 1.0
+        count += len(yard.turn(pod).counts)
+    return count
+
+
+def test_an_old_run_is_read_half_as_often_unless_a_checkpoint_is_asked_for(yard: Yard) -> None:
+    pod, _ = place("a", checkpoint=""), yard.open("a")
+    yard.seconds = 6.0 * START
+    yard.train("a", 1, 2, 3)
+    yard.turn(pod)
+    assert readings(yard, pod, 12) == 4
+    yard.seconds += STEADY_SECONDS
+    yard.turn(pod)
+    assert readings(yard, pod, 12) == 2
+    assert len(yard.turn(pod, commands=(replace(ASK, deadline=9 * START),)).counts) == 1
+    assert readings(yard, pod, 12) == 4
 
 
 def test_all_pods_are_read_in_the_same_turn_whenever_they_came(tmp_path: Path) -> None:

@@ -77,7 +77,13 @@ def _ungate(step: Step, s: Situation) -> Situation:
 def _more_pods(step: Step, s: Situation) -> Situation:
     pods = [e for e in s.entities if isinstance(e, Pod) and registry.job_key(e) == step.subject]
     new = tuple(
-        changed(pods[-1], name=f"more-{i}", uid=Uid(f"more-{i}")) for i in range(step.amount or 0)
+        changed(
+            pods[-1],
+            name=f"more-{i}",
+            uid=Uid(f"more-{i}"),
+            labels={**pods[-1].labels, labels.JOB_INDEX_LABEL: str(i)},
+        )
+        for i in range(len(pods), len(pods) + (step.amount or 0))
     )
     return replace(s, entities=(*s.entities, *new))
 

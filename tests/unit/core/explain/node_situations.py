@@ -42,7 +42,7 @@ def _volume_in_zone_a() -> tuple[Entity, ...]:
 def _roles() -> list[Entity]:
     owner = make_owner("train", size=4, created_at=NOW - 60)
     small = make_gang("train", workers=0, ps=1, owner=owner, gated=True, memory="1Gi")
-    large = make_gang("train", workers=3, owner=owner, gated=True, memory="12Gi")
+    large = make_gang("train", workers=3, first=1, owner=owner, gated=True, memory="12Gi")
     return [owner, *small, *large]
 
 

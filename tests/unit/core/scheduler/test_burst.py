@@ -100,7 +100,7 @@ def test_of_a_large_gang_a_part_is_handed_out_at_a_time(size, first):
 def ps_gang():
     owner = make_owner("j", size=4)
     made = [
-        make_pod(f"j-{role}-{i}", owner=owner, role=role, index=i, annotations={})
+        make_pod(f"j-{role}-{i}", owner=owner, role=role, index=2 * (role == "worker") + i)
         for role in ("ps", "worker")
         for i in range(2)
     ]
