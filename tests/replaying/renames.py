@@ -54,6 +54,10 @@ KINDS: Final[Mapping[str, str]] = {
 
 TEXTS: Final[Mapping[str, str]] = {
     "shuntyard: the gang has no seats yet": "shuntyard: no nodes are reserved for the gang yet",
+    "the gang size is known from nowhere: set the annotation shuntyard.io/min-available": (
+        "the number of pods that start together is unknown: state it in the annotation "
+        "shuntyard.io/min-available"
+    ),
     "shuntyard: no room beside the seats of others": (
         "shuntyard: the free room is reserved for other jobs"
     ),

@@ -1,9 +1,11 @@
 """Pauses between values are measured by when they are read."""
 
+import math
 from pathlib import Path
 
 import pytest
 
+from agent.tracking import pod
 from agent.tracking.pace import MOST_GAPS
 from shared.progress import Pace, Progress
 from tests.fakes.extender import place
@@ -14,7 +16,8 @@ TICK_SECONDS = 3.0
 
 
 @pytest.fixture
-def yard(tmp_path: Path) -> Yard:
+def yard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Yard:
+    monkeypatch.setattr(pod, "STEADY_SECONDS", math.inf)
     return Yard(tmp_path)
 
 

@@ -32,6 +32,8 @@ from tests.fakes.builders import make_owner, make_pod
 from tests.fakes.reports import make_pod_report, make_report
 
 SLOT = 600.0
+_SERVERS = 1000
+"""Index of the first parameter server, behind those of the workers, whose number changes."""
 START = 1_000 * SLOT
 """Start time of the simulated cluster: the beginning of slot 1000."""
 
@@ -81,7 +83,7 @@ def priced_job(
     )
     common: dict[str, Any] = {"owner": owner, "gated": True, "created_at": created_at}
     servers = [
-        make_pod(f"{name}-ps-{i}", role="ps", index=i, **common, **pod.get("ps_pod", {}))
+        make_pod(f"{name}-ps-{i}", role="ps", index=_SERVERS + i, **common, **pod.get("ps_pod", {}))
         for i in range(ps)
     ]
     pod.pop("ps_pod", None)
