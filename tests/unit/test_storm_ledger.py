@@ -86,6 +86,12 @@ def test_a_start_has_failed_if_its_victims_come_back_first(
     assert ledger(FIRST).failed(released_at) == failed
 
 
+def test_an_outage_in_between_does_not_count() -> None:
+    late = {"storm/vip": 20.0 + RELEASE_SECONDS}
+    assert ledger(FIRST).failed(late, [Outage(21.0, over=22.0)]) == []
+    assert ledger(FIRST).failed({}, [Outage(21.0, over=22.0)]) == [STARTER]
+
+
 def test_a_gang_is_released_with_the_last_of_the_pods_that_were_whole_first() -> None:
     history = History()
     gated = event("b", 1.0, node=None)

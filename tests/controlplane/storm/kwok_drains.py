@@ -6,7 +6,7 @@ its gangs fill it, so that others leave for an important gang that starts there.
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -21,7 +21,7 @@ from tests.controlplane import faults
 from tests.controlplane.jobs import Manifest, Pods
 from tests.controlplane.played_agents import PlayedAgents
 from tests.controlplane.storm.drains import Announcements, Kinds
-from tests.controlplane.storm.laws import Known
+from tests.controlplane.storm.laws import Known, Outage, seconds_outside
 from tests.controlplane.storm.recovery import Recovery
 from tests.controlplane.storm.strikes import Strikes
 from tests.controlplane.storm.work import Gang, Work
@@ -186,17 +186,19 @@ class Ledger:
                 found.setdefault((one.starts, one.at), []).append(one)
         return {start: all_ for start, all_ in found.items() if all(p.parked_at for p in all_)}
 
-    def failed(self, released_at: dict[str, float]) -> list[str]:
+    def failed(self, released_at: dict[str, float], outages: Collection[Outage] = ()) -> list[str]:
         """Return the jobs whose victims came back, and that were not released by then.
 
         Args:
             released_at: As of `first_released`, in seconds since the epoch.
+            outages: Of the API server, in seconds since the epoch; they do not count.
         """
         failed = []
         for (starter, _), victims in self.starts().items():
             back = min((p.resumed_at for p in victims if p.resumed_at), default=NEVER)
             namespace, _, name = starter.split("/")
-            if released_at.get(f"{namespace}/{name}", NEVER) >= back + RELEASE_SECONDS:
+            released = released_at.get(f"{namespace}/{name}", NEVER)
+            if released > back and seconds_outside(outages, back, released) >= RELEASE_SECONDS:
                 failed.append(starter)
         return failed
 

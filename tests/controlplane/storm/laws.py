@@ -4,7 +4,7 @@ Nothing here asks the extender, and nothing uses its code.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -221,7 +221,7 @@ def partial_seconds(history: History, job: str, size: int, outages: Sequence[Out
     longest, was_whole = 0.0, False
     for event in (event for event in history.events if job_of(event.pod) == job):
         if since is not None:
-            longest = max(longest, _seconds_outside(outages, since, event.at))
+            longest = max(longest, seconds_outside(outages, since, event.at))
         if event.gone or _is_over(event.pod):
             there.pop(event.uid, None)
         else:
@@ -236,7 +236,8 @@ def partial_seconds(history: History, job: str, size: int, outages: Sequence[Out
     return longest if longest > PARTIAL_SECONDS else 0.0
 
 
-def _seconds_outside(outages: Sequence[Outage], since: float, until: float) -> float:
+def seconds_outside(outages: Iterable[Outage], since: float, until: float) -> float:
+    """Return the time in which all programs worked."""
     inside = (min(until, one.end) - max(since, one.began) for one in outages)
     return until - since - sum(seconds for seconds in inside if seconds > 0)
 

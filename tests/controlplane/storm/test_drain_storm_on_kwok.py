@@ -22,7 +22,7 @@ from tests.controlplane.jobs import priority_class
 from tests.controlplane.played_agents import PlayedAgents
 from tests.controlplane.storm import kwok_drains, laws, work
 from tests.controlplane.storm.kwok_drains import Gangs, KwokDrains, Ledger
-from tests.controlplane.storm.laws import Known
+from tests.controlplane.storm.laws import Known, Outage
 from tests.controlplane.storm.proxy import FaultyWay
 from tests.controlplane.storm.recovery import Recovery
 from tests.controlplane.storm.strikes import Strikes
@@ -114,7 +114,10 @@ async def test_no_acknowledged_step_is_lost_in_a_storm_of_drains_on_two_hundred_
     since_epoch = SystemClock().now() - time.monotonic()
     released = kwok_drains.first_released(yard.history, storm.known)
     ledger = Ledger.read(jobs)
-    failed = ledger.failed({job: at + since_epoch for job, at in released.items()})
+    failed = ledger.failed(
+        {job: at + since_epoch for job, at in released.items()},
+        [Outage(one.began + since_epoch, one.end + since_epoch) for one in storm.known.outages],
+    )
     storm.report(ledger, failed)
     assert ([*storm.broken(ledger)], left) == ([], [])
     assert len(failed) <= MOST_FAILED * len(ledger.starts()), failed
