@@ -17,6 +17,7 @@ from extender.settings.extender import ExtenderSettings
 from shared import labels
 from shared.kube import parse, paths
 from shared.model import TERMINAL_PHASES
+from tests.component.looping import looping
 from tests.fakes.kube import FakeKube
 
 IDENTITY = "host-a"
@@ -127,26 +128,19 @@ async def extender(fake: FakeKube, **changes: Any) -> AsyncIterator[Extender]:
 async def lease(fake: FakeKube, holder: str = IDENTITY) -> AsyncIterator[None]:
     """Keep renewing the Lease as kube-scheduler does."""
 
-    async def renew() -> None:
-        while True:
-            spec = {
-                "holderIdentity": f"{holder}_1",
-                "leaseDurationSeconds": 15,
-                "renewTime": f"{time.monotonic():.6f}",
-            }
-            fake.put(
-                paths.LEASES,
-                {"metadata": {"name": "shuntyard", "namespace": "kube-system"}, "spec": spec},
-            )
-            await asyncio.sleep(0.05)
+    def renew() -> None:
+        spec = {
+            "holderIdentity": f"{holder}_1",
+            "leaseDurationSeconds": 15,
+            "renewTime": f"{time.monotonic():.6f}",
+        }
+        fake.put(
+            paths.LEASES,
+            {"metadata": {"name": "shuntyard", "namespace": "kube-system"}, "spec": spec},
+        )
 
-    task = asyncio.create_task(renew())
-    try:
+    async with looping(renew, 0.05, "lease"):
         yield
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
 
 
 class MiniScheduler:
