@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from devcluster.certificates import Authority
+from devcluster.credentials.certificates import Authority
 from shared import api, labels, wire
 from shared.kube import paths
 from shared.kube.reviews import NODE_NAME

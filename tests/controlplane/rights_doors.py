@@ -8,7 +8,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
-from devcluster import api, bootstrap
+from devcluster import api
+from devcluster.credentials import bootstrap
 from devcluster.rights import calls
 from shared.answer import VIEWERS_ACCOUNT, VIEWERS_AUDIENCE
 from shared.kube import auth, paths

@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from devcluster import gate_policy
 from devcluster.options import KwokNodes
+from devcluster.shuntyard import gate_policy
 from shared import labels
 from shared.disruptions import RESPONDER
 from shared.kube import paths, resources, stamps

@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
-from devcluster import extender_process
 from devcluster.cluster import Cluster
+from devcluster.shuntyard import extender_process
 from shared import api
 from shared.kube import auth, paths, writes
 from shared.kube.client import KubeClient

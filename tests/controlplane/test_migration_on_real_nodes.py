@@ -13,11 +13,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from bench.specon.files import overlaps
 from bench.specon.jobs import Manifest
-from devcluster.agents import NAMESPACE as AGENTS
 from devcluster.cluster import Cluster
 from devcluster.options import ClusterOptions, RealNodes, Schedulers
 from devcluster.real_nodes import conditions, images
 from devcluster.real_nodes.machines import Machines
+from devcluster.shuntyard.agents import NAMESPACE as AGENTS
 from shared import api, labels
 from shared.kube import paths
 from shared.ledgers import MigrationEntry

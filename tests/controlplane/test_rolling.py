@@ -14,8 +14,8 @@ import pytest
 from devcluster.cluster import Cluster
 from devcluster.errors import ClusterStateError
 from devcluster.options import KwokNodes
-from devcluster.outages import Replica
-from devcluster.replicas import Replicas
+from devcluster.shuntyard.outages import Replica
+from devcluster.shuntyard.replicas import Replicas
 from shared import api
 from tests.controlplane import pairs
 from tests.controlplane.jobs import job

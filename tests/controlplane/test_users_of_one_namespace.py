@@ -18,8 +18,8 @@ import yaml
 from cli.api_server import ApiServer
 from cli.by_service import ByService
 from cli.service import DEFAULT_SERVICE, parse
-from devcluster import read_api_service
 from devcluster.cluster import Cluster
+from devcluster.shuntyard import read_api_service
 from shared.answer import VIEWERS_ACCOUNT
 from shared.kube import auth, paths
 from tests.component.test_two_users import seen

@@ -18,8 +18,8 @@ from bench.specon import jobs as trainings
 from bench.specon.files import JobFiles
 from bench.specon.jobs import Manifest, Training
 from devcluster.cluster import Cluster
+from devcluster.components.process_nodes import process_nodes
 from devcluster.options import ProcessNodes
-from devcluster.process_nodes import process_nodes
 from shared import api, labels, quantity
 from shared.kube import auth, paths
 from shared.kube.client import KubeClient

@@ -13,9 +13,9 @@ import msgspec
 
 from devcluster import emptying
 from devcluster.cluster import Cluster
+from devcluster.components.schedulers import LeaseTimes
 from devcluster.options import KwokNodes
-from devcluster.replicas import Replicas
-from devcluster.schedulers import LeaseTimes
+from devcluster.shuntyard.replicas import Replicas
 from shared import api
 from shared.kube import auth, paths
 from shared.kube.client import KubeClient

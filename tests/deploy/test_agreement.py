@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from cli import service
-from devcluster import agents, extender_process
+from devcluster.shuntyard import agents, extender_process
 from extender.core.gating.decision import KEY
 from extender.settings.listeners import ApiSection
 from extender.settings.policy import GatingSection

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from cli.service import DEFAULT_SERVICE, parse
-from devcluster.certificates import Authority, Pair
+from devcluster.credentials.certificates import Authority, Pair
 from shared.answer import VIEWERS_ACCOUNT
 from shared.kube import paths
 from shared.system_clock import SystemClock

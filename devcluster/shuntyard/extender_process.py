@@ -8,11 +8,12 @@ from typing import Any, Final
 
 import yaml
 
-from devcluster import api, kubeconfigs
-from devcluster.layout import Layout
-from devcluster.ports import LOOPBACK
-from devcluster.schedulers import write_config
-from devcluster.state import Component, Probe
+from devcluster import api
+from devcluster.components.schedulers import write_config
+from devcluster.credentials import kubeconfigs
+from devcluster.local.layout import Layout
+from devcluster.local.ports import LOOPBACK
+from devcluster.local.state import Component, Probe
 from shared.kube.client import KubeClient
 
 NAMESPACE: Final = "shuntyard-system"

@@ -6,15 +6,16 @@ from typing import Any, Final
 
 import yaml
 
-from devcluster import api, kubeconfigs, roles
-from devcluster.certificates import Authority, create_signing_key
+from devcluster import api
+from devcluster.credentials import kubeconfigs, roles
+from devcluster.credentials.certificates import Authority, create_signing_key
 from devcluster.errors import DevclusterError
-from devcluster.layout import Layout
+from devcluster.local.layout import Layout
 from shared.clock import Clock
 from shared.kube import paths
 from shared.kube.client import KubeClient
 
-DEPLOY: Final = Path(__file__).parents[1] / "deploy"
+DEPLOY: Final = Path(__file__).parents[2] / "deploy"
 """Our manifests, beside this package in the repository; a wheel does not have them."""
 
 _BASE: Final = (

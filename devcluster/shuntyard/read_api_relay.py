@@ -11,7 +11,7 @@ import sys
 from functools import partial
 from typing import Final
 
-from devcluster.ports import LOOPBACK
+from devcluster.local.ports import LOOPBACK
 
 _EVERY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - other machines are refused below
 _CHUNK_BYTES: Final = 2**16
@@ -19,7 +19,13 @@ _CHUNK_BYTES: Final = 2**16
 
 def relay_argv(port: int, target_port: int) -> tuple[str, ...]:
     """Return the command line of a relay: to any server of this machine."""
-    return (sys.executable, "-m", "devcluster.read_api_relay", str(port), str(target_port))
+    return (
+        sys.executable,
+        "-m",
+        "devcluster.shuntyard.read_api_relay",
+        str(port),
+        str(target_port),
+    )
 
 
 async def serve(port: int, target_port: int) -> None:

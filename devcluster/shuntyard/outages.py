@@ -14,8 +14,8 @@ from typing import Final
 
 from devcluster.cluster import Cluster
 from devcluster.errors import ComponentError
-from devcluster.read_api_service import named
-from devcluster.replicas import EXTENDER, SCHEDULER, WAY
+from devcluster.shuntyard.read_api_service import named
+from devcluster.shuntyard.replicas import EXTENDER, SCHEDULER, WAY
 from shared.answer import FORWARDED
 
 _ANSWER_SECONDS: Final = 1.0

@@ -14,15 +14,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from devcluster import extender_process, read_api_service, schedulers
+from devcluster.components import schedulers
+from devcluster.components.schedulers import LeaseTimes
 from devcluster.errors import DevclusterError
-from devcluster.layout import Layout
-from devcluster.ports import LOOPBACK, free_ports
-from devcluster.read_api_relay import relay_argv
-from devcluster.read_api_service import MOST_REPLICAS, named, pod_name
-from devcluster.schedulers import LeaseTimes
-from devcluster.state import Component
-from devcluster.supervision import Supervisor
+from devcluster.local.layout import Layout
+from devcluster.local.ports import LOOPBACK, free_ports
+from devcluster.local.state import Component
+from devcluster.local.supervision import Supervisor
+from devcluster.shuntyard import extender_process, read_api_service
+from devcluster.shuntyard.read_api_relay import relay_argv
+from devcluster.shuntyard.read_api_service import MOST_REPLICAS, named, pod_name
 
 _TRY_SECONDS: Final = 10.0
 _NAMED: Final = 'hostname "$0" && exec "$@"'
@@ -140,7 +141,13 @@ def start(
         api_ports.append(api_port)
     supervisor.launch(components)
     if options.supervised:
-        argv = (sys.executable, "-m", "devcluster.kubelet_part", "--dir", str(layout.directory))
+        argv = (
+            sys.executable,
+            "-m",
+            "devcluster.shuntyard.kubelet_part",
+            "--dir",
+            str(layout.directory),
+        )
         supervisor.launch({KUBELET: Component(argv, str(layout.log(KUBELET)))})
     read_api_service.serve(supervisor, layout, api_ports, report)
 

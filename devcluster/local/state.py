@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from devcluster.errors import ClusterStateError
-from devcluster.ports import LOOPBACK
-from devcluster.processes import Identity
+from devcluster.local.ports import LOOPBACK
+from devcluster.local.processes import Identity
 
 
 @dataclass(frozen=True, slots=True)

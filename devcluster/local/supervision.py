@@ -13,11 +13,11 @@ from typing import Final
 
 import psutil
 
-from devcluster import processes
 from devcluster.errors import ClusterStateError, ComponentError
-from devcluster.layout import Layout
-from devcluster.processes import MARK
-from devcluster.state import Component, Probe, StateFile
+from devcluster.local import processes
+from devcluster.local.layout import Layout
+from devcluster.local.processes import MARK
+from devcluster.local.state import Component, Probe, StateFile
 
 _POLL_SECONDS: Final = 0.05
 _ANSWER_SECONDS: Final = 5.0

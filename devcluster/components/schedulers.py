@@ -8,13 +8,14 @@ from typing import Any, Final
 
 import yaml
 
-from devcluster import api, kubeconfigs
-from devcluster.bootstrap import deploy_manifests
-from devcluster.building import MODULES
-from devcluster.differences import Feature, differences
-from devcluster.layout import Layout
-from devcluster.ports import LOOPBACK
-from devcluster.state import Component, Probe
+from devcluster import api
+from devcluster.credentials import kubeconfigs
+from devcluster.credentials.bootstrap import deploy_manifests
+from devcluster.local.layout import Layout
+from devcluster.local.ports import LOOPBACK
+from devcluster.local.state import Component, Probe
+from devcluster.programs.building import MODULES
+from devcluster.programs.differences import Feature, differences
 from shared.errors import InputError
 from shared.kube.client import KubeClient
 from shared.kube.errors import NotFoundError, ThrottledError
@@ -156,7 +157,7 @@ class Peer(enum.StrEnum):
 
     @property
     def program(self) -> str:
-        """Name of the program in `devcluster.versions`."""
+        """Name of the program in `devcluster.programs.versions`."""
         return "kube-scheduler" if self is Peer.IN_TREE else self.value
 
     def groups(self, kubernetes: str) -> str:

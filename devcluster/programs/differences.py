@@ -115,7 +115,9 @@ def differences(kubernetes: str) -> Differences:
         return _MINORS[minor]
     except KeyError:
         known = ", ".join(sorted(_MINORS))
-        message = f"Kubernetes {kubernetes} is not in devcluster/differences.py; known: {known}"
+        message = (
+            f"Kubernetes {kubernetes} is not in devcluster/programs/differences.py; known: {known}"
+        )
         raise AssetsError(message) from None
 
 

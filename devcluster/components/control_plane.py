@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from devcluster.differences import differences, server_flags
-from devcluster.layout import Layout
+from devcluster.local.layout import Layout
+from devcluster.local.ports import LOOPBACK, free_ports
+from devcluster.local.state import Component, Probe
 from devcluster.options import ClusterOptions
-from devcluster.ports import LOOPBACK, free_ports
+from devcluster.programs.differences import differences, server_flags
+from devcluster.programs.versions import REAL_NODE_PROGRAMS
 from devcluster.rights import calls
-from devcluster.state import Component, Probe
-from devcluster.versions import REAL_NODE_PROGRAMS
 from shared.errors import InputError
 
 NAMES: Final = frozenset({"etcd", "kube-apiserver", "kube-controller-manager"})

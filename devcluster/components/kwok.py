@@ -5,17 +5,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from devcluster import api
-from devcluster.layout import Layout
+from devcluster.credentials.roles import KWOK_USER
+from devcluster.local.layout import Layout
+from devcluster.local.ports import LOOPBACK
+from devcluster.local.state import Component, Probe
 from devcluster.options import KwokNodes
-from devcluster.ports import LOOPBACK
-from devcluster.roles import KWOK_USER
-from devcluster.state import Component, Probe
 from shared import labels
 from shared.kube import paths
 from shared.kube.client import KubeClient
 
 ANNOTATION: Final = "kwok.x-k8s.io/node"
-STAGES: Final = Path(__file__).parent / "stages"
+STAGES: Final = Path(__file__).parents[1] / "stages"
 _POD_RANGE: Final = "10.64.0.0/10"
 _NODE_ADDRESSES: Final = "10.128"
 _OCTET: Final = 256

@@ -7,7 +7,8 @@ start it again. A policy that is installed later goes by what the ConfigMap had 
 
 from typing import Final
 
-from devcluster import api, bootstrap
+from devcluster import api
+from devcluster.credentials import bootstrap
 from shared.kube import paths
 from shared.kube.client import KubeClient
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from devcluster.certificates import Pair
+from devcluster.credentials.certificates import Pair
 
 
 def write_for_certificate(file: Path, server: str, authority: Path, user: str, pair: Pair) -> Path:

@@ -6,12 +6,13 @@ from typing import Any, Final
 
 import yaml
 
-from devcluster import api, bootstrap
-from devcluster.extender_process import merged
-from devcluster.layout import Layout
+from devcluster import api
+from devcluster.credentials import bootstrap
+from devcluster.local.layout import Layout
 from devcluster.process_node.cpu_budget import default_budget_cores
 from devcluster.process_node.node_object import KIND, KIND_LABEL
 from devcluster.process_node.options import DEFAULT_CPU_BUDGET_CORES
+from devcluster.shuntyard.extender_process import merged
 from shared.kube import paths
 from shared.kube.client import KubeClient
 

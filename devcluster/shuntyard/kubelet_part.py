@@ -1,7 +1,8 @@
 """Plays the kubelet for the replicas: restarts containers that ended or fail their probe.
 
-``python -m devcluster.kubelet_part --dir DIR``: a thread for each container. Probes, periods and
-thresholds are those of the Deployment; both containers are probed by the extender's ``/livez``.
+``python -m devcluster.shuntyard.kubelet_part --dir DIR``: a thread for each container. Probes,
+periods and thresholds are those of the Deployment; both containers are probed by the extender's
+``/livez``.
 
 Source:
     Kubernetes documentation, "Pod Lifecycle": a container is restarted at once, then after 10 s,
@@ -15,12 +16,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from devcluster.bootstrap import deploy_manifests
+from devcluster.credentials.bootstrap import deploy_manifests
 from devcluster.errors import ClusterStateError
-from devcluster.layout import Layout
-from devcluster.read_api_service import named
-from devcluster.replicas import EXTENDER, SCHEDULER, running
-from devcluster.supervision import Supervisor, answers
+from devcluster.local.layout import Layout
+from devcluster.local.supervision import Supervisor, answers
+from devcluster.shuntyard.read_api_service import named
+from devcluster.shuntyard.replicas import EXTENDER, SCHEDULER, running
 from shared.clock import Clock
 from shared.system_clock import SystemClock
 

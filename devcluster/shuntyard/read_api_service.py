@@ -17,12 +17,12 @@ import msgspec
 import psutil
 
 from devcluster import api
-from devcluster.extender_process import ACCOUNT, NAMESPACE, READY_PATH
-from devcluster.layout import Layout
-from devcluster.ports import LOOPBACK, free_ports
-from devcluster.read_api_relay import relay_argv
-from devcluster.state import Component, Probe
-from devcluster.supervision import Supervisor
+from devcluster.local.layout import Layout
+from devcluster.local.ports import LOOPBACK, free_ports
+from devcluster.local.state import Component, Probe
+from devcluster.local.supervision import Supervisor
+from devcluster.shuntyard.extender_process import ACCOUNT, NAMESPACE, READY_PATH
+from devcluster.shuntyard.read_api_relay import relay_argv
 from shared.kube import paths
 from shared.kube.client import KubeClient
 from shared.kube.errors import NotFoundError

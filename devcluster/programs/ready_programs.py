@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from devcluster.errors import AssetsError
-from devcluster.versions import Binary
+from devcluster.programs.versions import Binary
 
 GIVEN: Final = "SHUNTYARD_ASSETS"
 ENVTEST: Final = "KUBEBUILDER_ASSETS"

@@ -2,10 +2,10 @@
 
 import sys
 
-from devcluster.layout import Layout
+from devcluster.credentials.roles import PROCESS_NODES_USER
+from devcluster.local.layout import Layout
+from devcluster.local.state import Component
 from devcluster.options import ProcessNodes
-from devcluster.roles import PROCESS_NODES_USER
-from devcluster.state import Component
 
 _STOP_SECONDS = 15.0
 

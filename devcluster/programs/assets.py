@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from devcluster import ready_programs
-from devcluster.building import build, find_go
 from devcluster.errors import AssetsError
-from devcluster.ready_programs import check
-from devcluster.versions import DEFAULT_KUBERNETES, Binary, release
+from devcluster.programs import ready_programs
+from devcluster.programs.building import build, find_go
+from devcluster.programs.ready_programs import check
+from devcluster.programs.versions import DEFAULT_KUBERNETES, Binary, release
 
 
 def cache_directory(environ: Mapping[str, str]) -> Path:
@@ -34,7 +34,7 @@ def ensure(
     order. What is taken from elsewhere than the cache is reported.
 
     Args:
-        names: Of the programs, as in `devcluster.versions`.
+        names: Of the programs, as in `devcluster.programs.versions`.
         kubernetes: Version without ``v``.
         report: Takes progress lines.
         environ: Holds SHUNTYARD_ASSETS, KUBEBUILDER_ASSETS, HOME, XDG_CACHE_HOME,
