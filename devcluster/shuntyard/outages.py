@@ -16,7 +16,7 @@ from devcluster.cluster import Cluster
 from devcluster.errors import ComponentError
 from devcluster.shuntyard.read_api_service import named
 from devcluster.shuntyard.replicas import EXTENDER, SCHEDULER, WAY
-from shared.answer import FORWARDED
+from shared.readapi.answer import FORWARDED
 
 _ANSWER_SECONDS: Final = 1.0
 _EXIT_SECONDS: Final = 20.0

@@ -20,11 +20,11 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
 from devcluster.cluster import Cluster
 from devcluster.shuntyard import extender_process
-from shared import api
 from shared.kube import auth, paths, writes
 from shared.kube.client import KubeClient
 from shared.kube.errors import AlreadyExistsError, NotFoundError
 from shared.model import PodKey, Uid
+from shared.readapi import api
 from shared.system_clock import SystemClock
 from tests.component.agents import AUDIENCE, Trust, heartbeat
 from tests.component.shell import Extender, extender

@@ -18,9 +18,10 @@ from devcluster.options import ClusterOptions, RealNodes, Schedulers
 from devcluster.real_nodes import conditions, images
 from devcluster.real_nodes.machines import Machines
 from devcluster.shuntyard.agents import NAMESPACE as AGENTS
-from shared import api, labels
+from shared import labels
 from shared.kube import paths
-from shared.ledgers import MigrationEntry
+from shared.readapi import api
+from shared.readapi.ledgers import MigrationEntry
 from tests.controlplane import real_yard
 from tests.controlplane.real_training_yard import (
     AGENT_SETTINGS,

@@ -16,7 +16,7 @@ from devcluster.errors import ClusterStateError
 from devcluster.options import KwokNodes
 from devcluster.shuntyard.outages import Replica
 from devcluster.shuntyard.replicas import Replicas
-from shared import api
+from shared.readapi import api
 from tests.controlplane import pairs
 from tests.controlplane.jobs import job
 from tests.controlplane.pairs import WHY_NOT, PairYard, lent

@@ -20,8 +20,8 @@ from cli.by_service import ByService
 from cli.service import DEFAULT_SERVICE, parse
 from devcluster.cluster import Cluster
 from devcluster.shuntyard import read_api_service
-from shared.answer import VIEWERS_ACCOUNT
 from shared.kube import auth, paths
+from shared.readapi.answer import VIEWERS_ACCOUNT
 from tests.component.test_two_users import seen
 from tests.controlplane import yard as yards
 from tests.controlplane.jobs import job

@@ -16,9 +16,9 @@ from devcluster.cluster import Cluster
 from devcluster.components.schedulers import LeaseTimes
 from devcluster.options import KwokNodes
 from devcluster.shuntyard.replicas import Replicas
-from shared import api
 from shared.kube import auth, paths
 from shared.kube.client import KubeClient
+from shared.readapi import api
 from tests.controlplane import watching
 from tests.controlplane.jobs import Manifest, gang_sizes, namespace
 from tests.controlplane.watching import History, Object, recording

@@ -15,8 +15,8 @@ import yaml
 
 from cli.service import DEFAULT_SERVICE, parse
 from devcluster.credentials.certificates import Authority, Pair
-from shared.answer import VIEWERS_ACCOUNT
 from shared.kube import paths
+from shared.readapi.answer import VIEWERS_ACCOUNT
 from shared.system_clock import SystemClock
 from tests.fakes.answers import (
     EXPLAIN,

@@ -1,4 +1,4 @@
-"""Terms of the scores of jobs and nodes in bodies of the read API (``shared.api``)."""
+"""Terms of the scores of jobs and nodes in bodies of the read API (``shared.readapi.api``)."""
 
 from typing import Final
 

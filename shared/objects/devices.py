@@ -11,8 +11,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from shared.identity import NodeName, Uid
-from shared.pod_shape import NodeSelectorTerm, Taint, Toleration
+from shared.objects.identity import NodeName, Uid
+from shared.objects.pod_shape import NodeSelectorTerm, Taint, Toleration
 
 IMPLICIT: Final = "deviceclass.resource.kubernetes.io/"
 """Prefix of a class's name: the resource under which every class is served."""

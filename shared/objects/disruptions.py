@@ -6,8 +6,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from shared.label_selectors import LabelSelector
-from shared.owners import Owner
+from shared.objects.label_selectors import LabelSelector
+from shared.objects.owners import Owner
 
 RESPONDER: Final = "shuntyard.io/checkpoint-responder"
 """Our name in ``spec.evictionResponders`` of a pod: an eviction of it waits for its checkpoint."""

@@ -8,23 +8,29 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from shared.answer import API_VERSION as API_VERSION  # noqa: PLC0414 - found here by all
-from shared.answer import CheckpointEntry as CheckpointEntry  # noqa: PLC0414 - as above
-from shared.answer import EndEntry, FaultEntry, JobProgress
-from shared.answer import Listed as Listed  # noqa: PLC0414 - as above
-from shared.answer import MemberCounts as MemberCounts  # noqa: PLC0414 - as above
-from shared.answer import Others as Others  # noqa: PLC0414 - as above
-from shared.answer import Response as Response  # noqa: PLC0414 - as above
-from shared.explanation import Ahead, Bill, Change, Checked, Place, Shift, Tried
-from shared.ledgers import Declined, MigrationEntry, ParkingEntry, RescaleEntry, WorkersEntry
-from shared.pricing import AdmissionEntry, PricePart
 from shared.progress import Category, Span, Stage, Use
-from shared.scores import MILLI_GPUS as MILLI_GPUS  # noqa: PLC0414 - found here by all
-from shared.scores import WORKERS as WORKERS  # noqa: PLC0414 - as above
-from shared.scores import NodeTerms as NodeTerms  # noqa: PLC0414 - as above
-from shared.scores import Terms as Terms  # noqa: PLC0414 - as above
-from shared.scores import Weight as Weight  # noqa: PLC0414 - as above
-from shared.standing import StandingEntry
+from shared.readapi.answer import API_VERSION as API_VERSION  # noqa: PLC0414 - found here by all
+from shared.readapi.answer import CheckpointEntry as CheckpointEntry  # noqa: PLC0414 - as above
+from shared.readapi.answer import EndEntry, FaultEntry, JobProgress
+from shared.readapi.answer import Listed as Listed  # noqa: PLC0414 - as above
+from shared.readapi.answer import MemberCounts as MemberCounts  # noqa: PLC0414 - as above
+from shared.readapi.answer import Others as Others  # noqa: PLC0414 - as above
+from shared.readapi.answer import Response as Response  # noqa: PLC0414 - as above
+from shared.readapi.explanation import Ahead, Bill, Change, Checked, Place, Shift, Tried
+from shared.readapi.ledgers import (
+    Declined,
+    MigrationEntry,
+    ParkingEntry,
+    RescaleEntry,
+    WorkersEntry,
+)
+from shared.readapi.pricing import AdmissionEntry, PricePart
+from shared.readapi.scores import MILLI_GPUS as MILLI_GPUS  # noqa: PLC0414 - found here by all
+from shared.readapi.scores import WORKERS as WORKERS  # noqa: PLC0414 - as above
+from shared.readapi.scores import NodeTerms as NodeTerms  # noqa: PLC0414 - as above
+from shared.readapi.scores import Terms as Terms  # noqa: PLC0414 - as above
+from shared.readapi.scores import Weight as Weight  # noqa: PLC0414 - as above
+from shared.readapi.standing import StandingEntry
 
 
 class QueueEntry(Struct, frozen=True, kw_only=True):

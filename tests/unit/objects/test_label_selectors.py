@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.label_selectors import (
+from shared.objects.label_selectors import (
     MOST_LINES,
     MOST_VALUES,
     NOTHING,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from shared.answer import Listed
+from shared.readapi.answer import Listed
 
 
 class NamespaceEntry(Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from shared.answer import Response
+from shared.readapi.answer import Response
 
 
 class ProfileEntry(Struct, frozen=True, kw_only=True):

@@ -2,8 +2,8 @@
 
 from msgspec import Struct
 
-from shared.identity import Uid
-from shared.pod_shape import NodeSelectorTerm
+from shared.objects.identity import Uid
+from shared.objects.pod_shape import NodeSelectorTerm
 
 
 class PersistentVolumeClaim(Struct, frozen=True, kw_only=True, tag=True):

@@ -5,8 +5,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from shared.identity import Uid
-from shared.label_selectors import LabelSelector
+from shared.objects.identity import Uid
+from shared.objects.label_selectors import LabelSelector
 
 BUILT_IN_GROUPS: Final = frozenset({"batch", "apps"})
 """API groups of Kubernetes itself; a kind outside them is identified with its group."""

@@ -5,7 +5,7 @@ What changed, why, and what it cost. Times are seconds since the epoch.
 
 from msgspec import Struct
 
-from shared.answer import Listed
+from shared.readapi.answer import Listed
 
 
 class MoveEntry(Struct, frozen=True, kw_only=True):
