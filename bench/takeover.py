@@ -24,8 +24,8 @@ from bench.gang.binding import measure
 from bench.gang.shapes import Kind, Shape
 from devcluster.cluster import Cluster
 from devcluster.options import ClusterOptions, KwokNodes
-from devcluster.outages import Outage, Replica, until_acting
-from devcluster.replicas import Replicas
+from devcluster.shuntyard.outages import Outage, Replica, until_acting
+from devcluster.shuntyard.replicas import Replicas
 from shared.kube import auth
 from shared.kube.client import KubeClient
 

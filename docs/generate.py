@@ -24,10 +24,10 @@ from pydantic import BaseModel
 from agent.metrics import MOST_PODS, AgentMetrics
 from agent.settings import AgentSettings
 from devcluster import operator_catalog as catalog
-from devcluster.bootstrap import DEPLOY
+from devcluster.credentials.bootstrap import DEPLOY
 from devcluster.operator_catalog import Operator
+from devcluster.programs.versions import DEFAULT_KUBERNETES
 from devcluster.rights import page as rights
-from devcluster.versions import DEFAULT_KUBERNETES
 from extender.core.kinds import registry
 from extender.core.kinds.parking_facts import ParkingFacts
 from extender.metrics.extender import ExtenderMetrics

@@ -34,7 +34,7 @@ import psutil
 import yaml
 from aiohttp import web
 
-from devcluster.certificates import Authority
+from devcluster.credentials.certificates import Authority
 from shared import wire
 from shared.system_clock import SystemClock
 from shared.wire import HeartbeatAnswer, NodePods, PodPlace

@@ -22,7 +22,7 @@ import psutil
 
 from bench.agents import heartbeat_server
 from bench.agents.heartbeat_server import ACCOUNT, AUDIENCE, TOKEN_PREFIX, review
-from devcluster.certificates import Authority
+from devcluster.credentials.certificates import Authority
 from extender.servers.agents.tokens import AgentTokens
 from shared.kube import auth, paths, reviews
 from shared.kube.client import KubeClient

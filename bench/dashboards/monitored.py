@@ -20,8 +20,8 @@ from bench import results
 from devcluster.cluster import Cluster
 from devcluster.demo import show
 from devcluster.demo.__main__ import offer_our_python
-from devcluster.extender_process import merged
-from devcluster.ports import free_ports
+from devcluster.local.ports import free_ports
+from devcluster.shuntyard.extender_process import merged
 from monitoring import manifests, pictures, server
 from monitoring.dashboards import ALL
 from monitoring.dashboards.parkings import PARKINGS

@@ -16,7 +16,7 @@ from typing import Final
 
 from bench.dashboards import recorded_parkings
 from bench.dashboards.samples import HOUR_SECONDS, STEP_SECONDS, Sample, collected, lines
-from devcluster.ports import free_ports
+from devcluster.local.ports import free_ports
 from extender.core.cluster.session import Session
 from extender.core.parameters.placement import NodePriceParameters
 from extender.core.queue.decision import QUEUE

@@ -17,7 +17,6 @@ from msgspec.structs import replace
 
 from bench import made_up, results
 from extender.store.store import ClusterStore
-from shared.devices import ClaimSpec, Device, DeviceId, DeviceRequest, DeviceTaintRule
 from shared.model import (
     Delete,
     Delta,
@@ -31,6 +30,7 @@ from shared.model import (
     Uid,
     Upsert,
 )
+from shared.objects.devices import ClaimSpec, Device, DeviceId, DeviceRequest, DeviceTaintRule
 
 MODELS: Final = 4
 OWN: Final = f'device.attributes["{made_up.DRIVER}"]'

@@ -25,7 +25,7 @@ from bench.gang.contestants import OURS, Contestant, contestant
 from bench.gang.shapes import GPU, NAMESPACE, Kind, Members, Shape, volume_and_claim
 from devcluster.cluster import Cluster
 from devcluster.options import ClusterOptions, KwokNodes
-from devcluster.versions import DEFAULT_KUBERNETES
+from devcluster.programs.versions import DEFAULT_KUBERNETES
 from shared.kube import auth, paths
 from shared.kube.client import KubeClient
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from bench.gang.shapes import NAMESPACE, Kind, Shape
-from devcluster import api, gate_policy
+from devcluster import api
 from devcluster.cluster import Cluster
+from devcluster.shuntyard import gate_policy
 from extender.core.gating.decision import KEY
 from shared import labels
 from shared.kube import keyed_data, paths

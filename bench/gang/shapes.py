@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from devcluster.schedulers import Peer
+from devcluster.components.schedulers import Peer
 from shared import labels
 
 NAMESPACE: Final = "default"

@@ -27,9 +27,9 @@ from cli.client import ByUrl, Way
 from cli.service import DEFAULT_SERVICE, parse
 from cli.ui import server as ui
 from cli.ui.guard import Guard
-from shared.answer import VIEWERS_ACCOUNT
 from shared.kube import auth
 from shared.kube.client import KubeClient
+from shared.readapi.answer import VIEWERS_ACCOUNT
 from tests.component.test_reading_rights import OWNER, ReadApi, read_api
 
 SYSTEM: Final = "shuntyard-system"

@@ -11,17 +11,6 @@ import numpy as np
 from extender.core.nodes.class_masks import MaskCache
 from extender.core.nodes.node_table import NodeTable
 from shared import labels as names
-from shared.claims import PersistentVolume, PersistentVolumeClaim
-from shared.devices import (
-    CapacityPolicy,
-    ClaimSpec,
-    Constraint,
-    Device,
-    DeviceId,
-    DeviceRequest,
-    Version,
-)
-from shared.label_selectors import LabelSelector
 from shared.model import (
     DeviceClass,
     DeviceTaintRule,
@@ -45,6 +34,17 @@ from shared.model import (
     Toleration,
     Uid,
 )
+from shared.objects.claims import PersistentVolume, PersistentVolumeClaim
+from shared.objects.devices import (
+    CapacityPolicy,
+    ClaimSpec,
+    Constraint,
+    Device,
+    DeviceId,
+    DeviceRequest,
+    Version,
+)
+from shared.objects.label_selectors import LabelSelector
 from shared.quantity import base_units
 
 

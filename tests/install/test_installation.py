@@ -15,8 +15,8 @@ import pytest
 from bench.specon.files import overlaps
 from devcluster import api
 from devcluster.cluster import Cluster
-from devcluster.extender_process import merged
 from devcluster.real_nodes.installation import AGENTS, SYSTEM, Installation, image
+from devcluster.shuntyard.extender_process import merged
 from shared import labels
 from shared.kube import paths
 from tests.controlplane.devcluster.real_yard import FIRST as FIRST_NODE

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.core.cluster import pod_shape
-from shared.devices import Constraint, Device, DeviceRequest
 from shared.model import NodeName
+from shared.objects.devices import Constraint, Device, DeviceRequest
 from tests.fakes.builders import (
     make_claim_template,
     make_device,

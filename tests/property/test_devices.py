@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.core.cluster import pod_shape
-from shared.devices import Constraint, DeviceRequest
 from shared.model import Delete, Entity, NodeName, PodClaim, Upsert
+from shared.objects.devices import Constraint, DeviceRequest
 from tests.fakes.builders import (
     make_claim_template,
     make_device,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from devcluster.differences import differences
-from devcluster.versions import RELEASES
+from devcluster.programs.differences import differences
+from devcluster.programs.versions import RELEASES
 from tests.root import ROOT
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.e2e]

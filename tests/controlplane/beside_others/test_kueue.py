@@ -9,8 +9,9 @@ import pytest
 from devcluster import operator_catalog, operators
 from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
-from shared import api, foreign_labels, labels
+from shared import foreign_labels, labels
 from shared.kube import paths
+from shared.readapi import api
 from tests.controlplane.beside_others import kueue_queue
 from tests.controlplane.beside_others.kueue_queue import (
     ELASTIC,

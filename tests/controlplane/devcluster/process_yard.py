@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from devcluster.cluster import Cluster
-from devcluster.roles import PROCESS_NODES_USER
+from devcluster.credentials.roles import PROCESS_NODES_USER
 from shared.kube import auth, paths
 from shared.kube.client import KubeClient
 from shared.kube.errors import ForbiddenError, NotFoundError

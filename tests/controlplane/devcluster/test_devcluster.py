@@ -11,10 +11,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from devcluster import api, assets, extender_process, processes
+from devcluster import api
 from devcluster.cluster import Cluster
 from devcluster.errors import ClusterStateError, ComponentError
+from devcluster.local import processes
 from devcluster.options import ClusterOptions
+from devcluster.programs import assets
+from devcluster.shuntyard import extender_process
 from shared.kube import paths
 from shared.kube.errors import ApiError, ForbiddenError, UnauthorizedError
 from tests.controlplane.devcluster.devcluster_yard import (

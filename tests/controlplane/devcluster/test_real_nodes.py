@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from devcluster import api, processes
+from devcluster import api
 from devcluster.cluster import Cluster
 from devcluster.errors import MachineError
+from devcluster.local import processes
 from devcluster.options import ClusterOptions, RealNodes, Schedulers
 from devcluster.real_nodes import conditions, control_groups, mount_points, network
 from devcluster.real_nodes.agents import shared_volume

@@ -11,9 +11,9 @@ import pytest
 
 from bench.specon.jobs import Training
 from devcluster.cluster import Cluster
-from devcluster.extender_process import STOP_SECONDS
+from devcluster.components.process_nodes import process_nodes
 from devcluster.options import ProcessNodes
-from devcluster.process_nodes import process_nodes
+from devcluster.shuntyard.extender_process import STOP_SECONDS
 from shared import labels, quantity
 from shared.kube import paths
 from shared.system_clock import SystemClock

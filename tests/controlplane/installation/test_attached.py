@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 import yaml
 
-from devcluster import assets
-from devcluster.certificates import Authority
 from devcluster.cluster import Cluster
+from devcluster.credentials.certificates import Authority
 from devcluster.options import KwokNodes
+from devcluster.programs import assets
 from extender.app.main import serve
 from extender.app.parts import Parts
 from extender.core import certificates

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from devcluster import api, gate_policy
+from devcluster import api
 from devcluster.cluster import Cluster
+from devcluster.shuntyard import gate_policy
 from shared import labels
 from shared.kube import auth, paths
 from shared.kube.client import KubeClient, PatchKind

@@ -16,14 +16,14 @@ import pytest
 from msgspec.structs import replace
 
 from devcluster import api
-from devcluster.bootstrap import deploy_manifests
 from devcluster.cluster import Cluster
+from devcluster.credentials.bootstrap import deploy_manifests
 from devcluster.demo import jobs as examples
-from devcluster.differences import Differences, differences
 from devcluster.options import ClusterOptions, KwokNodes, Schedulers
+from devcluster.programs.differences import Differences, differences
+from devcluster.programs.versions import RELEASES
 from devcluster.pytest_plugin import terminal
 from devcluster.rights import calls, granted
-from devcluster.versions import RELEASES
 from shared import labels
 from shared.kube import auth, migrations, moving, paths
 from shared.kube.client import KubeClient

@@ -12,9 +12,9 @@ from devcluster import operator_catalog, operators
 from devcluster.cluster import Cluster
 from devcluster.operator_catalog import Operator
 from devcluster.options import KwokNodes
-from shared import api
 from shared.kube import paths, resources
 from shared.kube.errors import ApiError, NotFoundError
+from shared.readapi import api
 from tests.controlplane.jobs import Manifest, Pods
 from tests.controlplane.kinds.shrinking import Workers
 from tests.controlplane.yard import Yard

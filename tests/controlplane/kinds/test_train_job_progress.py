@@ -11,9 +11,9 @@ from devcluster import operator_catalog, operators
 from devcluster.cluster import Cluster
 from devcluster.operator_catalog import JOB_SET
 from devcluster.options import KwokNodes
-from shared import api
-from shared.answer import EndEntry
 from shared.kube import paths
+from shared.readapi import api
+from shared.readapi.answer import EndEntry
 from shared.system_clock import SystemClock
 from tests.controlplane.jobs import Pods, job
 from tests.controlplane.kinds.test_elastic_operators import SIZE, runtime, submit, train_job

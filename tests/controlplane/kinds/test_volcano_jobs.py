@@ -14,9 +14,10 @@ from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
 from extender.core.kinds import registry
 from extender.core.kinds.base import NOTHING_ABOVE
-from shared import api, labels
+from shared import labels
 from shared.kube import paths
 from shared.kube.errors import AlreadyExistsError, ApiError
+from shared.readapi import api
 from tests.controlplane.jobs import Manifest, Pods
 from tests.controlplane.kinds.shrinking import Workers
 from tests.controlplane.kinds.test_elastic_operators import (

@@ -13,9 +13,9 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from cli.commands import UNCHECKED
-from devcluster import read_api_service
 from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
+from devcluster.shuntyard import read_api_service
 from shared.kube import auth, paths
 from shared.kube.client import KubeClient
 from shared.kube.errors import ApiError, ForbiddenError

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from devcluster import assets
 from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
+from devcluster.programs import assets
 from extender.core.scheduler.filtering import FilterVerdict
 from extender.metrics.extender import ExtenderMetrics
 from extender.servers.applications import create_runner, create_scheduler_app

@@ -17,8 +17,8 @@ from devcluster.cluster import Cluster
 from devcluster.options import ClusterOptions
 from devcluster.pytest_plugin import terminal
 from shared import labels
-from shared.disruptions import RESPONDER
 from shared.kube import paths, stamps
+from shared.objects.disruptions import RESPONDER
 from tests.controlplane import training_yard
 from tests.controlplane.moving.test_drain import DRAINING
 from tests.controlplane.training_yard import TrainingYard, lent

@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from bench.specon.files import JobFiles, overlaps, repeated
-from devcluster.agents import NAMESPACE as AGENTS
 from devcluster.cluster import Cluster
+from devcluster.shuntyard.agents import NAMESPACE as AGENTS
 from shared.kube import paths
 from tests.controlplane import training_yard
 from tests.controlplane.training_yard import (

@@ -13,7 +13,7 @@ from bench.specon.files import Ack, JobFiles, overlaps, repeated
 from bench.specon.jobs import Manifest, Training
 from devcluster.cluster import Cluster
 from shared import labels
-from shared.ledgers import MigrationEntry
+from shared.readapi.ledgers import MigrationEntry
 from tests.controlplane import training_yard
 from tests.controlplane.training_yard import (
     NODES,

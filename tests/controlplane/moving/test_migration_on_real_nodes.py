@@ -13,14 +13,15 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from bench.specon.files import overlaps
 from bench.specon.jobs import Manifest
-from devcluster.agents import NAMESPACE as AGENTS
 from devcluster.cluster import Cluster
 from devcluster.options import ClusterOptions, RealNodes, Schedulers
 from devcluster.real_nodes import conditions, images
 from devcluster.real_nodes.machines import Machines
-from shared import api, labels
+from devcluster.shuntyard.agents import NAMESPACE as AGENTS
+from shared import labels
 from shared.kube import paths
-from shared.ledgers import MigrationEntry
+from shared.readapi import api
+from shared.readapi.ledgers import MigrationEntry
 from tests.controlplane.devcluster import real_yard
 from tests.controlplane.devcluster.real_yard import FIRST, SECOND, RealYard
 from tests.controlplane.moving.test_migration_faults import (

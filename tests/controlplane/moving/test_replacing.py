@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from devcluster import extender_process
 from devcluster.options import KwokNodes
+from devcluster.shuntyard import extender_process
 from extender.writers.leader_writer import LeaderWriter
 from extender.writers.replacing import Ending, Replacement
 from shared import labels

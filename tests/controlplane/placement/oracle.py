@@ -20,8 +20,8 @@ import yaml
 from aiohttp import web
 from msgspec import Raw, Struct
 
-from devcluster import assets
 from devcluster.cluster import Cluster
+from devcluster.programs import assets
 from extender.core.cluster import pod_shape
 from extender.store.store import ClusterStore
 from shared.kube import auth, parse, paths, resources

@@ -11,10 +11,10 @@ from typing import Final
 import pytest
 
 from devcluster.cluster import Cluster
-from devcluster.differences import differences
 from devcluster.options import ClusterOptions, KwokNodes, Schedulers
+from devcluster.programs.differences import differences
+from devcluster.programs.versions import RELEASES
 from devcluster.pytest_plugin import terminal
-from devcluster.versions import RELEASES
 from shared import labels
 from shared.kube import paths
 from tests.controlplane import watching

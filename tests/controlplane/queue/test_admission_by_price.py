@@ -17,9 +17,10 @@ from devcluster.options import KwokNodes
 from extender.core.pricing import history
 from extender.core.records.slot_plan import SlotPlan
 from extender.writers.history import KEY, NAME
-from shared import api, labels
+from shared import labels
 from shared.kube import paths
-from shared.pricing import PricesResponse
+from shared.readapi import api
+from shared.readapi.pricing import PricesResponse
 from tests.controlplane import yard as yards
 from tests.controlplane.jobs import Pods, job
 from tests.controlplane.yard import Yard

@@ -4,9 +4,10 @@ import msgspec
 import pytest
 
 from devcluster.options import KwokNodes
-from shared import api, labels
-from shared.explanation import Change, StepKind
+from shared import labels
 from shared.kube import paths
+from shared.readapi import api
+from shared.readapi.explanation import Change, StepKind
 from tests.controlplane.jobs import Pods, job
 from tests.controlplane.yard import PATIENCE_SECONDS, Yard
 from tests.fakes.eventually import eventually

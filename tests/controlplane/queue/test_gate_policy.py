@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from devcluster import api, gate_policy
+from devcluster import api
 from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
+from devcluster.shuntyard import gate_policy
 from shared import labels
 from shared.kube import paths
 from tests.controlplane import yard as yards

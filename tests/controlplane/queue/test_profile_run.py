@@ -17,8 +17,9 @@ from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
 from extender.core.records.profile import Profile
 from extender.core.records.slot_plan import SlotPlan
-from shared import api, labels
+from shared import labels
 from shared.kube import paths
+from shared.readapi import api
 from tests.controlplane import yard as yards
 from tests.controlplane.jobs import Manifest, Pods, job
 from tests.controlplane.played_agents import PlayedAgents

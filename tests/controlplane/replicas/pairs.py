@@ -7,12 +7,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from devcluster import emptying, replicas
+from devcluster import emptying
 from devcluster.cluster import Cluster
+from devcluster.components.schedulers import LeaseTimes
 from devcluster.options import KwokNodes
-from devcluster.outages import Outage, Replica, acting
-from devcluster.replicas import Replicas
-from devcluster.schedulers import LeaseTimes
+from devcluster.shuntyard import replicas
+from devcluster.shuntyard.outages import Outage, Replica, acting
+from devcluster.shuntyard.replicas import Replicas
 from shared.kube import auth
 from shared.kube.client import KubeClient
 from tests.controlplane import watching

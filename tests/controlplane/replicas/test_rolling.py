@@ -14,9 +14,9 @@ import pytest
 from devcluster.cluster import Cluster
 from devcluster.errors import ClusterStateError
 from devcluster.options import KwokNodes
-from devcluster.outages import Replica
-from devcluster.replicas import Replicas
-from shared import api
+from devcluster.shuntyard.outages import Replica
+from devcluster.shuntyard.replicas import Replicas
+from shared.readapi import api
 from tests.controlplane.jobs import job
 from tests.controlplane.replicas import pairs
 from tests.controlplane.replicas.pairs import WHY_NOT, PairYard, lent

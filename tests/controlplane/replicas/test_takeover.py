@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
-from devcluster.outages import Outage, Replica
+from devcluster.shuntyard.outages import Outage, Replica
 from tests.controlplane.faults import Step, at, gang, until_whole
 from tests.controlplane.replicas import pairs
 from tests.controlplane.replicas.pairs import WHY_NOT, PairYard, lent, moments

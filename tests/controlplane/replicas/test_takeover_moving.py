@@ -13,7 +13,7 @@ import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
-from devcluster.outages import Outage
+from devcluster.shuntyard.outages import Outage
 from shared import labels
 from shared.kube import paths
 from shared.kube.client import KubeClient

@@ -11,10 +11,10 @@ import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.errors import ClusterStateError
-from devcluster.kubelet_part import ALIVE
 from devcluster.options import KwokNodes
-from devcluster.outages import Replica
-from devcluster.replicas import KUBELET, Replicas
+from devcluster.shuntyard.kubelet_part import ALIVE
+from devcluster.shuntyard.outages import Replica
+from devcluster.shuntyard.replicas import KUBELET, Replicas
 from tests.controlplane.jobs import job
 from tests.controlplane.replicas import pairs
 from tests.controlplane.replicas.pairs import WHY_NOT, PairYard, lent

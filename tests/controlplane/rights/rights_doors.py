@@ -8,12 +8,13 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
-from devcluster import api, bootstrap
+from devcluster import api
+from devcluster.credentials import bootstrap
 from devcluster.rights import calls
-from shared.answer import VIEWERS_ACCOUNT, VIEWERS_AUDIENCE
 from shared.kube import auth, paths
 from shared.kube.client import KubeClient
 from shared.kube.errors import ApiError, ForbiddenError, NotFoundError
+from shared.readapi.answer import VIEWERS_ACCOUNT, VIEWERS_AUDIENCE
 from tests.controlplane.yard import Yard
 from tests.fakes.eventually import eventually
 

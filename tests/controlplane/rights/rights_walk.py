@@ -13,15 +13,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from devcluster import gate_policy
 from devcluster.options import KwokNodes
+from devcluster.shuntyard import gate_policy
 from shared import labels
-from shared.disruptions import RESPONDER
 from shared.kube import paths, resources, stamps
 from shared.kube.client import KubeClient, PatchKind
 from shared.kube.errors import ApiError, ForbiddenError, InvalidError
 from shared.kube.resources import ResourceKind
 from shared.model import Owner
+from shared.objects.disruptions import RESPONDER
 from tests.controlplane.faults import sending, until_acting
 from tests.controlplane.jobs import Manifest, Pods, job, pod, stateful_set
 from tests.controlplane.moving import crowding

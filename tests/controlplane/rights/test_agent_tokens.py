@@ -18,13 +18,13 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
-from devcluster import extender_process
 from devcluster.cluster import Cluster
-from shared import api
+from devcluster.shuntyard import extender_process
 from shared.kube import auth, paths, writes
 from shared.kube.client import KubeClient
 from shared.kube.errors import AlreadyExistsError, NotFoundError
 from shared.model import PodKey, Uid
+from shared.readapi import api
 from shared.system_clock import SystemClock
 from tests.component.agents import AUDIENCE, Trust, heartbeat
 from tests.component.shell import Extender, extender

@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 
 from cli.__main__ import main
-from devcluster import bootstrap
+from devcluster.credentials import bootstrap
 from devcluster.options import KwokNodes
 from shared import labels
 from shared.kube import paths

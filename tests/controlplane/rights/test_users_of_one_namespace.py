@@ -18,10 +18,10 @@ import yaml
 from cli.api_server import ApiServer
 from cli.by_service import ByService
 from cli.service import DEFAULT_SERVICE, parse
-from devcluster import read_api_service
 from devcluster.cluster import Cluster
-from shared.answer import VIEWERS_ACCOUNT
+from devcluster.shuntyard import read_api_service
 from shared.kube import auth, paths
+from shared.readapi.answer import VIEWERS_ACCOUNT
 from tests.component.test_two_users import seen
 from tests.controlplane import yard as yards
 from tests.controlplane.jobs import job

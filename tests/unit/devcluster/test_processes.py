@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from devcluster import processes
-from devcluster.processes import MARK, Identity
+from devcluster.local import processes
+from devcluster.local.processes import MARK, Identity
 
 SLEEP = ("/bin/sleep", "600")
 STUBBORN = ("/bin/sh", "-c", "trap '' TERM; while :; do sleep 600; done")

@@ -44,7 +44,7 @@ def test_a_missing_helm_does_not_stop_the_gate(monkeypatch, capsys):
             raise AssetsError("no go")
         return {}
 
-    monkeypatch.setattr("devcluster.assets.ensure", ensure)
+    monkeypatch.setattr("devcluster.programs.assets.ensure", ensure)
     gate.build()
     assert "kube-apiserver" in asked[0], "the tests on a control plane cannot do without"
     assert "left out: what actionlint and helm would have judged: no go" in capsys.readouterr().out

@@ -6,15 +6,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from shared.devices import (
-    CapacityPolicy,
-    ClaimSpec,
-    Constraint,
-    DeviceId,
-    DeviceRequest,
-    DeviceTaintRule,
-    Version,
-)
 from shared.kube import device_claims, devices
 from shared.kube.errors import OddObjectError
 from shared.kube.parse import decode_pod
@@ -27,6 +18,15 @@ from shared.model import (
     Taint,
     Toleration,
     Uid,
+)
+from shared.objects.devices import (
+    CapacityPolicy,
+    ClaimSpec,
+    Constraint,
+    DeviceId,
+    DeviceRequest,
+    DeviceTaintRule,
+    Version,
 )
 from tests.fakes.builders import (
     make_claim_template,

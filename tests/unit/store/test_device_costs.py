@@ -10,8 +10,8 @@ from extender.core.expressions.syntax import Node
 from extender.core.nodes import device_kinds
 from extender.store import device_groups, device_taints, devices
 from extender.store.store import ClusterStore
-from shared.devices import DeviceRequest
 from shared.model import Delete, Upsert
+from shared.objects.devices import DeviceRequest
 from tests.fakes.builders import (
     make_claim_template,
     make_device,

@@ -9,7 +9,7 @@ from extender.store import device_rows
 from extender.store.device_claims import ClaimedDevices
 from extender.store.device_holders import Waiting
 from extender.store.device_rows import DeviceRows, Load, load
-from shared.devices import DeviceId
+from shared.objects.devices import DeviceId
 from tests.fakes.builders import make_device_claim, make_node
 
 COLUMN = "claims"

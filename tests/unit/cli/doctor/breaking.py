@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import yaml
 
-from shared import api
 from shared.kube import paths, stamps
+from shared.readapi import api
 from tests.unit.cli.doctor import healthy
 from tests.unit.cli.doctor.healthy import FakeCluster, Object
 

@@ -13,9 +13,10 @@ from extender.core.parameters.combined import CoreParameters
 from extender.core.queue.hypothetical import HypotheticalJob
 from extender.core.queue.state import QueueState
 from extender.servers.readapi import manifests
-from shared import api, labels
+from shared import labels
 from shared.errors import InputError
 from shared.model import Entity
+from shared.readapi import api
 from tests.fakes.builders import (
     make_node,
     make_owner,

@@ -13,8 +13,8 @@ from extender.core.parameters.placement import LEVELS
 from extender.core.queue import decision
 from extender.core.queue.state import QueueState
 from shared import labels
-from shared.devices import CapacityPolicy, Constraint, DeviceRequest
 from shared.model import Entity, PodClaim, Taint, Toleration, Uid
+from shared.objects.devices import CapacityPolicy, Constraint, DeviceRequest
 from tests.fakes.builders import (
     make_claim_template,
     make_device,

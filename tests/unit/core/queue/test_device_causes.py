@@ -6,8 +6,8 @@ import pytest
 
 from extender.core.nodes.device_columns import MOST_KINDS
 from extender.store.device_groups import MOST_APART
-from shared.devices import Constraint, Device, DeviceRequest
 from shared.model import Entity, PodClaim, Uid
+from shared.objects.devices import Constraint, Device, DeviceRequest
 from tests.fakes.builders import (
     make_claim_template,
     make_device,

@@ -13,8 +13,8 @@ from extender.core.parameters.combined import CoreParameters
 from extender.core.queue import decision
 from extender.core.queue.state import QueueState
 from extender.core.scheduler import direct_gangs, filtering, prioritizing
-from shared.devices import DeviceRequest
 from shared.model import Delete, Entity, JobKey, NodeName, Pod, Taint, Toleration, Upsert
+from shared.objects.devices import DeviceRequest
 from tests.fakes.builders import (
     make_claim_template,
     make_device,
