@@ -141,15 +141,13 @@ def start(
         api_ports.append(api_port)
     supervisor.launch(components)
     if options.supervised:
-        argv = (
-            sys.executable,
-            "-m",
-            "devcluster.shuntyard.kubelet_part",
-            "--dir",
-            str(layout.directory),
-        )
-        supervisor.launch({KUBELET: Component(argv, str(layout.log(KUBELET)))})
+        supervisor.launch({KUBELET: _kubelet_part(layout)})
     read_api_service.serve(supervisor, layout, api_ports, report)
+
+
+def _kubelet_part(layout: Layout) -> Component:
+    command = ("-m", "devcluster.shuntyard.kubelet_part", "--dir", str(layout.directory))
+    return Component((sys.executable, *command), str(layout.log(KUBELET)))
 
 
 def _through_relay(supervisor: Supervisor, layout: Layout, number: int, server: str) -> str:
