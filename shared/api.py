@@ -18,7 +18,7 @@ from shared.answer import Response as Response  # noqa: PLC0414 - as above
 from shared.explanation import Ahead, Bill, Change, Checked, Place, Shift, Tried
 from shared.ledgers import Declined, MigrationEntry, ParkingEntry, RescaleEntry, WorkersEntry
 from shared.pricing import AdmissionEntry, PricePart
-from shared.progress import Category, Span, Stage, Use
+from shared.progress import Category, GpuHealth, Span, Stage, Use
 from shared.scores import MILLI_GPUS as MILLI_GPUS  # noqa: PLC0414 - found here by all
 from shared.scores import WORKERS as WORKERS  # noqa: PLC0414 - as above
 from shared.scores import NodeTerms as NodeTerms  # noqa: PLC0414 - as above
@@ -102,6 +102,7 @@ class AgentEntry(Struct, frozen=True, kw_only=True):
         progressing: Pods of ours by category; those without a metric are in none.
         use: Use of the node; None if unknown.
         cpu_cores: Cores of the node as the agent sees them.
+        gpus: State of its GPUs; None if it has none.
     """
 
     age_seconds: float
@@ -112,6 +113,7 @@ class AgentEntry(Struct, frozen=True, kw_only=True):
     converged: int = 0
     use: Use | None = None
     cpu_cores: float | None = None
+    gpus: GpuHealth | None = None
 
 
 class NodeEntry(Struct, frozen=True, kw_only=True):

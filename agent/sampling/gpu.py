@@ -9,7 +9,9 @@ agent sees the host's processes (``hostPID: true``); elsewhere only the node's u
 Source:
     NVML API Reference Guide: ``nvmlDeviceGetUtilizationRates``, ``nvmlDeviceGetMemoryInfo_v2``
     (``used`` of the first version is the sum of allocated and reserved memory),
-    ``nvmlDeviceGetComputeRunningProcesses``; ``nvmlReturn_t`` for what ends a reading.
+    ``nvmlDeviceGetComputeRunningProcesses``; ``nvmlReturn_t`` for what ends a reading;
+    ``nvmlDeviceGetTotalEccErrors``, ``nvmlDeviceGetRemappedRows`` and, before Ampere,
+    ``nvmlDeviceGetRetiredPagesPendingStatus`` for faults of memory.
 """
 
 import importlib
@@ -49,11 +51,18 @@ class Gpu(Struct, frozen=True):
         memory_bytes: Memory that programs have allocated, as ``nvidia-smi`` shows it; with what the
             driver reserves for itself only where the driver cannot tell the two apart.
         processes: Memory by process on the host; None if the device does not report it.
+        uncorrected_errors: ECC errors that were not corrected, since the driver was loaded; None if
+            the device counts none.
+        pending_remap: Bad memory is replaced at the next reset.
+        failed_remap: Bad memory could not be replaced.
     """
 
     ratio: float | None
     memory_bytes: int | None
     processes: Mapping[int, int | None]
+    uncorrected_errors: int | None = None
+    pending_remap: bool = False
+    failed_remap: bool = False
 
 
 class GpuSource(Protocol):
@@ -91,9 +100,14 @@ class GpuReader:
     @property
     def description(self) -> str:
         """Description of the devices, for the log."""
-        count = len(self._handles) + self.lost
+        count = self.devices
         lost = f", {self.lost} of them lost" if self.lost else ""
         return f"{count} GPU{'' if count == 1 else 's'} by NVML{lost}"
+
+    @property
+    def devices(self) -> int:
+        """Number of the devices, with those that are lost."""
+        return len(self._handles) + self.lost
 
     def read(self, now: float) -> tuple[Gpu, ...]:
         """Return all devices but those that are lost; ``now`` in monotonic seconds.
@@ -129,11 +143,24 @@ class GpuReader:
         if memory is None:
             memory = self._query(nvml.nvmlDeviceGetMemoryInfo, handle)
         processes = self._query(nvml.nvmlDeviceGetComputeRunningProcesses, handle) or ()
+        kinds = (nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, nvml.NVML_VOLATILE_ECC)
+        pending, failed = self._remaps(handle)
         return Gpu(
             ratio=None if rates is None else min(1.0, rates.gpu / 100),
             memory_bytes=None if memory is None else memory.used,
             processes={process.pid: process.usedGpuMemory for process in processes},
+            uncorrected_errors=self._query(nvml.nvmlDeviceGetTotalEccErrors, handle, *kinds),
+            pending_remap=pending,
+            failed_remap=failed,
         )
+
+    def _remaps(self, handle: Any) -> tuple[bool, bool]:
+        """Return whether bad memory waits to be replaced, and whether that has failed."""
+        rows = self._query(self._nvml.nvmlDeviceGetRemappedRows, handle)
+        if rows is not None:
+            _, _, pending, failed = rows
+            return bool(pending), bool(failed)
+        return bool(self._query(self._nvml.nvmlDeviceGetRetiredPagesPendingStatus, handle)), False
 
     def _query(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Return the result of an NVML function; None if the device or driver has none.

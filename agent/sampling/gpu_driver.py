@@ -10,6 +10,7 @@ from typing import Final
 
 from agent.errors import NoGpuError
 from agent.sampling.gpu import Gpu, GpuReader, open_gpu
+from shared.progress import LARGEST, GpuHealth
 
 LEAST_PAUSE_SECONDS: Final = 10.0
 """Between the first tries; each pause is twice as long as the one before."""
@@ -31,6 +32,8 @@ class Gpus:
     def __init__(self, opened: Callable[[], GpuReader] = open_gpu) -> None:
         self._opened = opened
         self._reader: GpuReader | None = None
+        self._devices = 0
+        self._gpus: tuple[Gpu, ...] = ()
         self._try_at = float("-inf")
         self._pause_seconds = LEAST_PAUSE_SECONDS
         self._open()
@@ -41,6 +44,21 @@ class Gpus:
         """The devices, or why none is read; for the log."""
         return f"none ({self._reason})" if self._reader is None else self._reader.description
 
+    @property
+    def health(self) -> GpuHealth | None:
+        """What the last reading shows; None if no device was ever found."""
+        if not self._devices:
+            return None
+        counts = [gpu.uncorrected_errors for gpu in self._gpus]
+        known = [count for count in counts if count is not None]
+        return GpuHealth(
+            devices=self._devices,
+            lost=self._devices - len(self._gpus),
+            uncorrected_errors=min(sum(known), LARGEST) if known else None,
+            pending_remaps=sum(gpu.pending_remap for gpu in self._gpus),
+            failed_remaps=sum(gpu.failed_remap for gpu in self._gpus),
+        )
+
     def read(self, now: float) -> tuple[Gpu, ...]:
         """Return the devices that can be read; ``now`` in seconds of the monotonic clock."""
         if not self._whole and now >= self._try_at:
@@ -48,14 +66,14 @@ class Gpus:
             self._open()
             self._try_at = now + self._pause_seconds
             self._pause_seconds = min(2 * self._pause_seconds, MOST_PAUSE_SECONDS)
-        gpus = self._read(now)
+        self._gpus = self._read(now)
         if self._whole:
             self._pause_seconds = LEAST_PAUSE_SECONDS
         if self.description != self._logged:
             level = logging.INFO if self._whole else logging.WARNING
             log.log(level, "GPUs: %s; before: %s", self.description, self._logged)
             self._logged = self.description
-        return gpus
+        return self._gpus
 
     def close(self) -> None:
         """Shut the library down."""
@@ -70,6 +88,7 @@ class Gpus:
     def _open(self) -> None:
         try:
             self._reader = self._opened()
+            self._devices = self._reader.devices
         except NoGpuError as error:
             self._reason = str(error)
 

@@ -37,7 +37,8 @@ class Device:
 
     ``used_bytes`` is what programs have allocated; ``reserved_bytes`` is None for an old driver,
     which knows the sum of both only. ``error`` is the name of what every question about the device
-    ends with, ``hidden`` also that for its handle.
+    ends with, ``hidden`` also that for its handle. ``rows`` are remapped rows as the library counts
+    them, ``retired_pending`` is what a device before Ampere has instead.
     """
 
     gpu_percent: int | None = 0
@@ -46,6 +47,9 @@ class Device:
     reserved_bytes: int | None = 0
     error: str = ""
     hidden: bool = False
+    ecc_errors: int | None = None
+    rows: tuple[int, int, int, int] | None = None
+    retired_pending: int | None = None
 
     def memory_bytes(self, version: int | None) -> int | None:
         """The second version has what is allocated, the first what is reserved too."""
@@ -136,6 +140,10 @@ def module(machine: Machine) -> ModuleType:
             for pid, used in supported(machine.asked(handle).processes).items()
         ]
 
+    def ecc_errors(handle: Device, kind: int, counter: int) -> int:
+        assert (kind, counter) == (1, 0)
+        return supported(machine.asked(handle).ecc_errors)
+
     nvml = ModuleType("pynvml")
     vars(nvml).update(
         {name: number for name, (number, _) in ERRORS.items()},
@@ -148,6 +156,13 @@ def module(machine: Machine) -> ModuleType:
         nvmlDeviceGetMemoryInfo=memory,
         nvmlMemory_v2=0x02000028,
         nvmlDeviceGetComputeRunningProcesses=processes,
+        NVML_MEMORY_ERROR_TYPE_UNCORRECTED=1,
+        NVML_VOLATILE_ECC=0,
+        nvmlDeviceGetTotalEccErrors=ecc_errors,
+        nvmlDeviceGetRemappedRows=lambda handle: supported(machine.asked(handle).rows),
+        nvmlDeviceGetRetiredPagesPendingStatus=lambda handle: supported(
+            machine.asked(handle).retired_pending
+        ),
     )
     return nvml
 

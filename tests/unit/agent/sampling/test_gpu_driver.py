@@ -9,6 +9,8 @@ import pytest
 
 from agent.sampling.gpu import MODULE
 from agent.sampling.gpu_driver import LEAST_PAUSE_SECONDS, MOST_PAUSE_SECONDS, Gpus
+from shared.gpu_faults import faults
+from shared.progress import GpuHealth
 from tests.unit.agent.sampling.fake_nvml import ERRORS, Device, install
 
 SAMPLE_SECONDS = 5
@@ -142,3 +144,62 @@ def test_the_loss_of_every_device_is_one_change(
     assert set(readings(gpus, 0, HOUR_SECONDS)) == {0}
     (line,) = caplog.messages
     assert line.startswith("GPUs: none (NVML: GPU ")
+
+
+HEALTH: dict[str, tuple[list[Device], GpuHealth | None, tuple[str, ...]]] = {
+    "no device": ([], None, ()),
+    "devices that count no errors": ([Device(), Device()], GpuHealth(devices=2), ()),
+    "devices without faults": (
+        [Device(ecc_errors=0, rows=(0, 0, 0, 0))],
+        GpuHealth(devices=1, uncorrected_errors=0),
+        (),
+    ),
+    "errors of all devices are one sum": (
+        [Device(ecc_errors=2), Device(ecc_errors=None), Device(ecc_errors=3)],
+        GpuHealth(devices=3, uncorrected_errors=5),
+        ("5 uncorrected errors",),
+    ),
+    "rows that are remapped at a reset": (
+        [Device(rows=(3, 1, 1, 0)), Device(rows=(1, 1, 0, 0))],
+        GpuHealth(devices=2, pending_remaps=1),
+        ("1 to be reset",),
+    ),
+    "a failed remap": (
+        [Device(rows=(0, 9, 0, 1))],
+        GpuHealth(devices=1, failed_remaps=1),
+        ("1 to be replaced",),
+    ),
+    "pages of a device before Ampere": (
+        [Device(retired_pending=1), Device(retired_pending=0)],
+        GpuHealth(devices=2, pending_remaps=1),
+        ("1 to be reset",),
+    ),
+    "a lost device": (
+        [Device(ecc_errors=1), Device(ecc_errors=7, error="NVML_ERROR_GPU_IS_LOST")],
+        GpuHealth(devices=2, lost=1, uncorrected_errors=1),
+        ("1 of 2 lost", "1 uncorrected error"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("devices", "wanted", "words"), HEALTH.values(), ids=HEALTH)
+def test_faults_of_devices(
+    monkeypatch: pytest.MonkeyPatch,
+    devices: list[Device],
+    wanted: GpuHealth | None,
+    words: tuple[str, ...],
+) -> None:
+    install(monkeypatch, *devices)
+    gpus = Gpus()
+    gpus.read(0.0)
+    assert gpus.health == wanted
+    assert faults(wanted) == words if wanted else words == ()
+
+
+def test_devices_whose_driver_has_gone_count_as_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = install(monkeypatch, Device(), Device())
+    gpus = Gpus()
+    gpus.read(0.0)
+    machine.error = "NVML_ERROR_DRIVER_NOT_LOADED"
+    gpus.read(10.0)
+    assert gpus.health == GpuHealth(devices=2, lost=2)
