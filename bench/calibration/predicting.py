@@ -14,7 +14,7 @@ from shared.progress import Goal, Span
 
 SEEN: Final = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 """Parts of a run after which the rest is predicted."""
-LOW, BOTH, HIGH = 1 / 6, 2 / 3, 5 / 6
+LOW, BOTH = 1 / 6, 2 / 3
 TIME_BORDERS: Final = (0.35, 0.65, 2.0)
 GAIN_BORDERS: Final = (0.25, 0.45, 0.65, 0.85, 2.0)
 _ROUNDING: Final = 1e-9
@@ -45,6 +45,10 @@ class Prediction(Struct, frozen=True):
     def holds(self) -> bool:
         """Whether the band holds what came."""
         return self.span is not None and self.span.low <= self.truth <= self.span.high
+
+
+Rated = tuple[Prediction, float]
+"""A prediction and the ratio between what came and what it states."""
 
 
 def times(runs: Sequence[Run], bands: Bands) -> list[Prediction]:
@@ -116,13 +120,18 @@ def time_factors(found: Sequence[Prediction]) -> tuple[TimeFactor, ...]:
 def gain_factors(found: Sequence[Prediction]) -> tuple[GainFactor, ...]:
     """Return the factors of the further improvement, from predictions with plain bands."""
     ratios = [(p, p.truth / p.span.value) for p in found if p.span and p.span.value > 0]
-    return tuple(
-        GainFactor(border, round(_quantile(within, LOW), 4), round(_quantile(within, HIGH), 4))
-        for border, within in _by_progress(ratios, GAIN_BORDERS)
-    )
+    return tuple(gain_factor(*part) for part in _by_progress(ratios, GAIN_BORDERS))
 
 
-Rated = tuple[Prediction, float]
+def gain_factor(border: float, within: Sequence[Rated]) -> GainFactor:
+    """Return the factor that holds two thirds, also where many runs gained nothing.
+
+    Their ratios are 0, the low end too, and nothing lies below it: then the high end gives back
+    what the low end holds too much.
+    """
+    low = _quantile(within, LOW)
+    high = _quantile(within, _share_below(within, low) + BOTH)
+    return GainFactor(border, round(low, 4), round(high, 4))
 
 
 def _by_progress(
@@ -132,6 +141,13 @@ def _by_progress(
     for border in borders:
         yield border, [(p, ratio) for p, ratio in rated if low <= p.progress < border]
         low = border
+
+
+def _share_below(rated: Sequence[Rated], limit: float) -> float:
+    """Return the part of the projects' weight whose ratio is below ``limit``."""
+    share = Counter(p.project for p, _ in rated)
+    below = sum(1 / share[p.project] for p, ratio in rated if ratio < limit)
+    return below / len(share)
 
 
 def _quantile(rated: Sequence[Rated], part: float) -> float:

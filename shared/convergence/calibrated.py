@@ -6,15 +6,15 @@ from shared.convergence.bands import Bands, GainFactor, TimeFactor
 
 CALIBRATED: Final = Bands(
     time=(
-        TimeFactor(0.35, 0.9207),
-        TimeFactor(0.65, 0.3899),
-        TimeFactor(2.0, 0.2778),
+        TimeFactor(0.35, 1.5227),
+        TimeFactor(0.65, 0.6655),
+        TimeFactor(2.0, 0.4782),
     ),
     gain=(
-        GainFactor(0.25, 0.451, 8.0129),
-        GainFactor(0.45, 0.0, 3.0807),
-        GainFactor(0.65, 0.0, 2.4394),
-        GainFactor(0.85, 0.0, 2.4018),
-        GainFactor(2.0, 0.0, 2.3587),
+        GainFactor(0.25, 0.7461, 8.5287),
+        GainFactor(0.45, 0.3359, 5.0605),
+        GainFactor(0.65, 0.3242, 3.7259),
+        GainFactor(0.85, 0.0, 1.8036),
+        GainFactor(2.0, 0.0, 1.9368),
     ),
 )

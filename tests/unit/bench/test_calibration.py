@@ -4,6 +4,7 @@ import pytest
 
 from bench.calibration import FACTORS, PAGE, corpus, measured, pages, predicting
 from shared.convergence.calibrated import CALIBRATED
+from shared.progress import Span
 
 
 @pytest.fixture(scope="module")
@@ -21,6 +22,26 @@ def test_the_corpus_has_enough_curves_of_enough_projects(runs):
     assert len(held) >= 100
     assert len({run.project for run in held}) >= 25
     assert not {run.project for run in held} & {r.project for r in runs if not r.held_out}
+    timed = corpus.timed(runs)
+    assert len(timed) >= 100
+    assert len({run.project for run in timed}) >= 25
+
+
+@pytest.mark.parametrize(
+    ("gains", "low", "high"),
+    [
+        pytest.param([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12], 2, 9, id="every run gained"),
+        pytest.param([0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8], 0, 4, id="a third gained nothing"),
+    ],
+)
+def test_the_factors_of_the_gain_hold_two_thirds_also_where_runs_gain_nothing(gains, low, high):
+    came = [
+        predicting.Prediction(f"project {i}", 0.2, 0.5, Span(1, 1, 1), gain, 1)
+        for i, gain in enumerate(gains)
+    ]
+    found = predicting.gain_factor(0.65, [(p, p.truth) for p in came])
+    assert (found.low, found.high) == (low, high)
+    assert sum(low <= gain <= high for gain in gains) == 8
 
 
 def test_the_factors_are_those_that_the_corpus_gives(runs):

@@ -148,9 +148,9 @@ def test_what_cannot_be_predicted_is_not(points, total):
 
 
 def test_a_few_points_give_the_time_but_not_the_loss():
-    found = remaining(FALL[:4], total=100)
+    found = remaining(FALL[:3], total=100)
     assert found.remaining_loss is None
-    assert found.remaining_seconds.value == 97
+    assert found.remaining_seconds.value == 98
 
 
 def test_points_that_came_all_at_once_give_the_loss_but_not_the_time():
