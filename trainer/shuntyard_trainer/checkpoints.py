@@ -114,13 +114,8 @@ class Checkpoints:
             every_rank_saves=every_rank_saves,
             every_rank_verifies=every_rank_verifies,
         )
-        self._orders = Orders(
-            self._saver,
-            self._answering,
-            self._boundary,
-            self._ranks,
-            train_while_saving=train_while_saving,
-        )
+        own = (self._saver, self._answering, self._boundary, self._ranks)
+        self._orders = Orders(*own, train_while_saving=train_while_saving)
         self._save_at_end = save_at_end
         self._restore = restore
         self._begun = False
@@ -128,11 +123,7 @@ class Checkpoints:
 
     @classmethod
     def from_environment(
-        cls,
-        save: Save | None = None,
-        *,
-        environment: Environment | None = None,
-        **options: Any,
+        cls, save: Save | None = None, *, environment: Environment | None = None, **options: Any
     ) -> Checkpoints:
         """Return one for this pod and process; ``options`` are those of the class and win.
 

@@ -81,7 +81,7 @@ def last_saved(directory: Path | None) -> Saved | None:
 
 
 def is_address(path: str) -> bool:
-    """Return True if a path is an address such as ``s3://bucket/step-7``."""
+    """Return True for an address such as ``s3://bucket/step-7``."""
     return "://" in path
 
 
@@ -227,10 +227,8 @@ class Saver:
                 error = _failed(started.step, failure)
         self._require_all(error)
         saved = Saved(started.step, path, 0, started.started_at, self._clock.now())
-        error = self._checked(path, hold_until, started.step)
-        if self._verifies_apart:
-            self._require_all(error)
-        if self._ranks.first and not error:
+        self._require_all(error := self._checked(path, hold_until, started.step))
+        if self._ranks.first:
             try:
                 saved = describe(saved, self._clock, self._directory)
                 if self._mailbox is not None:
@@ -256,36 +254,29 @@ class Saver:
         return Started(step, started_at, found)
 
     def _checked(self, path: str, hold_until: float | None, step: int) -> str:
-        """Check what this rank checks; return why the checkpoint does not count, empty if it does.
-
-        The first rank checks the files, and decides whether the ranks load, and how long.
-        """
+        """Return why it does not count, empty if it does; the first rank decides on loading."""
         if path and not is_address(path):
             path = str(Path(path).resolve())
         loading, error = None, ""
-        if self._ranks.first:
-            left = None if hold_until is None else hold_until - self._clock.now()
-            try:
-                loading = self._verifier.begin(path, left, self._inspect)
-            except (OSError, UnloadableError) as failure:
-                error = _discounted(step, failure)
-        if self._verifies_apart:
-            loading = self._shared(loading)
-        if loading is None:
-            return error
         try:
-            self._verifier.load(path, loading)
+            if self._ranks.first:
+                left = None if hold_until is None else hold_until - self._clock.now()
+                loading = self._verifier.begin(path, left, self._inspect)
+        except (OSError, UnloadableError) as failure:
+            error = _discounted(step, failure)
+        loading = self._shared(loading) if self._verifies_apart else loading
+        try:
+            if loading is not None:
+                self._verifier.load(path, loading)
         except UnloadableError as failure:
             error = _discounted(step, failure)
         return error
 
     def _shared(self, mine: Loading | None) -> Loading | None:
         """Return on every rank what the first one has decided: one number says both."""
-        number = 0
-        if mine is not None:
-            number = 2 + 2 * int(mine.seconds * 1000) + mine.is_requested
-        number = self._ranks.largest(number)
-        if mine is not None or not number:
+        own = 0 if mine is None else 2 + 2 * int(mine.seconds * 1000) + mine.is_requested
+        number = self._ranks.largest(own)
+        if own or not number:
             return mine
         return Loading(None, (number // 2 - 1) / 1000, is_requested=bool(number % 2))
 
