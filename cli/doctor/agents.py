@@ -7,9 +7,9 @@ from cli.doctor.findings import Finding, fault, ok, shortened, unknown, warning
 from cli.doctor.reading import Object
 from cli.doctor.replicas import nodes
 from cli.doctor.site import AGENT, AGENTS_NAMESPACE, INSTALL, Site, mounted, pod_spec
-from shared.api import NodeEntry
 from shared.gpu_faults import faults
 from shared.kube import paths
+from shared.readapi.api import NodeEntry
 
 AGENTS: Final = "agents"
 VOLUME: Final = "volume"

@@ -6,10 +6,11 @@ from typing import Final
 from cli.views.amounts import duration, gpus, number
 from cli.views.table import NOTHING, Column, table
 from cli.views.terminal import UNLIMITED, Colour, Terminal
-from shared import accelerators, api
+from shared import accelerators
 from shared.amounts import figure, in_bytes, part
 from shared.gpu_faults import faults
-from shared.pricing import NodePrices, PricesResponse
+from shared.readapi import api
+from shared.readapi.pricing import NodePrices, PricesResponse
 
 _COMMON: Final = frozenset({"cpu", "memory", "pods"})
 _FIRST_PRICES: Final = ("cpu", "memory")

@@ -1,4 +1,4 @@
-// Made by page/schema.py from shared/api.py and its parts; not edited by hand.
+// Made by page/schema.py from shared/readapi/api.py and its parts; not edited by hand.
 
 export interface AdmissionEntry {
   readonly admitted: boolean;

@@ -10,9 +10,10 @@ from extender.app import replay
 from extender.controllers.measure import ReportsLoop
 from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import core_parameters
-from shared import api, labels
+from shared import labels
 from shared.kube import paths
 from shared.progress import GpuHealth
+from shared.readapi import api
 from tests.component.agents import (
     Trust,
     Yard,

@@ -3,8 +3,8 @@
 from msgspec.structs import replace
 
 from cli.views.nodes import nodes
-from shared import api
 from shared.progress import GpuHealth
+from shared.readapi import api
 from tests.fakes.answers import NODES
 
 

@@ -8,9 +8,9 @@ import msgspec
 import yaml
 
 from cli.doctor.site import pod_spec
-from shared import api
 from shared.kube import paths, stamps
 from shared.progress import GpuHealth
+from shared.readapi import api
 from tests.unit.cli.doctor import healthy
 from tests.unit.cli.doctor.healthy import FakeCluster, Object
 

@@ -23,9 +23,9 @@ from cli.doctor.reading import Reader
 from cli.doctor.rights import REVIEWS
 from cli.doctor.site import DAEMON_SETS, SECRETS, Site
 from cli.service import DEFAULT_SERVICE, parse
-from shared import api
 from shared.kube import paths, stamps
 from shared.progress import GpuHealth
+from shared.readapi import api
 from tests.fakes.clock import FakeClock
 from tests.root import ROOT
 
