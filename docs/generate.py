@@ -82,7 +82,7 @@ in the same write as the record. A RayJob needs `shutdownAfterJobFinishes`, the 
 
 What has a row also [moves](../parking.md#moving-a-gang) over several nodes. `make test-e2e` parks
 and moves a gang of each under the controller in the last column
-(`tests/controlplane/test_parking_of_kinds.py`).
+(`tests/controlplane/kinds/test_parking_of_kinds.py`).
 
 What has no row is neither parked nor moved (`OwnerNotSupported`): pods without an owner, owners of
 other kinds, a RayService, which has no suspension (KubeRay v1.4.2

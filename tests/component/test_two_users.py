@@ -1,7 +1,7 @@
 """Two users of different namespaces on each way: each sees the own jobs, and others as numbers.
 
 A client certificate is on the way through the real API server:
-tests/controlplane/test_users_of_one_namespace.py.
+tests/controlplane/rights/test_users_of_one_namespace.py.
 """
 
 import asyncio

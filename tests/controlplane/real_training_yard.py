@@ -15,7 +15,7 @@ from devcluster.shuntyard.extender_process import merged
 from shared.kube import auth
 from shared.kube.client import KubeClient
 from tests.controlplane import training_yard
-from tests.controlplane.real_yard import FIRST, SECOND
+from tests.controlplane.devcluster.real_yard import FIRST, SECOND
 from tests.controlplane.training_yard import PATIENCE_SECONDS, TrainingYard, readied
 from tests.controlplane.watching import History
 from tests.fakes.eventually import eventually

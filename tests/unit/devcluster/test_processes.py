@@ -98,7 +98,7 @@ def test_processes_that_no_file_names_are_found_by_their_mark(mark: str) -> None
 
 def test_a_process_outlives_the_program_that_started_it(mark: str) -> None:
     text = (
-        "import os, sys; from pathlib import Path; from devcluster import processes;"
+        "import os, sys; from pathlib import Path; from devcluster.local import processes;"
         f"environ = dict(os.environ) | {{processes.MARK: {mark!r}}};"
         f"processes.spawn({SLEEP!r}, environ, Path({mark!r}) / 'log')"
     )
