@@ -109,8 +109,12 @@ class Counts(Struct, frozen=True):
 _LEADING: Final = re.compile(
     r"(?:^|\] )\s*\[([0-9]{1,12})\]\s|^\s*([0-9]{1,12}):\s|^\[ *([0-9]{1,9}), *([0-9]{1,12})\] "
     r"|^\[([0-9]{1,9})/([0-9]{1,9})\] ?\[ *([0-9]{1,9})/([0-9]{1,9})\]"
-    r"|^\[ *([0-9]{1,12})/([0-9]{1,12})\] |^\s*([0-9]{1,12})/([0-9]{1,12})(?:: | \(epoch )"
+    r"|^\[ *([0-9]{1,12})/([0-9]{1,12})\] |^\s*([0-9]{1,12})/([0-9]{1,12})(?:[:,] | \(epoch )"
 )
+_ROUND: Final = re.compile(
+    r"[\s\]:|]\[([0-9]{1,12})\]\s{1,20}[A-Za-z][\w@'-]{0,60}(?: [A-Za-z]\w{0,40})?: ?[-+]?[0-9]"
+)
+"""A boosting round behind any prefix, right before a value: ``INFO [15]  train-logloss:0.005``."""
 
 
 class Position:
@@ -351,9 +355,10 @@ def leading_counts(line: str, *, has_values: bool) -> Counts | None:
     """
     index = _LEADING.search(line) if line else None
     if index is None:
-        return None
+        prefixed = _ROUND.search(line) if has_values else None
+        return None if prefixed is None else Counts(step=float(prefixed[1]))
     if done := index[9] or index[11]:
-        length = int(index[10] or index[12])
+        length = total(float(index[10] or index[12]))
         return Counts(step=float(done), total_steps=length) if has_values else None
     if index[5]:
         epoch, epochs, done, length = (int(index[i]) for i in range(5, 9))

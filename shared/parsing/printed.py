@@ -218,7 +218,10 @@ class Printed:
         counts = self._counts(found, has_values=has_values)
         self._names_steps = self._names_steps or found.step is not None
         if counts is None and not self._names_steps:
-            return leading_counts(line, has_values=has_values)
+            led = leading_counts(line, has_values=has_values)
+            if led is None or led.total_steps is None:
+                return led
+            return self._unless_of_epoch(self._places.below_header(led))
         is_remark = _REMARK.match(line) is not None
         if counts is None or not has_values or not (is_remark or _has_no_end(counts)):
             return counts

@@ -47,6 +47,10 @@ KERAS = {
         "Epoch 1/2\n9/9 - 3s - hello - loss: 0.5\n9/9 - loss: 0.5\n1/2 - a: b\n",
         [],
     ),
+    "a fit of one epoch, again and again": (
+        "Epoch 1/1\n9/9 - 3s - 3ms/step - loss: 0.7\nEpoch 1/1\n9/9 - 3s - 3ms/step - loss: 0.6\n",
+        [("loss", 0.7, 1), ("loss", 0.6, 2)],
+    ),
     "restarted": (
         "Epoch 1/2\n9/9 - 3s - 3ms/step - loss: 0.7\nEpoch 1/2\n9/9 - 3s - 3ms/step - loss: 0.8\n",
         [("loss", 0.7, 1), ("loss", 0.8, 1)],
