@@ -107,12 +107,12 @@ class Counts(Struct, frozen=True):
 
 
 _LEADING: Final = re.compile(
-    r"(?:^|\] )\s*\[([0-9]{1,12})\]\s|^\s*([0-9]{1,12}):\s|^\[ *([0-9]{1,9}), *([0-9]{1,12})\] "
+    r"(?:^|\] )\s*\[([0-9]{1,12})\]:?\s|^\s*([0-9]{1,12}):\s|^\[ *([0-9]{1,9}), *([0-9]{1,12})\] "
     r"|^\[([0-9]{1,9})/([0-9]{1,9})\] ?\[ *([0-9]{1,9})/([0-9]{1,9})\]"
     r"|^\[ *([0-9]{1,12})/([0-9]{1,12})\] |^\s*([0-9]{1,12})/([0-9]{1,12})(?:[:,] | \(epoch )"
 )
 _ROUND: Final = re.compile(
-    r"[\s\]:|]\[([0-9]{1,12})\]\s{1,20}[A-Za-z][\w@'-]{0,60}(?: [A-Za-z]\w{0,40})?: ?[-+]?[0-9]"
+    r"[\s\]:|]\[([0-9]{1,12})\]\s{1,20}[A-Za-z][\w@'-]{0,60}(?: [A-Za-z]\w{0,40})?[:=] ?[-+]?[0-9]"
 )
 """A boosting round behind any prefix, right before a value: ``INFO [15]  train-logloss:0.005``."""
 
@@ -139,6 +139,7 @@ class Position:
         self._gap = 1.0
         self._before = 0.0
         self._round = Place()
+        self._round_gap = 1.0
         self._ended: dict[Unit, float] = {}
 
     def place(self, counts: Counts) -> Place:
@@ -153,7 +154,10 @@ class Position:
             return place
         if total is not None and (last.total_steps, last.unit) == (total, place.unit):
             ended_at = last.step or 0.0
-            is_behind = ended_at >= total - 1 > place.step and place.step < ended_at / 2
+            has_ended = ended_at >= total - 1 or ended_at + self._round_gap > total
+            is_behind = has_ended and place.step < min(total - 1, ended_at / 2)
+            if place.step > ended_at:
+                self._round_gap = place.step - ended_at
             if is_behind or ended_at >= total > 1 >= place.step:
                 self._ended[place.unit] = self._ended.get(place.unit, 0.0) + total
         elif total is not None and total != last.total_steps and place.unit == last.unit:

@@ -44,7 +44,7 @@ _OTHER_VALUE: Final = re.compile(
 _SEPARATORS: Final = re.compile(r"[\s_/.\-]+")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z][a-z])")
 """Between the words of ``ValLoss``."""
-_VALIDATION: Final = r"(?:eval(?:uation)?|val(?:id?|idation)?|dev|cv)(?:_\d+(?:'s)?)?"
+_VALIDATION: Final = r"(?:eval(?:uation)?|val(?:id?|idation)?|dev|cv)(?:_\d+)?(?:'s)?"
 _TRAINING: Final = r"(?:train(?:ing)?)"
 _MEAN: Final = r"(?:(?:avg|avr|average|mean|epoch|total|tot|running|reduced)_)*"
 _MEAN_WORD: Final = re.compile(r"(?:^|_)(?:mean|avg|average)(?=_|$)")
@@ -96,7 +96,8 @@ _TIERS: Final = tuple(
         (rf"(?:{_TRAINING}_)?(?:batch_loss|loss_step|step_loss)", True),
         (r"test_loss|loss_test", True),
         (r".*map(?:50|_50|@0?_?5)[-_:]0?_?95.*|.*bbox_map", False),
-        (rf"{_VALIDATION}_.*{_QUALITY}|{_QUALITY}_{_VALIDATION}", False),
+        (rf"{_VALIDATION}_{_MEAN}(?:ppl|perplexity|xent|nll|cross_?entropy|bp[bc])", True),
+        (rf"{_VALIDATION}_(?:.*{_QUALITY}|l[12])|{_QUALITY}_{_VALIDATION}", False),
         (rf"(?:{_VALIDATION}_|{_TRAINING}_)?{_MEAN}{_EPISODE}score", True),
         (r"\w*loss_\w*total|\w+_total_loss", False),
         (rf"{_VALIDATION}_.*loss.*", False),

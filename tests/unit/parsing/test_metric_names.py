@@ -74,6 +74,10 @@ PREFERRED = {
         ["valid_1 auc", "valid_1 binary_logloss"],
         "valid_1 binary_logloss",
     ),
+    "a perplexity before an accuracy": (
+        ["Validation accuracy", "Validation perplexity", "xent"],
+        "Validation perplexity",
+    ),
     "one error on training and on test data": (["train-rmse", "test-rmse"], "test-rmse"),
     "one accuracy, and another on test data": (["Train Acc", "Test F1"], None),
     "two accuracies": (["Acc@1", "Acc@5"], None),

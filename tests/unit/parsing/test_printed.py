@@ -338,8 +338,8 @@ LINES = {
 
 
 ROUNDS = (
-    "Fold 1 | Epoch 1/3 | loss 0.9\nFold 1 | Epoch 3/3 | loss 0.8\n"
-    "Fold 2 | Epoch 1/3 | loss 0.7\nFold 2 | Epoch 3/3 | loss 0.6\n"
+    "Stage 1 | Epoch 1/3 | loss 0.9\nStage 1 | Epoch 3/3 | loss 0.8\n"
+    "Stage 2 | Epoch 1/3 | loss 0.7\nStage 2 | Epoch 3/3 | loss 0.6\n"
 )
 
 
