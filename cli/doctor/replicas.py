@@ -10,8 +10,8 @@ from cli.doctor.findings import Finding, fault, ok, unknown, warning
 from cli.doctor.reading import Object, Reader
 from cli.doctor.site import INSTALL, Site
 from cli.errors import UnansweredError, UnreadableError
-from shared import api
 from shared.kube import paths, stamps
+from shared.readapi import api
 
 DEPLOYMENT: Final = "deployment"
 LEASE: Final = "lease"

@@ -9,7 +9,7 @@ from cli.errors import UnansweredError
 from cli.views.amounts import duration, number
 from cli.views.table import more
 from cli.views.terminal import Terminal
-from shared.pricing import SlotPrices, SlotRow
+from shared.readapi.pricing import SlotPrices, SlotRow
 
 MOST_ROWS: Final = 40
 """Rows that are shown without ``-o wide``."""

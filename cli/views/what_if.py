@@ -9,8 +9,8 @@ from cli.views.amounts import coming, coming_between, duration, number
 from cli.views.explain import pods
 from cli.views.table import NOTHING, Column, more, table
 from cli.views.terminal import UNLIMITED, Terminal
-from shared import api
-from shared.explanation import Bill, Checked, Place, Shift
+from shared.readapi import api
+from shared.readapi.explanation import Bill, Checked, Place, Shift
 
 UNKNOWN: Final = "unknown"
 MOST_SHIFTS: Final = 10

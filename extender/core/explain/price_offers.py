@@ -30,9 +30,9 @@ from extender.core.pricing.slots import Allocation, Commitments, FloatVector, Po
 from extender.core.records import slot_plan
 from shared import labels
 from shared.errors import InputError
-from shared.explanation import Change, Step, StepKind
 from shared.model import JobKey
-from shared.pricing import PricePart
+from shared.readapi.explanation import Change, Step, StepKind
+from shared.readapi.pricing import PricePart
 
 MOST_PARTS: Final = 50
 """Parts of a price that are listed."""

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from cli.__main__ import main
-from shared.ledgers import ParkingsResponse
+from shared.readapi.ledgers import ParkingsResponse
 from tests.fakes.answers import EXPLAIN_JOB, PARKINGS
 from tests.unit.cli.conftest import ReadApi
 

@@ -13,7 +13,7 @@ from cli.__main__ import main
 from cli.errors import UnansweredError
 from cli.views import heatmap, terminal
 from cli.views.terminal import Terminal
-from shared.pricing import SlotRow
+from shared.readapi.pricing import SlotRow
 from tests.fakes.answers import PRICES, SLOTS
 from tests.unit.cli.conftest import ReadApi
 

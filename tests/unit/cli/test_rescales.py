@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from cli.__main__ import main
-from shared.ledgers import RescalesResponse
+from shared.readapi.ledgers import RescalesResponse
 from tests.fakes.answers import RESCALES
 from tests.unit.cli.conftest import ReadApi
 

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from cli import commands
 from cli.__main__ import main
 from cli.views import what_if
-from shared import api
-from shared.explanation import Bill
+from shared.readapi import api
+from shared.readapi.explanation import Bill
 from tests.fakes.answers import EXPLAIN_JOB, WHAT_IF
 from tests.unit.cli.conftest import ApiServer, ReadApi
 from tests.unit.cli.test_by_service import PROXY, status
