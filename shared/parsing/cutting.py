@@ -16,6 +16,8 @@ _ESCAPES: Final = re.compile(
     rb"|[ -/]*[0-~]"  # two-character sequences, character sets
     rb"|)"
 )
+_MARKS: Final = (b"\xef\xbb\xbf", b"\xff\xfe")
+"""What Windows puts before UTF-8 and UTF-16; of the latter the NUL bytes are dropped as well."""
 _CONTROLS: Final = bytes(c for c in range(32) if c != ord("\t")) + b"\x7f"
 LOST_BEGINNING: Final = "… "
 """Prefix of a line whose beginning was dropped: no anchored pattern matches it."""
@@ -24,7 +26,7 @@ _WINDOW: Final = 4096
 
 
 def clean(line: bytes) -> str:
-    """Return the text of a line without escape sequences, controls and trailing blanks.
+    """Return the text of a line without a mark of its encoding, controls and trailing blanks.
 
     Backspaces are dropped and do not erase: programs that write them (Keras) continue with a
     carriage return, which has ended the line already. NUL bytes are the hole left by a program that
@@ -32,6 +34,8 @@ def clean(line: bytes) -> str:
     """
     if b"\x1b" in line:
         line = _ESCAPES.sub(b"", line)
+    if line.startswith(_MARKS):
+        line = line.removeprefix(_MARKS[0]).removeprefix(_MARKS[1])
     return line.translate(None, _CONTROLS).decode("utf-8", "replace").rstrip()
 
 
