@@ -18,6 +18,7 @@ _ESCAPES: Final = re.compile(
 )
 _MARKS: Final = (b"\xef\xbb\xbf", b"\xff\xfe")
 """What Windows puts before UTF-8 and UTF-16; of the latter the NUL bytes are dropped as well."""
+_LOWEST_MARK: Final = min(_MARKS)[:1]
 _CONTROLS: Final = bytes(c for c in range(32) if c != ord("\t")) + b"\x7f"
 LOST_BEGINNING: Final = "… "
 """Prefix of a line whose beginning was dropped: no anchored pattern matches it."""
@@ -34,7 +35,7 @@ def clean(line: bytes) -> str:
     """
     if b"\x1b" in line:
         line = _ESCAPES.sub(b"", line)
-    if line.startswith(_MARKS):
+    if line > _LOWEST_MARK:  # quicker than to look for each
         line = line.removeprefix(_MARKS[0]).removeprefix(_MARKS[1])
     return line.translate(None, _CONTROLS).decode("utf-8", "replace").rstrip()
 
