@@ -45,14 +45,7 @@ def wait_until_ready(
 def succeeds(probe: Probe, authority: Path) -> bool:
     """Return whether the probe's GET answers 200; servers are verified against the CA."""
     parts = urllib.parse.urlsplit(probe.url)
-    connection = _connection(parts, probe, authority)
-    try:
-        connection.request("GET", parts.path)
-        return connection.getresponse().status == http.client.OK
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        connection.close()
+    return _answers_ok(_connection(parts, probe, authority), parts.path)
 
 
 def _connection(
@@ -73,8 +66,12 @@ def answers(url: str, timeout_seconds: float) -> bool:
     connection = http.client.HTTPConnection(
         parts.hostname or "", parts.port, timeout=timeout_seconds
     )
+    return _answers_ok(connection, parts.path)
+
+
+def _answers_ok(connection: http.client.HTTPConnection, path: str) -> bool:
     try:
-        connection.request("GET", parts.path)
+        connection.request("GET", path)
         return connection.getresponse().status == http.client.OK
     except (OSError, http.client.HTTPException):
         return False

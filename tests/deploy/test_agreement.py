@@ -12,7 +12,7 @@ from cli import service
 from devcluster.shuntyard import agents, extender_process
 from extender.core.gating.decision import KEY
 from extender.settings.listeners import ApiSection
-from extender.settings.policy import GatingSection
+from extender.settings.waiting_jobs import GatingSection
 from shared import labels, signing_secret
 from shared.kube.resources import OPTIONAL
 from shared.model import Owner

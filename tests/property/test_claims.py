@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 from extender.core.cluster import pod_shape
 from shared.model import NodeName
 from shared.objects.devices import Constraint, Device, DeviceRequest
-from tests.fakes.builders import (
+from tests.fakes.builders import make_node, make_pod
+from tests.fakes.device_builders import (
     make_claim_template,
     make_device,
     make_device_claim,
     make_device_class,
-    make_node,
-    make_pod,
     make_slice,
 )
 from tests.unit.core.clusters import snapshot_of

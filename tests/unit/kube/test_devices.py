@@ -28,7 +28,7 @@ from shared.objects.devices import (
     DeviceTaintRule,
     Version,
 )
-from tests.fakes.builders import (
+from tests.fakes.device_builders import (
     make_claim_template,
     make_device,
     make_device_claim,

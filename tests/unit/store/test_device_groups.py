@@ -15,7 +15,7 @@ from extender.store.device_groups import DeviceGroups
 from extender.store.device_taints import TaintRules
 from shared.model import NodeName, Taint
 from shared.objects.devices import Device, DeviceId, DeviceTaintRule, Version
-from tests.fakes.builders import make_device, make_taint_rule
+from tests.fakes.device_builders import make_device, make_taint_rule
 
 DRIVER = "gpu.example.com"
 OWN = f'device.attributes["{DRIVER}"]'

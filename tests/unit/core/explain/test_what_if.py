@@ -17,13 +17,7 @@ from shared import labels
 from shared.errors import InputError
 from shared.model import Entity
 from shared.readapi import api
-from tests.fakes.builders import (
-    make_node,
-    make_owner,
-    make_pod,
-    make_priority_class,
-    make_shape,
-)
+from tests.fakes.builders import make_node, make_owner, make_pod, make_priority_class, make_shape
 from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import queued_job, released_job, snapshot_of
 

@@ -4,7 +4,6 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-import pytest
 
 from extender.core.cluster.utility import Steps
 from extender.core.parameters import placement, queue
@@ -13,7 +12,6 @@ from extender.core.placement import scoring
 from extender.core.queue import order, service, weighting
 from extender.core.queue.fair_share import Entitlement
 from shared.model import JobKey, Uid
-from tests.unit.core.policies import golden
 from tests.unit.core.policies.rooms import make_room, make_shape
 from tests.unit.core.policies.sharing_yard import Machine, Wants
 
@@ -118,17 +116,6 @@ RUNS = {
     "scoring": run_scoring,
     "service": run_service,
 }
-CASES = golden.cases(RUNS)
-
-
-@pytest.mark.parametrize(("run", "path"), CASES.values(), ids=CASES.keys())
-def test_golden_case_comes_out_as_recorded(run, path, update_golden):
-    golden.check(run, path, update=update_golden)
-
-
-@pytest.mark.parametrize("area", RUNS)
-def test_every_policy_has_golden_cases_and_no_orphans(area):
-    golden.check_complete(area)
 
 
 def _room(case: dict[str, Any]):

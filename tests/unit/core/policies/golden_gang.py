@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from extender.core.parameters.placement import GangParameters, ScoringWeights, TopologyParameters
 from extender.core.placement import buckets
 from extender.core.placement.buckets import Relations, Task
@@ -12,7 +10,6 @@ from extender.core.placement.slice_parts import Layer, WantedSlices
 from extender.core.placement.topology import Wanted
 from shared.model import Toleration
 from tests.fakes.builders import make_node, make_room, make_shape, make_taint
-from tests.unit.core.policies import golden
 from tests.unit.core.policies.gangs import by_node, members, place, placed
 
 
@@ -67,17 +64,6 @@ def run_gang(case: dict[str, Any]) -> Any:
 
 
 RUNS = {"buckets": run_buckets, "gang": run_gang, "topology": run_gang}
-CASES = golden.cases(RUNS)
-
-
-@pytest.mark.parametrize(("run", "path"), CASES.values(), ids=CASES.keys())
-def test_golden_case_comes_out_as_recorded(run, path, update_golden):
-    golden.check(run, path, update=update_golden)
-
-
-@pytest.mark.parametrize("area", RUNS)
-def test_every_policy_has_golden_cases_and_no_orphans(area):
-    golden.check_complete(area)
 
 
 def _wanted(case: dict[str, Any]) -> Wanted | None:

@@ -3,16 +3,12 @@
 ``_why`` in each input holds the working by hand.
 """
 
-import json
 from dataclasses import asdict
 from typing import Any
-
-import pytest
 
 from extender.core.elastic import speed
 from extender.core.elastic.speed import Measured, Mode, Speed
 from extender.core.parameters.elastic import SpeedParameters
-from tests.unit.core.policies import golden
 from tests.unit.core.policies.elastic_yard import Yard
 
 DIGITS = 6
@@ -42,15 +38,3 @@ def run_scaling(case: dict[str, Any]) -> Any:
 
 
 RUNS = {"speed": run_speed, "scaling": run_scaling}
-CASES = golden.cases(RUNS)
-
-
-@pytest.mark.parametrize(("run", "path"), CASES.values(), ids=CASES.keys())
-def test_golden_case_comes_out_as_recorded(run, path, update_golden):
-    assert json.loads(path.read_text())["_why"]
-    golden.check(run, path, update=update_golden, digits=DIGITS)
-
-
-@pytest.mark.parametrize("area", RUNS)
-def test_every_policy_has_golden_cases_and_no_orphans(area):
-    golden.check_complete(area)

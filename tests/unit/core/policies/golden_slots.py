@@ -3,11 +3,9 @@
 ``_why`` in each input holds the working by hand.
 """
 
-import json
 from typing import Any
 
 import numpy as np
-import pytest
 
 from extender.core.cluster.utility import Steps
 from extender.core.parameters.pricing import (
@@ -18,7 +16,6 @@ from extender.core.parameters.pricing import (
 )
 from extender.core.pricing import admission, price_bounds, schedule
 from extender.core.pricing.slots import Allocation, Commitments, Schedule
-from tests.unit.core.policies import golden
 from tests.unit.core.policies.slot_worlds import make_bounds, make_cluster, make_job
 
 
@@ -55,18 +52,6 @@ RUNS = {
     "schedule": run_schedule,
     "admission": run_admission,
 }
-CASES = golden.cases(RUNS)
-
-
-@pytest.mark.parametrize(("run", "path"), CASES.values(), ids=CASES.keys())
-def test_golden_case_comes_out_as_recorded(run, path, update_golden):
-    assert json.loads(path.read_text())["_why"]
-    golden.check(run, path, update=update_golden)
-
-
-@pytest.mark.parametrize("area", RUNS)
-def test_every_policy_has_golden_cases_and_no_orphans(area):
-    golden.check_complete(area)
 
 
 def _cluster(case: dict[str, Any]):

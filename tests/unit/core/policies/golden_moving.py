@@ -3,11 +3,8 @@
 ``_why`` in each input holds the working by hand.
 """
 
-import json
 from dataclasses import asdict
 from typing import Any
-
-import pytest
 
 from extender.core.cpu_shares import cpu_weights
 from extender.core.migration import count_balance, migration_gain, migration_target, rebalance
@@ -16,7 +13,6 @@ from extender.core.parameters import cpu_shares, migration
 from extender.core.parameters.preemption import PreemptionParameters
 from extender.core.preemption import victims
 from shared.progress import Category
-from tests.unit.core.policies import golden
 
 
 def run_migration_target(case: dict[str, Any]) -> Any:
@@ -75,18 +71,6 @@ RUNS = {
     "cpu_weights": run_cpu_weights,
     "preemption": run_preemption,
 }
-CASES = golden.cases(RUNS)
-
-
-@pytest.mark.parametrize(("run", "path"), CASES.values(), ids=CASES.keys())
-def test_golden_case_comes_out_as_recorded(run, path, update_golden):
-    assert json.loads(path.read_text())["_why"]
-    golden.check(run, path, update=update_golden)
-
-
-@pytest.mark.parametrize("area", RUNS)
-def test_every_policy_has_golden_cases_and_no_orphans(area):
-    golden.check_complete(area)
 
 
 def _host(row: dict[str, Any], params: migration.TargetParameters) -> Host:
