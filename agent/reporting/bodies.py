@@ -39,6 +39,7 @@ def heartbeat(
         full=message.full,
         use=message.state.use,
         cpu_cores=message.state.cpu_cores,
+        gpus=message.state.gpus,
         pods=tuple(_pod(report) for report in message.changed),
         gone=message.gone,
         events=message.events,

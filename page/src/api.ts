@@ -22,6 +22,7 @@ export interface AgentEntry {
   readonly converged: number;
   readonly use: Use | null;
   readonly cpu_cores: number | null;
+  readonly gpus: GpuHealth | null;
 }
 
 export interface Ahead {
@@ -122,6 +123,14 @@ export interface Finding {
   readonly level: "ok" | "warning" | "fault" | "not known";
   readonly message: string;
   readonly fix: string;
+}
+
+export interface GpuHealth {
+  readonly devices: number;
+  readonly lost: number;
+  readonly uncorrected_errors: number | null;
+  readonly pending_remaps: number;
+  readonly failed_remaps: number;
 }
 
 export interface JobEntry {

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from shared.progress import Category, Span, Stage, Use
+from shared.progress import Category, GpuHealth, Span, Stage, Use
 from shared.readapi.answer import API_VERSION as API_VERSION  # noqa: PLC0414 - found here by all
 from shared.readapi.answer import CheckpointEntry as CheckpointEntry  # noqa: PLC0414 - as above
 from shared.readapi.answer import EndEntry, FaultEntry, JobProgress
@@ -108,6 +108,7 @@ class AgentEntry(Struct, frozen=True, kw_only=True):
         progressing: Pods of ours by category; those without a metric are in none.
         use: Use of the node; None if unknown.
         cpu_cores: Cores of the node as the agent sees them.
+        gpus: State of its GPUs; None if it has none.
     """
 
     age_seconds: float
@@ -118,6 +119,7 @@ class AgentEntry(Struct, frozen=True, kw_only=True):
     converged: int = 0
     use: Use | None = None
     cpu_cores: float | None = None
+    gpus: GpuHealth | None = None
 
 
 class NodeEntry(Struct, frozen=True, kw_only=True):

@@ -143,6 +143,7 @@ def agent(snapshot: Snapshot, node: NodeName, freshness: Freshness) -> api.Agent
         complete=report.complete,
         use=report.use,
         cpu_cores=report.cpu_cores,
+        gpus=report.gpus,
         **counts,
     )
 
