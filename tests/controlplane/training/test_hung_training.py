@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import pytest
 
-from devcluster.extender_process import merged
 from devcluster.options import ProcessNodes
+from devcluster.shuntyard.extender_process import merged
 from shared import labels
 from tests.controlplane import training_yard
 from tests.controlplane.jobs import Manifest
