@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import pytest
 
-from devcluster.extender_process import merged
 from devcluster.options import ProcessNodes
+from devcluster.shuntyard.extender_process import merged
 from shared import labels
 from shared.kube import paths
 from tests.controlplane import training_yard
