@@ -53,8 +53,9 @@ def of_group(group: Object | None) -> Finding:
 
 def of_fields(lacking: list[str]) -> Finding:
     """Judge a definition that lacks fields: the API server drops them from what we write."""
-    message = f"the definition of migrations is of another release: {shortened(lacking)} is dropped"
-    return fault(DEFINITION, f"{message}, and jobs are not moved", INSTALL)
+    dropped = f"the API server drops {shortened(lacking)}, and jobs are not moved"
+    message = f"the definition of migrations is of another release: {dropped}"
+    return fault(DEFINITION, message, INSTALL)
 
 
 def lacking_fields(published: Object) -> list[str]:

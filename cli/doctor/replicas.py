@@ -71,7 +71,8 @@ def check_lease(site: Site) -> Iterator[Finding]:
     renewed = age_seconds <= _duration(spec) or _is_renewed(site.reader, path, spec)
     yield of_renewal(spec, age_seconds, renewed=renewed)
     if spec.get("holderIdentity"):
-        yield of_holder(str(spec["holderIdentity"]), _hosts(site))
+        hosts = None if site.deployment is None else _hosts(site)
+        yield of_holder(str(spec["holderIdentity"]), hosts)
 
 
 def of_renewal(spec: Object, age_seconds: float, *, renewed: bool) -> Finding:

@@ -1,6 +1,7 @@
 """`shuntyard doctor` against a real API server."""
 
 import asyncio
+import copy
 import json
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ from tests.controlplane.yard import Yard
 from tests.fakes.eventually import eventually
 
 pytestmark = pytest.mark.controlplane
+
+DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/migrations.shuntyard.io"
 
 
 async def doctor(kubeconfig: Path) -> tuple[int, dict[str, list[dict[str, Any]]]]:
@@ -56,6 +59,26 @@ async def test_an_administrator_gets_all_checks(yard: Yard) -> None:
     assert levels["deployment"] == ["fault"]
     assert levels["configuration"] == ["not known"]
     assert all(one["fix"] for ones in found.values() for one in ones if one["level"] == "fault")
+
+
+async def test_a_definition_that_lacks_a_field_is_found(yard: Yard) -> None:
+    before = json.loads(await yard.client.get(DEFINITION))["spec"]["versions"]
+    versions = copy.deepcopy(before)
+    schema = versions[0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    del schema["members"]["items"]["properties"]["hostPorts"]
+
+    async def found(level: str) -> list[dict[str, Any]]:
+        _, by_check = await doctor(yard.cluster.kubeconfig)
+        assert [one["level"] for one in by_check["definition"]] == [level]
+        return by_check["definition"]
+
+    try:
+        await yard.client.patch(DEFINITION, {"spec": {"versions": versions}})
+        (lacking,) = await eventually(lambda: found("fault"), 60, "the schema is published")
+        assert "drops spec.members.hostPorts" in lacking["message"]
+    finally:
+        await yard.client.patch(DEFINITION, {"spec": {"versions": before}})
+    await eventually(lambda: found("ok"), 60, "and again")
 
 
 async def test_doctor_names_the_rights_that_a_user_needs(stranger: Path) -> None:

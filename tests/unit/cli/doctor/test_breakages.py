@@ -114,10 +114,10 @@ BROKEN: dict[str, tuple[Break, str, Level, str]] = {
     ),
     "a definition of another release": (
         undefined("spec", "members", "nodeSelector"),
-        "definition", FAULT, "of another release: spec.members.nodeSelector is dropped",
+        "definition", FAULT, "another release: the API server drops spec.members.nodeSelector",
     ),
     "a definition whose status lacks a field": (
-        undefined("status", "holdUntil"), "definition", FAULT, "status.holdUntil is dropped",
+        undefined("status", "holdUntil"), "definition", FAULT, "drops status.holdUntil",
     ),
     "a missing right": (
         lacking("patch pods", "list nodes"),

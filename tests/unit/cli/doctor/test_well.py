@@ -75,3 +75,11 @@ def test_certificates_mounted_on_both_sides_are_healthy(well: FakeCluster) -> No
     assert finding.message.startswith(
         "the Secret shuntyard-agents/shuntyard-agent-tls has no ca.crt"
     )
+
+
+def test_without_a_deployment_nothing_is_concluded_about_the_leader(well: FakeCluster) -> None:
+    """As on a devcluster, whose extender is a process: the Lease is held by no pod of ours."""
+    del well.objects[healthy.DEPLOYMENT]
+    well.objects[healthy.LEASE]["spec"]["holderIdentity"] = "machine_0f"
+    levels = {one.level for one in findings(well) if one.check == "lease"}
+    assert levels == {OK, UNKNOWN}
