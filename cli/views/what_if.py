@@ -84,7 +84,7 @@ def _price(bill: Bill) -> str:
 
 
 def _idle_nodes(price: float) -> str:
-    return f"{number(price)} idle node{'' if price == 1 else 's'}"
+    return f"as much as {number(price)} idle node{'' if price == 1 else 's'}"
 
 
 def _places(answer: api.WhatIfResponse, *, wide: bool) -> list[str]:

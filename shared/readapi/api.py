@@ -28,9 +28,9 @@ from shared.readapi.pricing import AdmissionEntry, PricePart
 from shared.readapi.scores import MILLI_GPUS as MILLI_GPUS  # noqa: PLC0414 - found here by all
 from shared.readapi.scores import WORKERS as WORKERS  # noqa: PLC0414 - as above
 from shared.readapi.scores import NodeTerms as NodeTerms  # noqa: PLC0414 - as above
+from shared.readapi.scores import StandingEntry
 from shared.readapi.scores import Terms as Terms  # noqa: PLC0414 - as above
 from shared.readapi.scores import Weight as Weight  # noqa: PLC0414 - as above
-from shared.readapi.standing import StandingEntry
 
 
 class QueueEntry(Struct, frozen=True, kw_only=True):

@@ -1,8 +1,10 @@
-"""Terms of the scores of jobs and nodes in bodies of the read API (``shared.readapi.api``)."""
+"""What orders jobs and nodes in bodies of the read API: terms of scores, groups, weights."""
 
 from typing import Final
 
 from msgspec import Struct
+
+from shared.progress import Span
 
 WORKERS: Final = "workers"
 MILLI_GPUS: Final = "milli-gpus"
@@ -48,6 +50,22 @@ class Weight(Struct, frozen=True, kw_only=True):
     cpu_ratio: float
     memory_ratio: float
     gpu_ratio: float = 0.0
+
+
+class StandingEntry(Struct, frozen=True, kw_only=True):
+    """The place of a job under the order ``service`` (docs/policies/service.md).
+
+    Attributes:
+        group: ``urgent``, ``critical`` or ``service``; the jobs of a group go before the next.
+        needs: Expected seconds that it runs, with the band that holds about two thirds.
+        source: Where that is from; empty: nothing but how long it has run already.
+        weight: What its service is divided by.
+    """
+
+    group: str
+    needs: Span
+    source: str
+    weight: float
 
 
 class NodeTerms(Struct, frozen=True, kw_only=True):

@@ -355,7 +355,7 @@ WHAT_IF = api.WhatIfResponse(
             estimate_with="durations by annotation",
         ),
     ),
-    notes=("left out: Service of v1",),
+    notes=("not part of a job: Service of v1",),
 )
 
 

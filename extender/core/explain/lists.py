@@ -40,7 +40,7 @@ from extender.core.queue.weighting import Weight
 from shared import labels
 from shared.model import JobKey, Node, PodShape
 from shared.readapi import api
-from shared.readapi.standing import StandingEntry
+from shared.readapi.scores import StandingEntry
 from shared.readapi.tenancy import NamespaceEntry, NamespacesResponse
 
 MOST_ENTRIES: Final = 500

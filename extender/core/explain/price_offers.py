@@ -219,7 +219,7 @@ def _later_deadline(offer: PriceOffer) -> Iterator[Change]:
     )
     if slots is not None:
         plural = "" if slots == 1 else "s"
-        summary = f"let it be done {slots:.0f} slot{plural} ({_time(slots * seconds)}) later"
+        summary = f"let it end {slots:.0f} slot{plural} ({_time(slots * seconds)}) later"
         yield _new_utility(offer, text(slots), summary)
 
 

@@ -37,7 +37,7 @@ NO_HISTORY: Final = History()
 SAME_START_SECONDS: Final = 1.0
 """Closer starts are equal: both forecasts begin at one time and add the same durations."""
 LEFT_TO_KUBE_SCHEDULER: Final = (
-    "its pods ask for something that kube-scheduler alone judges: it chooses their node"
+    "its pods have a requirement that only kube-scheduler checks: it chooses their nodes"
 )
 
 

@@ -4,13 +4,15 @@ import asyncio
 import contextlib
 import json
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import aiohttp
+import pytest
 
 from devcluster.cluster import Cluster
-from devcluster.real_nodes import images
+from devcluster.options import ClusterOptions
+from devcluster.real_nodes import conditions, images
 from shared.kube import auth, paths
 from shared.kube.client import KubeClient
 from shared.kube.errors import ApiError
@@ -22,6 +24,20 @@ FIRST, SECOND = "real-0000", "real-0001"
 PATIENCE_SECONDS = 60.0
 _EXEC_PROTOCOL = "v4.channel.k8s.io"
 _OUTPUT, _STATUS = 1, 3  # channels of that protocol
+
+
+@contextlib.contextmanager
+def real_cluster(
+    tmp_path_factory: pytest.TempPathFactory, options: ClusterOptions
+) -> Iterator[Cluster]:
+    """A cluster with real nodes; its tests are skipped where this machine can have none."""
+    if reasons := conditions.why_not():
+        pytest.skip(f"no real nodes here: {'; '.join(reasons)}")
+    cluster = Cluster.up(tmp_path_factory.mktemp("real"), options)
+    try:
+        yield cluster
+    finally:
+        cluster.down()
 
 
 def container(script: str, **fields: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from devcluster.cluster import Cluster
 from devcluster.errors import MachineError
 from devcluster.local import processes
 from devcluster.options import ClusterOptions, RealNodes, Schedulers
-from devcluster.real_nodes import conditions, control_groups, mount_points, network
+from devcluster.real_nodes import control_groups, mount_points, network
 from devcluster.real_nodes.agents import shared_volume
 from devcluster.real_nodes.network import BRIDGE, GATEWAY, GATEWAY_CARD
 from shared import labels
@@ -27,6 +27,7 @@ from tests.controlplane.devcluster.real_yard import (
     opened,
     pod,
     python,
+    real_cluster,
 )
 from tests.fakes.eventually import eventually
 
@@ -37,13 +38,6 @@ RUN_ON = "trap 'exit 0' TERM; while :; do sleep 0.1; done"
 SYSCTLS = ("vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops", "net/ipv4/ip_forward")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _a_machine_for_real_nodes() -> None:
-    reasons = conditions.why_not()
-    if reasons:
-        pytest.skip(f"no real nodes here: {'; '.join(reasons)}")
-
-
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     options = ClusterOptions(
@@ -51,11 +45,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         schedulers=Schedulers.BOTH,
         node_monitor_grace_seconds=GRACE_SECONDS,
     )
-    cluster = Cluster.up(tmp_path_factory.mktemp("real"), options)
-    try:
+    with real_cluster(tmp_path_factory, options) as cluster:
         yield cluster
-    finally:
-        cluster.down()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from devcluster import api
 from devcluster.cluster import Cluster
 from devcluster.options import ClusterOptions, RealNodes
-from devcluster.real_nodes import conditions, services
+from devcluster.real_nodes import services
 from shared.kube import paths
 from shared.kube.errors import ApiError
 from tests.controlplane.devcluster.real_yard import (
@@ -20,6 +20,7 @@ from tests.controlplane.devcluster.real_yard import (
     opened,
     pod,
     python,
+    real_cluster,
 )
 from tests.fakes.eventually import eventually
 
@@ -30,20 +31,10 @@ PORT = 8000
 NODES = {"its own node": FIRST, "the other node": SECOND}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _a_machine_for_real_nodes() -> None:
-    reasons = conditions.why_not()
-    if reasons:
-        pytest.skip(f"no real nodes here: {'; '.join(reasons)}")
-
-
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    cluster = Cluster.up(tmp_path_factory.mktemp("real"), ClusterOptions(real=RealNodes(2)))
-    try:
+    with real_cluster(tmp_path_factory, ClusterOptions(real=RealNodes(2))) as cluster:
         yield cluster
-    finally:
-        cluster.down()
 
 
 @pytest.fixture

@@ -6,12 +6,18 @@ import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.options import ClusterOptions, RealNodes
-from devcluster.real_nodes import conditions
 from shared import labels
 from shared.kube import parse, paths, writes
 from shared.kube.errors import ConflictError
 from shared.model import Pod
-from tests.controlplane.devcluster.real_yard import FIRST, RealYard, container, opened, pod
+from tests.controlplane.devcluster.real_yard import (
+    FIRST,
+    RealYard,
+    container,
+    opened,
+    pod,
+    real_cluster,
+)
 from tests.fakes.eventually import eventually
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.e2e]
@@ -22,21 +28,11 @@ PATIENCE_SECONDS = 60.0
 SHARES = "/sys/fs/cgroup/cpu/cpu.shares"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _a_machine_for_real_nodes() -> None:
-    reasons = conditions.why_not()
-    if reasons:
-        pytest.skip(f"no real nodes here: {'; '.join(reasons)}")
-
-
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     options = ClusterOptions(real=RealNodes(1, cpu=NODE_CPU))
-    cluster = Cluster.up(tmp_path_factory.mktemp("real"), options)
-    try:
+    with real_cluster(tmp_path_factory, options) as cluster:
         yield cluster
-    finally:
-        cluster.down()
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from bench.specon.files import overlaps
 from bench.specon.jobs import Manifest
 from devcluster.cluster import Cluster
 from devcluster.options import ClusterOptions, RealNodes, Schedulers
-from devcluster.real_nodes import conditions, images
+from devcluster.real_nodes import images
 from devcluster.real_nodes.machines import Machines
 from devcluster.shuntyard.agents import NAMESPACE as AGENTS
 from shared import labels
@@ -23,7 +23,7 @@ from shared.kube import paths
 from shared.readapi import api
 from shared.readapi.ledgers import MigrationEntry
 from tests.controlplane.devcluster import real_yard
-from tests.controlplane.devcluster.real_yard import FIRST, SECOND, RealYard
+from tests.controlplane.devcluster.real_yard import FIRST, SECOND, RealYard, real_cluster
 from tests.controlplane.moving.test_migration_faults import (
     begun_below_what_was_saved,
     saves_noted,
@@ -53,13 +53,6 @@ GRACE_SECONDS = 16
 """A node without a heartbeat for this long is NotReady."""
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _a_machine_for_real_nodes() -> None:
-    reasons = conditions.why_not()
-    if reasons:
-        pytest.skip(f"no real nodes here: {'; '.join(reasons)}")
-
-
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     options = ClusterOptions(
@@ -68,12 +61,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         settings=SETTINGS,
         node_monitor_grace_seconds=GRACE_SECONDS,
     )
-    cluster = Cluster.up(tmp_path_factory.mktemp("real"), options)
-    try:
+    with real_cluster(tmp_path_factory, options) as cluster:
         cluster.machines.start_agents(AGENT_SETTINGS)
         yield cluster
-    finally:
-        cluster.down()
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from cli.views.amounts import coming
 from cli.views.terminal import Terminal
 from shared.progress import Span
 from shared.readapi import api
-from shared.readapi.standing import StandingEntry
+from shared.readapi.scores import StandingEntry
 from tests.fakes.answers import QUEUE
 
 NOW = QUEUE.generated_at
