@@ -245,7 +245,7 @@ class Source:
 
     def _value(self, point: Point, at: float) -> bool:
         """Process a value; return True if the run has diverged with it."""
-        track = self._track(point.metric)
+        track = self.tracks.get(point.metric) or self._track(point.metric)
         if track is None:
             return False
         was_finite = not track.diverged
