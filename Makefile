@@ -11,7 +11,8 @@ DEMO_LOCKS := $(patsubst %,requirements/%.txt,build extender agent cli)
 CALLS := .api-calls
 # The newest Kubernetes that is wired (docs/versions.md), and what runs on it beside the gate's.
 NEWEST := 1.37.2
-ON_NEWEST := $(patsubst %,tests/controlplane/test_%.py,direct queued_path devices oracle_devices oracle_claims oracle_masks)
+ON_NEWEST := tests/controlplane/queue/test_queued_path.py \
+	$(patsubst %,tests/controlplane/placement/test_%.py,direct devices oracle_devices oracle_claims oracle_masks)
 
 .DEFAULT_GOAL := help
 PIP_OPTIONS := --quiet --disable-pip-version-check
@@ -67,7 +68,7 @@ test-e2e: $(STAMP) ## the long ones: faults on the real control plane, real node
 	$(PYTHON) -m pytest -m e2e --record-api-calls $(CALLS) $(PYTEST_ARGS)
 	$(if $(PYTEST_ARGS),,$(PYTHON) -m devcluster rights $(CALLS))
 	$(PYTHON) -m pytest --kubernetes $(NEWEST) -m "controlplane and not e2e" $(ON_NEWEST) $(PYTEST_ARGS)
-	HYPOTHESIS_PROFILE=nightly $(PYTHON) -m pytest tests/property tests/controlplane/test_oracle_masks.py $(PYTEST_ARGS)
+	HYPOTHESIS_PROFILE=nightly $(PYTHON) -m pytest tests/property tests/controlplane/placement/test_oracle_masks.py $(PYTEST_ARGS)
 
 $(FRAMEWORKS_STAMP): requirements/frameworks.txt trainer/pyproject.toml
 	@[ -x $(FRAMEWORKS_VENV)/bin/python ] || python3 -m venv $(FRAMEWORKS_VENV)

@@ -26,7 +26,7 @@ from typing_extensions import override
 from agent.checkpoint.rules import Outcome as Command
 from agent.reporting.outbox import NodeState
 from shared.model import Uid
-from shared.progress import PodReport
+from shared.progress import GpuHealth, PodReport
 from shared.wire import PodPlace
 
 # They would double the series, and are not used.
@@ -126,6 +126,26 @@ STAGE: Final = Series(
     "1 for what the whole curve of the training run shows now.",
     lambda pod: 1.0 if pod.progress and pod.progress.evidence else None,
 )
+GPUS: Final[Mapping[str, tuple[str, Callable[[GpuHealth], float | None]]]] = {
+    "shuntyard_agent_gpus": ("GPUs of this node.", lambda gpus: gpus.devices),
+    "shuntyard_agent_lost_gpus": (
+        "GPUs that cannot be read: off the bus, in need of a reset, or without their driver.",
+        lambda gpus: gpus.lost,
+    ),
+    "shuntyard_agent_gpu_uncorrected_errors": (
+        "ECC errors that were not corrected, of all GPUs since the driver was loaded.",
+        lambda gpus: gpus.uncorrected_errors,
+    ),
+    "shuntyard_agent_remap_pending_gpus": (
+        "GPUs that replace bad memory at their next reset.",
+        lambda gpus: gpus.pending_remaps,
+    ),
+    "shuntyard_agent_remap_failed_gpus": (
+        "GPUs that could not replace bad memory.",
+        lambda gpus: gpus.failed_remaps,
+    ),
+}
+"""Without series where there is no GPU."""
 LEFT_OUT: Final = Series(
     "shuntyard_agent_left_out_pods",
     f"Pods without series of their own: beyond {MOST_PODS}, or of the same labels as another.",
@@ -135,7 +155,7 @@ LEFT_OUT: Final = Series(
 
 @dataclass(eq=False)  # the registry keeps it by identity
 class PodCollector(Collector):
-    """Collects the series of the current pods.
+    """Collects the series of the current pods, and of the node's GPUs.
 
     Attributes:
         places: The pods.
@@ -162,6 +182,7 @@ class PodCollector(Collector):
             if pod.progress and pod.progress.evidence
         )
         yield _family(STAGE, (*LABELS, "stage"), stages)
+        yield from _of_gpus(self.state.gpus)
         yield _family(LEFT_OUT, (), [((), float(len(self.places) - len(pods)))])
 
     def _chosen(self) -> dict[tuple[str, ...], PodReport]:
@@ -271,6 +292,15 @@ def _family(
     for labels, value in values:
         family.add_metric(labels, value)
     return family
+
+
+def _of_gpus(gpus: GpuHealth | None) -> Iterator[GaugeMetricFamily]:
+    for name, (text, value) in GPUS.items():
+        figure = None if gpus is None else value(gpus)
+        family = GaugeMetricFamily(name, text, labels=())
+        if figure is not None:
+            family.add_metric((), float(figure))
+        yield family
 
 
 def _labels(place: PodPlace) -> tuple[str, str, str, str]:

@@ -6,39 +6,30 @@ import sys
 from types import FrameType
 
 from bench import (
-    agent,
     calibration,
-    connections,
-    decisions,
-    device_reading,
     elastic,
-    filtering,
     fresh,
     gang,
-    heartbeats,
     memory,
-    monitored,
     orders,
     page,
-    plan,
     profiles,
-    recorded,
     report,
-    sampling,
-    scaling_decisions,
-    series,
     simulated,
     specon,
     takeover,
     waiting,
     weights,
 )
+from bench.agents import agent, connections, heartbeats, sampling
+from bench.dashboards import monitored, recorded, series
+from bench.decisions import device_reading, filtering, plan, pricing, scaling
 
 COMMANDS = {
     "gang": gang,
     "filter": filtering,
     "plan": plan,
-    "decisions": decisions,
+    "decisions": pricing,
     "devices": device_reading,
     "waiting": waiting,
     "memory": memory,
@@ -57,7 +48,7 @@ COMMANDS = {
     "specon": specon,
     "weights": weights,
     "simulated": simulated,
-    "scaling": scaling_decisions,
+    "scaling": scaling,
     "elastic": elastic,
     "orders": orders,
     "takeover": takeover,

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import psutil
 
-from devcluster.versions import DEFAULT_KUBERNETES, release
+from devcluster.programs.versions import DEFAULT_KUBERNETES, release
 from shared.system_clock import SystemClock
 
 Row = Mapping[str, Any]

@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Final
 
 from bench import results
-from bench.binding import measure
-from bench.shapes import Kind, Shape
+from bench.gang.binding import measure
+from bench.gang.shapes import Kind, Shape
 from devcluster.cluster import Cluster
 from devcluster.options import ClusterOptions, KwokNodes
-from devcluster.outages import Outage, Replica, until_acting
-from devcluster.replicas import Replicas
+from devcluster.shuntyard.outages import Outage, Replica, until_acting
+from devcluster.shuntyard.replicas import Replicas
 from shared.kube import auth
 from shared.kube.client import KubeClient
 

@@ -17,8 +17,8 @@ import msgspec
 import psutil
 
 from bench import results
-from bench.binding import create, delete_all
-from bench.shapes import Kind, Shape
+from bench.gang.binding import create, delete_all
+from bench.gang.shapes import Kind, Shape
 from devcluster.cluster import Cluster
 from devcluster.options import ClusterOptions, KwokNodes
 from shared import labels

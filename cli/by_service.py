@@ -17,8 +17,8 @@ from cli.api_server import ApiServer
 from cli.connection import Answer, AnyApiServer
 from cli.errors import UnansweredError
 from cli.service import Service
-from shared.answer import PROXIED_AUTHORIZATION, VIEWERS_ACCOUNT, VIEWERS_AUDIENCE
 from shared.kube import errors, paths
+from shared.readapi.answer import PROXIED_AUTHORIZATION, VIEWERS_ACCOUNT, VIEWERS_AUDIENCE
 
 TOKEN_SECONDS: Final = 600
 """Lifetime of a viewer's token; the API server issues none for less."""

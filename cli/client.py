@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from cli import connection, sanitize
 from cli.connection import AnyApiServer, Request, Server
 from cli.errors import UnansweredError
-from shared import api
+from shared.readapi import api
 
 MOST_PAGES: Final = 10_000
 """Five million entries; a list that is longer has no end."""

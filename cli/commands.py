@@ -14,11 +14,11 @@ from cli import arguments, client, manifest, output
 from cli.errors import UnansweredError
 from cli.views import explain, heatmap, jobs, ledger, nodes, queue, terminal, what_if
 from cli.views.terminal import Terminal
-from shared import api
-from shared.answer import JobState
-from shared.ledgers import ParkingsResponse, RescalesResponse
-from shared.pricing import PricesResponse, SlotPrices
-from shared.tenancy import NamespacesResponse
+from shared.readapi import api
+from shared.readapi.answer import JobState
+from shared.readapi.ledgers import ParkingsResponse, RescalesResponse
+from shared.readapi.pricing import PricesResponse, SlotPrices
+from shared.readapi.tenancy import NamespacesResponse
 
 _KINDS: Final[dict[str, type[api.Response]]] = {
     "queue": api.QueueResponse,

@@ -23,8 +23,8 @@ from typing_extensions import override
 from cli.errors import UnansweredError
 from cli.views import jobs
 from cli.views.terminal import Terminal
-from shared import api
-from shared.answer import JobState
+from shared.readapi import api
+from shared.readapi.answer import JobState
 
 _SORTS: Final = ("", "name", "namespace", "requests", "since", "start/end")
 _FAR: Final = 10**9

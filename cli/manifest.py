@@ -12,8 +12,9 @@ from msgspec.structs import replace
 from cli import sanitize
 from cli.client import Way
 from cli.errors import UnansweredError
-from shared import api, labels
-from shared.explanation import Checked
+from shared import labels
+from shared.readapi import api
+from shared.readapi.explanation import Checked
 from shared.terminal import plain
 
 MOST_VALUES: Final = 1_000_000

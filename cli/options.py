@@ -12,7 +12,7 @@ JOB_STATES: Final = (
     *("waiting", "blocked", "starting", "running", "paused", "parked", "ending"),
     *("done", "failed"),
 )
-"""Values of ``shared.answer.JobState``; that module is slow to load."""
+"""Values of ``shared.readapi.answer.JobState``; that module is slow to load."""
 JOB_COLUMNS: Final = (
     *("name", "namespace", "kind", "state", "requests", "pods", "since", "start/end"),
     *("metric", "curve", "step", "workers", "payoff", "promise", "worth", "bill"),

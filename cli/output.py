@@ -12,8 +12,8 @@ import msgspec
 from cli import sanitize
 from cli.errors import UnansweredError
 from cli.views import jobs, terminal
-from shared import api
-from shared.ledgers import MigrationEntry, ParkingEntry, RescaleEntry
+from shared.readapi import api
+from shared.readapi.ledgers import MigrationEntry, ParkingEntry, RescaleEntry
 from shared.system_clock import SystemClock
 
 DOCUMENTS: Final = frozenset({"json", "yaml"})

@@ -2,7 +2,7 @@
 
 from importlib.metadata import PackageNotFoundError, version
 
-from shared import api
+from shared.readapi import api
 
 
 def name() -> str:

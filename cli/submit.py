@@ -23,8 +23,8 @@ from cli.dry_run.served import Resource, Served
 from cli.errors import UnansweredError
 from cli.gating import Queued
 from cli.views import what_if
-from shared import api
 from shared.kube import errors
+from shared.readapi import api
 from shared.terminal import plain
 
 _QUERY: Final = {"fieldValidation": "Strict", "fieldManager": "shuntyard-submit"}

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from devcluster import assets, operator_catalog, operators, read_api_service
+from devcluster import operator_catalog, operators
 from devcluster.cluster import Cluster
 from devcluster.options import (
     ClusterOptions,
@@ -21,9 +21,11 @@ from devcluster.options import (
     Taint,
     parse_node_counts,
 )
+from devcluster.programs import assets
+from devcluster.programs.versions import DEFAULT_KUBERNETES, REAL_NODE_PROGRAMS
 from devcluster.real_nodes import conditions, images
 from devcluster.rights import calls, granted
-from devcluster.versions import DEFAULT_KUBERNETES, REAL_NODE_PROGRAMS
+from devcluster.shuntyard import read_api_service
 from shared.errors import InputError, ShuntyardError
 
 _DIRECTORY: Final = Path(".devcluster")

@@ -7,32 +7,26 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from devcluster import (
-    agents,
-    api,
-    assets,
-    bootstrap,
-    control_plane,
-    emptying,
-    kwok,
-    read_api_service,
-    schedulers,
-)
-from devcluster.certificates import Authority
+from devcluster import api, emptying
+from devcluster.components import control_plane, kwok, schedulers
+from devcluster.components.process_nodes import process_nodes
+from devcluster.credentials import bootstrap
+from devcluster.credentials.certificates import Authority
 from devcluster.errors import ClusterStateError, ComponentError
-from devcluster.extender_process import READY_PATH
-from devcluster.layout import Layout
+from devcluster.local.layout import Layout
+from devcluster.local.ports import LOOPBACK, free_ports
+from devcluster.local.state import ClusterState, alone
+from devcluster.local.supervision import Supervisor
 from devcluster.options import ClusterOptions, KwokNodes, ProcessNodes, RealNodes
-from devcluster.ports import LOOPBACK, free_ports
-from devcluster.process_nodes import process_nodes
+from devcluster.programs import assets
+from devcluster.programs.versions import REAL_NODE_PROGRAMS
 from devcluster.real_nodes import site
 from devcluster.real_nodes.machines import Machines
-from devcluster.replicas import KUBELET, ONE_REPLICA, Replicas, agents_urls
-from devcluster.replicas import start as start_replicas
 from devcluster.rights import calls
-from devcluster.state import ClusterState, alone
-from devcluster.supervision import Supervisor
-from devcluster.versions import REAL_NODE_PROGRAMS
+from devcluster.shuntyard import agents, read_api_service
+from devcluster.shuntyard.extender_process import READY_PATH
+from devcluster.shuntyard.replicas import KUBELET, ONE_REPLICA, Replicas, agents_urls
+from devcluster.shuntyard.replicas import start as start_replicas
 from shared.system_clock import SystemClock
 
 _MADE: Final = (
@@ -239,7 +233,7 @@ class Cluster:
 
         Args:
             settings: Settings of the extender that differ from its defaults.
-            replicas: Further pairs (`devcluster.replicas`).
+            replicas: Further pairs (`devcluster.shuntyard.replicas`).
         """
         program = self._program("kube-scheduler")
         self.apply_roles()

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from devcluster import api
-from devcluster.agents import NAMESPACE as AGENTS
+from devcluster.shuntyard.agents import NAMESPACE as AGENTS
 from shared.kube import paths
 from shared.kube.client import KubeClient
 from shared.kube.errors import ConflictError, ConnectionLostError, NotFoundError

@@ -17,14 +17,15 @@ from typing import Any, Final
 
 import yaml
 
-from devcluster import api, building
-from devcluster.assets import cache_directory
-from devcluster.building import find_go
-from devcluster.certificates import Authority
+from devcluster import api
 from devcluster.cluster import Cluster
+from devcluster.credentials.certificates import Authority
 from devcluster.errors import AssetsError, tail
+from devcluster.local.ports import free_ports
 from devcluster.operator_catalog import Operator, Project
-from devcluster.ports import free_ports
+from devcluster.programs import building
+from devcluster.programs.assets import cache_directory
+from devcluster.programs.building import find_go
 from shared.kube.client import KubeClient
 from shared.kube.errors import (
     AlreadyExistsError,

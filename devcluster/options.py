@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from devcluster.versions import DEFAULT_KUBERNETES
+from devcluster.programs.versions import DEFAULT_KUBERNETES
 from shared.errors import InputError
 
 _KINDS: Final = frozenset({"kwok", "process", "real"})

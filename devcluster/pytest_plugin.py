@@ -12,8 +12,8 @@ import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.options import ClusterOptions
+from devcluster.programs.versions import DEFAULT_KUBERNETES
 from devcluster.rights import calls, granted
-from devcluster.versions import DEFAULT_KUBERNETES
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

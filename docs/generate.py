@@ -24,10 +24,10 @@ from pydantic import BaseModel
 from agent.metrics import MOST_PODS, AgentMetrics
 from agent.settings import AgentSettings
 from devcluster import operator_catalog as catalog
-from devcluster.bootstrap import DEPLOY
+from devcluster.credentials.bootstrap import DEPLOY
 from devcluster.operator_catalog import Operator
+from devcluster.programs.versions import DEFAULT_KUBERNETES
 from devcluster.rights import page as rights
-from devcluster.versions import DEFAULT_KUBERNETES
 from extender.core.kinds import registry
 from extender.core.kinds.parking_facts import ParkingFacts
 from extender.metrics.extender import ExtenderMetrics
@@ -82,7 +82,7 @@ in the same write as the record. A RayJob needs `shutdownAfterJobFinishes`, the 
 
 What has a row also [moves](../parking.md#moving-a-gang) over several nodes. `make test-e2e` parks
 and moves a gang of each under the controller in the last column
-(`tests/controlplane/test_parking_of_kinds.py`).
+(`tests/controlplane/kinds/test_parking_of_kinds.py`).
 
 What has no row is neither parked nor moved (`OwnerNotSupported`): pods without an owner, owners of
 other kinds, a RayService, which has no suspension (KubeRay v1.4.2

@@ -13,10 +13,10 @@ import msgspec
 from msgspec import Struct, inspect
 
 from cli.ui.questions import Report
-from shared import api
-from shared.ledgers import ParkingsResponse, RescalesResponse
-from shared.pricing import PricesResponse
-from shared.tenancy import NamespacesResponse
+from shared.readapi import api
+from shared.readapi.ledgers import ParkingsResponse, RescalesResponse
+from shared.readapi.pricing import PricesResponse
+from shared.readapi.tenancy import NamespacesResponse
 
 FILE: Final = Path(__file__).parent / "src" / "api.ts"
 ANSWERS: Final[tuple[type[Struct], ...]] = (
@@ -43,7 +43,9 @@ _SCALARS: Final[dict[type[inspect.Type], str]] = {
 
 def text() -> str:
     """Return the whole file."""
-    lines = ["// Made by page/schema.py from shared/api.py and its parts; not edited by hand."]
+    lines = [
+        "// Made by page/schema.py from shared/readapi/api.py and its parts; not edited by hand."
+    ]
     for kind in _structs():
         lines += ["", *_interface(kind)]
     return "\n".join(lines) + "\n"

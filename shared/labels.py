@@ -189,7 +189,7 @@ one, and on a Job while we keep it suspended."""
 
 CPU_GIVEN: Final = "shuntyard.io/cpu-given"
 """Annotation on the pod: container and CPU request that its owner gave, while we have changed it,
-e.g. ``main=500m`` (``shared.pod_cpu``). Ours."""
+e.g. ``main=500m`` (``shared.objects.pod_cpu``). Ours."""
 
 GENERATION: Final = "shuntyard.io/generation"
 """Annotation on the pod: number of its job's start, which the Binding writes. Ours."""

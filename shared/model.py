@@ -9,9 +9,9 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from shared import devices, identity, owners, pod_cpu, pod_shape
-from shared.claims import PersistentVolume, PersistentVolumeClaim
-from shared.disruptions import Eviction, HorizontalPodAutoscaler, PodDisruptionBudget
+from shared.objects import devices, identity, owners, pod_cpu, pod_shape
+from shared.objects.claims import PersistentVolume, PersistentVolumeClaim
+from shared.objects.disruptions import Eviction, HorizontalPodAutoscaler, PodDisruptionBudget
 
 NodeName = identity.NodeName
 PodKey = identity.PodKey

@@ -225,6 +225,26 @@ class Use(Struct, frozen=True, kw_only=True):
     idle_seconds: Amount | None = None
 
 
+class GpuHealth(Struct, frozen=True, kw_only=True):
+    """The state of a node's GPUs.
+
+    Attributes:
+        devices: GPUs that the driver counts; without a driver those that it counted last.
+        lost: Those of them that cannot be read: they fell off the bus or need a reset, or the
+            driver is gone.
+        uncorrected_errors: ECC errors of all of them that were not corrected, since the driver was
+            loaded; None if none of them counts.
+        pending_remaps: GPUs that replace bad memory at their next reset.
+        failed_remaps: GPUs that could not replace bad memory: NVIDIA's reason to exchange them.
+    """
+
+    devices: Whole
+    lost: Whole = 0
+    uncorrected_errors: Whole | None = None
+    pending_remaps: Whole = 0
+    failed_remaps: Whole = 0
+
+
 class PodReport(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An agent's report of one pod.
 
@@ -252,6 +272,7 @@ class NodeReport(Struct, frozen=True, kw_only=True, tag=True):
         complete: A full report of this run was received: nothing of the node is unknown.
         use: Of the whole node.
         cpu_cores: Cores of the node as the agent sees them (its budget where it has one).
+        gpus: State of its GPUs; None if it has none.
         pods: By uid; only pods of ours.
         dropped: Events that the agent dropped since it started, because no replica took them.
     """
@@ -264,6 +285,7 @@ class NodeReport(Struct, frozen=True, kw_only=True, tag=True):
     complete: bool = False
     use: Use | None = None
     cpu_cores: float | None = None
+    gpus: GpuHealth | None = None
     pods: Mapping[Uid, PodReport] = {}
     dropped: int = 0
 

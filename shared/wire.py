@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Final, Literal, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from shared.progress import LARGEST, Amount, Name, PodReport, Text, Use, Whole
+from shared.progress import LARGEST, Amount, GpuHealth, Name, PodReport, Text, Use, Whole
 
 VERSION: Final = 1
 MOST_PODS: Final = 1000
@@ -50,6 +50,7 @@ class Heartbeat(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             last heartbeat that this replica answered.
         use: Of the whole node.
         cpu_cores: Cores of the node.
+        gpus: State of its GPUs; None if it has none.
         pods: Their reports.
         gone: Pods that were reported and do not exist any more; empty in a full report.
         events: Since the last heartbeat that this replica answered.
@@ -64,6 +65,7 @@ class Heartbeat(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     full: bool
     use: Use | None = None
     cpu_cores: Amount | None = None
+    gpus: GpuHealth | None = None
     pods: Annotated[tuple[PodReport, ...], Meta(max_length=MOST_PODS)] = ()
     gone: Annotated[tuple[Name, ...], Meta(max_length=MOST_PODS)] = ()
     events: Annotated[tuple[Event, ...], Meta(max_length=MOST_EVENTS)] = ()

@@ -118,7 +118,7 @@ def decode(kind: type[Kind], name: str, content: bytes) -> Kind:
     """
     try:
         document = msgspec.json.decode(content, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(name, _head(content), f"as the contract has it: {error}") from error
     if document.version != VERSION:
         raise InputError(name, f"version {document.version}", f"version {VERSION}")

@@ -1,13 +1,14 @@
-"""Probes and metrics. ``/livez`` and ``/readyz`` run on the event loop on purpose: they test it."""
+"""The agent's probes and metrics."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from shared import probes
 from shared.connections import Connections
 from shared.health import Health
 
@@ -36,16 +37,14 @@ class Page:
             return await asyncio.to_thread(self.render)
 
 
-HEALTH: Final = web.AppKey("health", Health)
 PAGE: Final = web.AppKey("page", Page)
 
 
 def create_runner(health: Health, page: Page, connections: Connections) -> web.AppRunner:
     """Return a runner of the agent's application; the caller sets it up and cleans it up."""
     app = web.Application(middlewares=[connections.middleware])
-    app[HEALTH], app[PAGE] = health, page
-    app.router.add_get("/livez", _livez)
-    app.router.add_get("/readyz", _readyz)
+    app[PAGE] = page
+    probes.add(app, health)
     app.router.add_get("/metrics", _metrics)
     return web.AppRunner(
         app,
@@ -56,22 +55,7 @@ def create_runner(health: Health, page: Page, connections: Connections) -> web.A
     )
 
 
-async def _livez(request: web.Request) -> web.Response:
-    """``GET /livez``: 200 while every loop is alive, else 503."""
-    return _probe(*request.app[HEALTH].livez())
-
-
-async def _readyz(request: web.Request) -> web.Response:
-    """``GET /readyz``: 200 once the pods are known and a replica accepted a report, else 503."""
-    return _probe(*request.app[HEALTH].readyz())
-
-
 async def _metrics(request: web.Request) -> web.Response:
     """``GET /metrics``: Prometheus' text format."""
     text = await request.app[PAGE].text()
     return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_LATEST})
-
-
-def _probe(well: bool, parts: Mapping[str, str]) -> web.Response:  # noqa: FBT001 - a health's pair
-    lines = [f"{name}: {text}\n" for name, text in parts.items()]
-    return web.Response(status=200 if well else 503, text="".join(lines) or "ok\n")

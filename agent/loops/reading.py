@@ -22,7 +22,7 @@ from agent.tracking.tracker import Tracker, Turn
 from shared.clock import Clock
 from shared.health import Heartbeat
 from shared.model import Uid
-from shared.progress import Use
+from shared.progress import GpuHealth, Use
 from shared.wire import Command
 
 T = TypeVar("T")
@@ -160,8 +160,10 @@ class Sampling:
             self.board.set_use(*await self.worker.submit(self._sample, uids))
             await asyncio.sleep(self.interval_seconds)
 
-    def _sample(self, uids: Collection[Uid]) -> tuple[Mapping[Uid, Use], Use, float]:
+    def _sample(
+        self, uids: Collection[Uid]
+    ) -> tuple[Mapping[Uid, Use], Use, float, GpuHealth | None]:
         now = self.clock.monotonic()
         uses = self.samplers.pods.sample(uids, now)
         node, cpu_cores = self.samplers.node.sample(now, uses.values())
-        return uses, node, cpu_cores
+        return uses, node, cpu_cores, self.samplers.gpus.health

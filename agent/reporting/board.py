@@ -8,7 +8,7 @@ import msgspec
 
 from agent.reporting.outbox import NodeState, Outbox
 from shared.model import Uid
-from shared.progress import PodReport, Use
+from shared.progress import GpuHealth, PodReport, Use
 from shared.wire import Event, PodPlace
 
 
@@ -28,7 +28,7 @@ class Board:
     known: asyncio.Event = field(default_factory=asyncio.Event)
     _reports: Mapping[Uid, PodReport] = field(default_factory=dict)
     _uses: Mapping[Uid, Use] = field(default_factory=dict)
-    _node: tuple[Use | None, float | None] = (None, None)
+    _node: tuple[Use | None, float | None, GpuHealth | None] = (None, None, None)
     _problem: str = ""
     _dropped: int = 0
     _state: NodeState | None = None
@@ -60,10 +60,16 @@ class Board:
             if urgent:
                 outbox.urgent.set()
 
-    def set_use(self, uses: Mapping[Uid, Use], node: Use, cpu_cores: float) -> None:
-        """Set the use of pods and node."""
+    def set_use(
+        self,
+        uses: Mapping[Uid, Use],
+        node: Use,
+        cpu_cores: float,
+        gpus: GpuHealth | None = None,
+    ) -> None:
+        """Set the use of pods and node, and the state of its GPUs."""
         self._uses = uses
-        self._node = (node, cpu_cores)
+        self._node = (node, cpu_cores, gpus)
         self._state = None
 
     def set_problem(self, problem: str) -> None:

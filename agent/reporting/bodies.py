@@ -39,6 +39,7 @@ def heartbeat(
         full=message.full,
         use=message.state.use,
         cpu_cores=message.state.cpu_cores,
+        gpus=message.state.gpus,
         pods=cast("tuple[PodReport, ...]", tuple(map(_pod, message.changed))),
         gone=message.gone,
         events=message.events,

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from shared.model import Uid
-from shared.progress import PodReport, Use
+from shared.progress import GpuHealth, PodReport, Use
 from shared.wire import Event
 
 
@@ -24,11 +24,13 @@ class NodeState:
         pods: Report of each of our pods.
         use: Use of the whole node; None before it was measured.
         cpu_cores: Cores of the node; None before they were counted.
+        gpus: State of its GPUs; None if it has none.
     """
 
     pods: Mapping[Uid, PodReport] = field(default_factory=dict)
     use: Use | None = None
     cpu_cores: float | None = None
+    gpus: GpuHealth | None = None
 
 
 @dataclass(frozen=True)

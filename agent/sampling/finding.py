@@ -1,14 +1,13 @@
-"""Chooses what to sample on this machine, once at the start."""
+"""Chooses what to sample on this machine, at the start; only GPUs may come later."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from agent.errors import NoGpuError
 from agent.sampling import cgroups
 from agent.sampling.cgroups import Version1, Version2
-from agent.sampling.gpu import GpuReader, open_gpu
+from agent.sampling.gpu_driver import Gpus
 from agent.sampling.kernel_files import OpenFiles, affordable
 from agent.sampling.node import DEFAULT_PROCFS, NodeSampler
 from agent.sampling.pods import PodSampler
@@ -39,19 +38,19 @@ class Samplers:
         node: Samples the whole node.
         source: The chosen source, never ``auto``: for a label with few values.
         description: The same with paths and GPUs, for the log.
+        gpus: Its GPUs, followed as their driver comes and goes.
     """
 
     pods: PodSampler
     node: NodeSampler
     source: Source
     description: str
-    _gpus: GpuReader | None
+    gpus: Gpus
 
     def close(self) -> None:
         """Close files and libraries."""
         self.pods.close()
-        if self._gpus is not None:
-            self._gpus.close()
+        self.gpus.close()
 
 
 def find(
@@ -76,20 +75,11 @@ def find(
     sources = _sources(chosen, cgroup_root)
     if source is Source.AUTO and chosen is not Source.PROCESSES:
         sources = (*sources, ProcessTree())
-    gpus, gpus_described = _gpus()
+    gpus = Gpus()
     pods = PodSampler(sources, gpus)
     node = NodeSampler(gpus, procfs=procfs, cores_override=cores_override)
-    description = f"pods: {pods.description}; GPUs: {gpus_described}"
+    description = f"pods: {pods.description}; GPUs: {gpus.description}"
     return Samplers(pods, node, chosen, description, gpus)
-
-
-def _gpus() -> tuple[GpuReader | None, str]:
-    """Return the reader of the GPUs, and its description or why there is none."""
-    try:
-        gpus = open_gpu()
-    except NoGpuError as error:
-        return None, f"none ({error})"
-    return gpus, gpus.description
 
 
 def _present(root: Path) -> Source:

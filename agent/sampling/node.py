@@ -7,7 +7,7 @@ from typing import Final
 import psutil
 
 from agent.sampling import kernel_files
-from agent.sampling.gpu import GpuReader, mean_ratio
+from agent.sampling.gpu import GpuSource, mean_ratio
 from agent.sampling.readings import cores
 from shared.progress import Use
 
@@ -30,7 +30,7 @@ class NodeSampler:
 
     def __init__(
         self,
-        gpus: GpuReader | None = None,
+        gpus: GpuSource | None = None,
         *,
         procfs: Path = DEFAULT_PROCFS,
         cores_override: float | None = None,

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from agent.sampling.gpu import Gpu, GpuReader, mean_ratio
+from agent.sampling.gpu import Gpu, GpuSource, mean_ratio
 from agent.sampling.idleness import Idleness
 from agent.sampling.readings import PodSource, Rates, Reading
 from shared.model import Uid
@@ -19,7 +19,7 @@ class PodSampler:
         gpus: The node's GPUs; None if none can be read.
     """
 
-    def __init__(self, sources: Sequence[PodSource], gpus: GpuReader | None = None) -> None:
+    def __init__(self, sources: Sequence[PodSource], gpus: GpuSource | None = None) -> None:
         self._sources = tuple(sources)
         self._gpus = gpus
         self._rates: dict[Uid, Rates] = {}

@@ -13,7 +13,7 @@ from bench.elastic import outcome
 from bench.elastic.manifests import EXAMPLES, environment
 from bench.elastic.scenario import NODES, ElasticJob
 from bench.elastic.testbed import Contestant
-from devcluster.ports import free_ports
+from devcluster.local.ports import free_ports
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.elastic import ScalingParameters
 from simulator.baselines.dragon import Dragon, TfOperator

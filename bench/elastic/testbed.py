@@ -8,8 +8,8 @@ from typing import Any, Final
 from bench.elastic.scenario import NODES
 from bench.specon.testbed import favour
 from devcluster.cluster import Cluster
-from devcluster.extender_process import merged
 from devcluster.options import ClusterOptions, ProcessNodes
+from devcluster.shuntyard.extender_process import merged
 from simulator.experiments.drs.setting import GIB
 
 _AGENT_MILLI: Final = 20

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from bench.specon.files import JobFiles, Life, Step, overlaps, repeated
 from bench.specon.scenario import BUDGET_CORES, Arrival
-from shared.ledgers import MigrationEntry
 from shared.model import MigrationPhase
+from shared.readapi.ledgers import MigrationEntry
 
 CONVERGED_RATIO = 0.95
 """Share of the whole loss reduction at which a job counts as converged."""

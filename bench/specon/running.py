@@ -16,9 +16,10 @@ from bench.specon.jobs import program
 from bench.specon.outcome import Moved, Outcome
 from bench.specon.scenario import STEP_CPU_SECONDS, Arrival, arrivals, start_label
 from devcluster.cluster import Cluster
-from shared import api, labels
+from shared import labels
 from shared.kube import auth, paths
 from shared.kube.client import KubeClient
+from shared.readapi import api
 from shared.system_clock import SystemClock
 
 NAMESPACE: Final = "default"

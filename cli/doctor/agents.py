@@ -6,12 +6,16 @@ from typing import Final
 from cli.doctor.findings import Finding, fault, ok, shortened, unknown, warning
 from cli.doctor.reading import Object
 from cli.doctor.replicas import nodes
-from cli.doctor.site import AGENT, AGENTS_NAMESPACE, INSTALL, Site, mounted
-from shared.api import NodeEntry
+from cli.doctor.site import AGENT, AGENTS_NAMESPACE, INSTALL, Site, mounted, pod_spec
+from shared.gpu_faults import faults
 from shared.kube import paths
+from shared.readapi.api import NodeEntry
 
 AGENTS: Final = "agents"
 VOLUME: Final = "volume"
+_AUDIENCE: Final = "shuntyard-extender"
+_ACCOUNT: Final = f"system:serviceaccount:{AGENTS_NAMESPACE}:{AGENT}"
+"""The extender's defaults (``agents.audience``, ``agents.accounts``)."""
 _READ_WRITE_MANY: Final = "ReadWriteMany"
 _LOGS: Final = f"kubectl -n {AGENTS_NAMESPACE} logs daemonset/{AGENT}"
 
@@ -23,9 +27,11 @@ def check_agents(site: Site) -> Iterator[Finding]:
         yield fault(AGENTS, f"{problem}: training progress is unknown", INSTALL)
     else:
         yield of_pods(site.daemon_set.get("status") or {})
+        yield from of_token(site)
     answer = nodes(site)
     if answer is not None:
         yield of_heartbeats(answer.entries)
+        yield from of_gpus(answer.entries)
 
 
 def of_pods(status: Object) -> Finding:
@@ -36,6 +42,32 @@ def of_pods(status: Object) -> Finding:
         return ok(AGENTS, message)
     judge = warning if ready else fault
     return judge(AGENTS, message, f"kubectl -n {AGENTS_NAMESPACE} describe pods")
+
+
+def of_token(site: Site) -> Iterator[Finding]:
+    """Judge the token by which the extender knows an agent; nothing if it is right."""
+    wanted = str(site.settings.of("agents", "audience", _AUDIENCE))
+    spec = pod_spec(site.daemon_set or {})
+    sources = [one for volume in spec.get("volumes") or () for one in _sources(volume)]
+    audiences = [one["serviceAccountToken"].get("audience", "") for one in sources]
+    if not audiences:
+        message = "the agents mount no token of their ServiceAccount: the extender refuses them"
+        yield fault(AGENTS, message, INSTALL)
+    elif wanted not in audiences:
+        named = ", ".join(audiences) or "the API server"
+        message = f"the agents' token is for {named}, and agents.audience is {wanted}"
+        yield fault(AGENTS, f"{message}: the extender refuses them", INSTALL)
+    account = f"system:serviceaccount:{AGENTS_NAMESPACE}:{spec.get('serviceAccountName')}"
+    accounts = site.settings.of("agents", "accounts", [_ACCOUNT])
+    if account not in accounts:
+        message = f"the agents run as {account}, which agents.accounts does not have"
+        yield fault(AGENTS, f"{message}: the extender refuses them", INSTALL)
+
+
+def _sources(volume: Object) -> Iterator[Object]:
+    for source in (volume.get("projected") or {}).get("sources") or ():
+        if "serviceAccountToken" in source:
+            yield source
 
 
 def of_heartbeats(entries: Iterable[NodeEntry]) -> Finding:
@@ -50,6 +82,19 @@ def of_heartbeats(entries: Iterable[NodeEntry]) -> Finding:
     message = f"no agent reports to the extender from {count}: {shortened(silent)}"
     judge = fault if len(silent) == len(ready) else warning
     return judge(AGENTS, message, f"{_LOGS}; `certificates` is the most frequent cause")
+
+
+def of_gpus(entries: Iterable[NodeEntry]) -> Iterator[Finding]:
+    """Judge the GPUs that agents read; nothing where none does."""
+    read = {node.name: node.agent.gpus for node in entries if node.agent and node.agent.gpus}
+    found = {name: ", ".join(faults(gpus)) for name, gpus in read.items()}
+    faulty = [f"{name}: {words}" for name, words in found.items() if words]
+    if faulty:
+        fix = "keep jobs off such a node with kubectl cordon; docs/sampling.md, Faults of GPUs"
+        yield warning(AGENTS, f"GPUs have faults: {shortened(faulty)}", fix)
+    elif read:
+        count = f"{len(read)} node{'' if len(read) == 1 else 's'}"
+        yield ok(AGENTS, f"the agents of {count} read GPUs, which have no faults")
 
 
 def check_volume(site: Site) -> Iterator[Finding]:

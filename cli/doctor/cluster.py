@@ -1,4 +1,4 @@
-"""Checks of the cluster around Shuntyard: versions, clocks, namespaces, and the kind Migration.
+"""Checks of the cluster around Shuntyard: versions, clocks and namespaces.
 
 Source:
     https://kubernetes.io/releases/version-skew-policy/: kube-scheduler must not be newer than
@@ -21,7 +21,6 @@ from shared.kube import paths
 VERSIONS: Final = "versions"
 CLOCK: Final = "clock"
 NAMESPACES: Final = "namespaces"
-DEFINITION: Final = "definition"
 TESTED: Final = ((1, 34), (1, 37))
 """The oldest and the newest Kubernetes that our tests run on."""
 TOLERANCE_SECONDS: Final = 3.0
@@ -29,7 +28,6 @@ TOLERANCE_SECONDS: Final = 3.0
 FAULT_SECONDS: Final = 60.0
 """From this difference on deadlines of checkpoints are missed."""
 ENFORCE: Final = "pod-security.kubernetes.io/enforce"
-REQUIRED: Final = ("migrations", "migrations/status")
 _SYNCHRONISE: Final = "synchronise it, e.g. with chrony: `timedatectl` on that machine shows it"
 _MINOR: Final = re.compile(r"v?(\d+)\.(\d+)")
 _TAG: Final = re.compile(r":([\w][\w.-]{0,127})(?:@|$)")
@@ -159,24 +157,6 @@ def of_agents_namespace(name: str, namespace: Object | None) -> Finding:
         return fault(NAMESPACES, message, fix)
     message = f"{name} has no Pod Security level: the cluster's default may refuse agents' pods"
     return warning(NAMESPACES, message, fix)
-
-
-def check_definition(site: Site) -> Iterator[Finding]:
-    """Read what the API group serves, because few users may read definitions themselves."""
-    version = paths.group_version(paths.MIGRATIONS)
-    yield of_group(site.reader.get(f"{paths.GROUPS}/{version}"))
-
-
-def of_group(group: Object | None) -> Finding:
-    """Judge the resources of our group and version; None: it is not served."""
-    version = paths.group_version(paths.MIGRATIONS)
-    if group is None:
-        return fault(DEFINITION, f"{version} is not served: no job is moved", INSTALL)
-    served = {resource.get("name") for resource in group.get("resources") or ()}
-    missing = [name for name in REQUIRED if name not in served]
-    if missing:
-        return fault(DEFINITION, f"{version} is served without {', '.join(missing)}", INSTALL)
-    return ok(DEFINITION, f"{version} is served, with migrations and their status")
 
 
 def tag(image: str) -> str:

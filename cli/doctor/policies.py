@@ -43,7 +43,7 @@ def of_gate(policies: Iterable[Object], bindings: Iterable[Object]) -> Finding:
     names = [one["metadata"]["name"] for one in policies if labels.GATE in json.dumps(one["spec"])]
     fix = f"apply deploy/components/gate, or add the gate {labels.GATE} to your pods"
     if not names:
-        message = "no MutatingAdmissionPolicy adds our gate: ungated pods take the direct path"
+        message = "no MutatingAdmissionPolicy adds our gate: only pods that name it are queued"
         return warning(GATE, message, fix)
     bound = {binding["spec"].get("policyName") for binding in bindings}
     if not bound & {*names}:

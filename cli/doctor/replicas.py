@@ -10,8 +10,8 @@ from cli.doctor.findings import Finding, fault, ok, unknown, warning
 from cli.doctor.reading import Object, Reader
 from cli.doctor.site import INSTALL, Site
 from cli.errors import UnansweredError, UnreadableError
-from shared import api
 from shared.kube import paths, stamps
+from shared.readapi import api
 
 DEPLOYMENT: Final = "deployment"
 LEASE: Final = "lease"
@@ -71,7 +71,8 @@ def check_lease(site: Site) -> Iterator[Finding]:
     renewed = age_seconds <= _duration(spec) or _is_renewed(site.reader, path, spec)
     yield of_renewal(spec, age_seconds, renewed=renewed)
     if spec.get("holderIdentity"):
-        yield of_holder(str(spec["holderIdentity"]), _hosts(site))
+        hosts = None if site.deployment is None else _hosts(site)
+        yield of_holder(str(spec["holderIdentity"]), hosts)
 
 
 def of_renewal(spec: Object, age_seconds: float, *, renewed: bool) -> Finding:

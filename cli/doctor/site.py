@@ -19,7 +19,7 @@ SECRETS: Final = "/api/v1/secrets"
 DAEMON_SETS: Final = "/apis/apps/v1/daemonsets"
 AGENTS_NAMESPACE: Final = "shuntyard-agents"
 AGENT: Final = "shuntyard-agent"
-INSTALL: Final = "apply your kustomization again: docs/install.md"
+INSTALL: Final = "apply your kustomization again, or `helm upgrade`: docs/install.md"
 SETTINGS_KEY: Final = "extender.yaml"
 SCHEDULER_KEY: Final = "scheduler.yaml"
 

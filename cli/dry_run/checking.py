@@ -13,7 +13,7 @@ from cli.dry_run.served import Resource, Served
 from cli.dry_run.templates import Document, Template
 from cli.dry_run.verdicts import Accepted, Exists, Refused, Unchecked, Verdict
 from cli.errors import UnansweredError
-from shared.explanation import Checked
+from shared.readapi.explanation import Checked
 
 MOST_OBJECTS: Final = 64
 """Of a manifest, because each costs a request; a List of Pods may have thousands, all alike."""

@@ -14,8 +14,8 @@ from cli.connection import AnyApiServer
 from cli.doctor.findings import Finding
 from cli.errors import UnansweredError
 from cli.service import Service
-from shared import api
 from shared.clock import Clock
+from shared.readapi import api
 
 Check = Callable[[AnyApiServer], list[Finding]]
 """Examines an installation."""

@@ -22,8 +22,8 @@ from cli.errors import UnansweredError
 from cli.ui import questions
 from cli.ui.guard import HOST, OPEN, Guard
 from cli.ui.questions import Check
-from shared import api
 from shared.page import serving
+from shared.readapi import api
 from shared.system_clock import SystemClock
 
 READS: Final = frozenset(

@@ -5,9 +5,9 @@ from typing import Final
 
 from cli.views.amounts import coming, duration, number
 from cli.views.table import NOTHING, Column, more, table
-from shared import api
-from shared.ledgers import RescaleEntry, WorkersEntry
-from shared.pricing import AdmissionEntry, PricePart, ProfileEntry
+from shared.readapi import api
+from shared.readapi.ledgers import RescaleEntry, WorkersEntry
+from shared.readapi.pricing import AdmissionEntry, PricePart, ProfileEntry
 
 MOST_PARTS: Final = 5
 """Parts of a price that are shown without ``-o wide``."""

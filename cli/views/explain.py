@@ -7,10 +7,10 @@ from cli.views import admission, ledger, training
 from cli.views.amounts import coming, coming_between, duration, number
 from cli.views.table import NOTHING, Column, more, table
 from cli.views.terminal import UNLIMITED, Colour, Terminal, wrapped
-from shared import api
 from shared.amounts import amount, resource_name
-from shared.answer import FaultEntry
-from shared.explanation import Change, NodeGroup, Tried
+from shared.readapi import api
+from shared.readapi.answer import FaultEntry
+from shared.readapi.explanation import Change, NodeGroup, Tried
 
 MOST_NODES: Final = 10
 """Nodes that are shown without ``-o wide``."""

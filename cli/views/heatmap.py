@@ -9,7 +9,7 @@ from cli.errors import UnansweredError
 from cli.views.amounts import duration, number
 from cli.views.table import more
 from cli.views.terminal import Terminal
-from shared.pricing import SlotPrices, SlotRow
+from shared.readapi.pricing import SlotPrices, SlotRow
 
 MOST_ROWS: Final = 40
 """Rows that are shown without ``-o wide``."""
@@ -79,7 +79,7 @@ def of_resource(slots: SlotPrices, resource: str | None) -> list[tuple[SlotRow, 
         return [(row, tuple(map(max, zip(*prices, strict=True)))) for row, prices in priced]
     if resource not in slots.scales:
         names = ", ".join(sorted(slots.scales))
-        raise UnansweredError(f"no slot has a price for {resource}; priced are: {names}")
+        raise UnansweredError(f"no slot has a price for {resource}; resources with prices: {names}")
     return [(row, row.prices[resource]) for row in slots.rows if resource in row.prices]
 
 

@@ -10,8 +10,8 @@ from cli.views import admission, training
 from cli.views.amounts import coming, coming_between, duration, in_short, requests, rough
 from cli.views.table import NOTHING, Column, table
 from cli.views.terminal import Colour, Terminal
-from shared import api
-from shared.answer import JobState
+from shared.readapi import api
+from shared.readapi.answer import JobState
 
 ROOMY: Final = 130
 """Characters of a terminal that shows nodes and reason in columns of their own."""

@@ -7,9 +7,9 @@ from cli.views.admission import change, phase
 from cli.views.amounts import duration, span
 from cli.views.table import NOTHING, Column, table
 from cli.views.terminal import UNLIMITED, Terminal
-from shared import api
 from shared.amounts import in_bytes
-from shared.ledgers import (
+from shared.readapi import api
+from shared.readapi.ledgers import (
     Declined,
     MigrationEntry,
     MoveEntry,

@@ -6,9 +6,11 @@ from typing import Final
 from cli.views.amounts import duration, gpus, number
 from cli.views.table import NOTHING, Column, table
 from cli.views.terminal import UNLIMITED, Colour, Terminal
-from shared import accelerators, api
+from shared import accelerators
 from shared.amounts import figure, in_bytes, part
-from shared.pricing import NodePrices, PricesResponse
+from shared.gpu_faults import faults
+from shared.readapi import api
+from shared.readapi.pricing import NodePrices, PricesResponse
 
 _COMMON: Final = frozenset({"cpu", "memory", "pods"})
 _FIRST_PRICES: Final = ("cpu", "memory")
@@ -25,6 +27,7 @@ def nodes(answer: api.NodesResponse, *, wide: bool, screen: Terminal = UNLIMITED
         Column("NODE", lambda node: node.name, least=14),
         Column("STATE", _state, colour=_state_colour),
         *(_gpu_columns(answer) if has_gpus else ()),
+        *_fault_columns(answer),
         Column("CPU-FREE", lambda node: _free_of(node, "cpu"), right=True),
         Column("MEM-FREE", lambda node: _free_of(node, "memory"), right=True, rank=1),
         Column("PODS", _pods, right=True, rank=3),
@@ -113,6 +116,21 @@ def _gpu_columns(answer: api.NodesResponse) -> Iterator[Column[api.NodeEntry]]:
         yield Column("GPU-MODEL", lambda node: node.gpu_model or NOTHING, rank=3)
     if any(node.gpu_devices for node in answer.entries):
         yield Column("SHARED", _shared, rank=2)
+
+
+def _fault_columns(answer: api.NodesResponse) -> Iterator[Column[api.NodeEntry]]:
+    """Yield what is wrong with GPUs, if anything is."""
+    if any(map(_faults, answer.entries)):
+        yield Column("GPU-FAULTS", lambda node: _faults(node) or NOTHING, colour=_fault_colour)
+
+
+def _faults(node: api.NodeEntry) -> str:
+    gpus_health = node.agent.gpus if node.agent else None
+    return ", ".join(faults(gpus_health)) if gpus_health else ""
+
+
+def _fault_colour(node: api.NodeEntry) -> Colour:
+    return Colour.RED if _faults(node) else Colour.NONE
 
 
 def _shared(node: api.NodeEntry) -> str:

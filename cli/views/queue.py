@@ -9,8 +9,9 @@ from cli.views.amounts import coming, coming_between, duration, in_short, number
 from cli.views.table import NOTHING, Column, table
 from cli.views.terminal import UNLIMITED, Colour, Terminal
 from cli.views.training import gang_size
-from shared import amounts, api
-from shared.tenancy import NamespaceEntry, NamespacesResponse, Totals
+from shared import amounts
+from shared.readapi import api
+from shared.readapi.tenancy import NamespaceEntry, NamespacesResponse, Totals
 
 STANDBY: Final = "this replica is a standby: the queue may be out of date"
 _FAIR_SHARE_OFF: Final = (

@@ -4,8 +4,8 @@ from typing import Final
 
 from cli.views.amounts import duration
 from cli.views.table import NOTHING
-from shared import api
-from shared.answer import EndEntry
+from shared.readapi import api
+from shared.readapi.answer import EndEntry
 from shared.terminal import sparkline
 
 CURVE_WIDTH: Final = 16

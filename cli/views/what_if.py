@@ -9,8 +9,8 @@ from cli.views.amounts import coming, coming_between, duration, number
 from cli.views.explain import pods
 from cli.views.table import NOTHING, Column, more, table
 from cli.views.terminal import UNLIMITED, Terminal
-from shared import api
-from shared.explanation import Bill, Checked, Place, Shift
+from shared.readapi import api
+from shared.readapi.explanation import Bill, Checked, Place, Shift
 
 UNKNOWN: Final = "unknown"
 MOST_SHIFTS: Final = 10
@@ -84,7 +84,7 @@ def _price(bill: Bill) -> str:
 
 
 def _idle_nodes(price: float) -> str:
-    return f"{number(price)} idle node{'' if price == 1 else 's'}"
+    return f"as much as {number(price)} idle node{'' if price == 1 else 's'}"
 
 
 def _places(answer: api.WhatIfResponse, *, wide: bool) -> list[str]:

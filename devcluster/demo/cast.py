@@ -24,7 +24,7 @@ from typing import Final
 from devcluster import api
 from devcluster.demo.history import JobName
 from devcluster.demo.watching import Observer
-from shared.answer import JobState
+from shared.readapi.answer import JobState
 
 MOST_SECONDS: Final = 300.0
 WIDTH: Final = 100

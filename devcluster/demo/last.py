@@ -12,10 +12,10 @@ from devcluster.demo.history import JobName
 from devcluster.demo.jobs import ELASTIC, PARKED, PRICED, create, read_last
 from devcluster.demo.watching import Observer
 from shared import labels
-from shared.answer import JobState
-from shared.api import JobEntry
 from shared.kube import paths
 from shared.kube.client import KubeClient
+from shared.readapi.answer import JobState
+from shared.readapi.api import JobEntry
 
 LOOK_SECONDS: Final = 0.5
 MOST_SECONDS: Final = 180.0

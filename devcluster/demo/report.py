@@ -11,8 +11,8 @@ from devcluster.demo.history import PartialGang, partial_gangs
 from devcluster.demo.jobs import ExampleJob
 from devcluster.demo.table import FINISHED, Row, rows
 from devcluster.demo.watching import Observer
-from shared.ledgers import MigrationEntry
 from shared.model import MigrationPhase
+from shared.readapi.ledgers import MigrationEntry
 
 BIND_BURST_SECONDS: Final = 10.0
 """How long a gang may be half bound: ``gang.bind_burst_seconds`` of the default settings."""

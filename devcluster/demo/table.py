@@ -11,7 +11,7 @@ from rich.table import Table
 from devcluster.demo.curves import Point, first_point, last_point
 from devcluster.demo.history import JobHistory, JobName, Ledger
 from devcluster.demo.jobs import ExampleJob
-from shared.api import ProgressEntry, QueueEntry
+from shared.readapi.api import ProgressEntry, QueueEntry
 from shared.terminal import sparkline
 
 FINISHED: Final = "finished"

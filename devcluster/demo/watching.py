@@ -11,7 +11,12 @@ import aiohttp
 import msgspec
 
 from devcluster.demo.history import JobName, Ledger, Recorded
-from shared.api import (
+from shared.clock import Clock
+from shared.kube.client import KubeClient
+from shared.kube.reflector import Reflector
+from shared.kube.resources import NODES, PODS
+from shared.model import Delta
+from shared.readapi.api import (
     JobEntry,
     JobsResponse,
     MigrationsResponse,
@@ -20,12 +25,7 @@ from shared.api import (
     QueueResponse,
     Response,
 )
-from shared.clock import Clock
-from shared.kube.client import KubeClient
-from shared.kube.reflector import Reflector
-from shared.kube.resources import NODES, PODS
-from shared.ledgers import Declined, MigrationEntry
-from shared.model import Delta
+from shared.readapi.ledgers import Declined, MigrationEntry
 
 POLL_SECONDS: Final = 0.05
 SLOW_SECONDS: Final = 0.5

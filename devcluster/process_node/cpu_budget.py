@@ -2,9 +2,9 @@
 
 Each running pod gets the node's budget divided by their number, whether the others use theirs or
 not: so a pod's speed depends on how many pods its node has, and on nothing else. The one exception
-is a pod whose CPU request was changed in place (``shared.pod_cpu``): it counts as many times as its
-request is of what was given, as on a real node requests are the weights. So what pods ask for at
-their start makes no difference; later changes of their requests do.
+is a pod whose CPU request was changed in place (``shared.objects.pod_cpu``): it counts as many
+times as its request is of what was given, as on a real node requests are the weights. So what pods
+ask for at their start makes no difference; later changes of their requests do.
 
 Two mechanisms: cgroup quotas (``cgroups``), or stopping and continuing process groups in turn
 (``slices``). Pods of a DaemonSet serve the node and are outside the budget, as a real node
@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from devcluster.process_node.spec import PodObject
-from shared import pod_cpu
 from shared.errors import QuantityError
+from shared.objects import pod_cpu
 from shared.quantity import base_units
 
 USUAL_WEIGHT: Final = 1.0

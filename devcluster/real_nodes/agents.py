@@ -7,12 +7,13 @@ from typing import Any, Final
 
 import yaml
 
-from devcluster import api, bootstrap
-from devcluster.agents import AUTHORITY, NAME, NAMESPACE, READY_SECONDS, config_map
-from devcluster.extender_process import merged
-from devcluster.layout import Layout
+from devcluster import api
+from devcluster.credentials import bootstrap
+from devcluster.local.layout import Layout
 from devcluster.real_nodes import images
 from devcluster.real_nodes.node import LABEL, LABEL_VALUE
+from devcluster.shuntyard.agents import AUTHORITY, NAME, NAMESPACE, READY_SECONDS, config_map
+from devcluster.shuntyard.extender_process import merged
 from shared import quantity
 from shared.kube import paths
 from shared.kube.client import KubeClient

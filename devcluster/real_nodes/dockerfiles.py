@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from devcluster.assets import cache_directory
+from devcluster.local.state import alone
+from devcluster.programs.assets import cache_directory
 from devcluster.real_nodes import debian, images
 from devcluster.real_nodes.commands import run, succeeds
-from devcluster.state import alone
 
 BASE: Final = "localhost/python:3.11-slim"
 IMAGES: Final = ("shuntyard-extender", "shuntyard-agent")

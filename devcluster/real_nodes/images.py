@@ -26,12 +26,12 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from devcluster.assets import cache_directory
 from devcluster.errors import MachineError
+from devcluster.local.state import alone
+from devcluster.programs.assets import cache_directory
 from devcluster.real_nodes import oci_archive
 from devcluster.real_nodes.commands import run
 from devcluster.real_nodes.debian import debian_layer
-from devcluster.state import alone
 
 _COPY: Final = "COPY "
 _OF_A_STAGE: Final = "--from="

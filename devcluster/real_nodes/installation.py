@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import yaml
 
-from devcluster.bootstrap import DEPLOY
-from devcluster.extender_process import merged
+from devcluster.credentials.bootstrap import DEPLOY
 from devcluster.real_nodes import dockerfiles, oci_archive
 from devcluster.real_nodes.commands import run
 from devcluster.real_nodes.dockerfiles import Builder
+from devcluster.shuntyard.extender_process import merged
 
 REGISTRY: Final = "localhost"
 IMAGES: Final = (*dockerfiles.IMAGES, "kube-scheduler")

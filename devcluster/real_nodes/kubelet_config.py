@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
-from devcluster.certificates import Pair
+from devcluster.credentials.certificates import Pair
 from devcluster.options import RealNodes
 from devcluster.real_nodes import services
 from shared import quantity

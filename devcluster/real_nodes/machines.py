@@ -8,13 +8,17 @@ from typing import Any, Final
 
 import psutil
 
-from devcluster import api, bootstrap, replicas, supervision
-from devcluster.certificates import Authority
+from devcluster import api
+from devcluster.credentials import bootstrap
+from devcluster.credentials.certificates import Authority
 from devcluster.errors import ClusterStateError, ComponentError
-from devcluster.layout import Layout
+from devcluster.local import supervision
+from devcluster.local.layout import Layout
+from devcluster.local.ports import free_ports
+from devcluster.local.processes import wait
+from devcluster.local.state import Component
+from devcluster.local.supervision import Supervisor
 from devcluster.options import RealNodes
-from devcluster.ports import free_ports
-from devcluster.processes import wait
 from devcluster.real_nodes import (
     agents,
     containerd,
@@ -31,8 +35,7 @@ from devcluster.real_nodes.readiness import (
     wait_until_imported,
     wait_until_ready,
 )
-from devcluster.state import Component
-from devcluster.supervision import Supervisor
+from devcluster.shuntyard import replicas
 from shared.system_clock import SystemClock
 
 _KUBELET_SECONDS: Final = 10.0

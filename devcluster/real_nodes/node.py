@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from devcluster import bootstrap
-from devcluster.certificates import Authority
-from devcluster.layout import Layout
+from devcluster.credentials import bootstrap
+from devcluster.credentials.certificates import Authority
+from devcluster.local.layout import Layout
+from devcluster.local.state import Component
 from devcluster.options import RealNodes
 from devcluster.real_nodes import control_groups, kubelet_config, services
 from devcluster.real_nodes.commands import run
 from devcluster.real_nodes.network import BRIDGE, GATEWAY, RealNode
-from devcluster.state import Component
 from shared import labels
 from shared.system_clock import SystemClock
 

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from devcluster.layout import Layout
+from devcluster.local.layout import Layout
+from devcluster.local.state import Component, Probe
 from devcluster.real_nodes.network import GATEWAY, NETWORK, RealNode
-from devcluster.state import Component, Probe
 
 DNS: Final = "cluster-dns"
 DNS_ADDRESS: Final = "10.96.0.10"
-"""Of the Service; within `devcluster.control_plane.SERVICE_RANGE`."""
+"""Of the Service; within `devcluster.components.control_plane.SERVICE_RANGE`."""
 
 DOMAIN: Final = "cluster.local"
 DNS_USER: Final = "shuntyard:cluster-dns"

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from devcluster.errors import MachineError
-from devcluster.layout import Layout
-from devcluster.processes import leftovers
+from devcluster.local.layout import Layout
+from devcluster.local.processes import leftovers
 from devcluster.real_nodes import conditions, control_groups, mount_points, network
 from devcluster.real_nodes.network import RealNode
 

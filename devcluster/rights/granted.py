@@ -9,7 +9,7 @@ from typing import Any, Final
 import yaml
 from msgspec.structs import replace
 
-from devcluster.bootstrap import DEPLOY
+from devcluster.credentials.bootstrap import DEPLOY
 from devcluster.rights import calls
 from devcluster.rights.calls import Call
 

@@ -175,9 +175,10 @@ func save(step int, weight float64) (fields, error) {
 func request() string {
 	endIfStale()
 	found := read("request.json")
-	id, pod := text(found, "id"), text(found, "pod_uid")
+	id := text(found, "id")
+	pod, isText := found["pod_uid"].(string)
 	wanted := text(found, "action") == "checkpoint" && number(found, "deadline") > now()
-	if !wanted || !safe.MatchString(id) || (pod != "" && pod != uid) || answered(id) {
+	if !wanted || !isText || !safe.MatchString(id) || (pod != "" && pod != uid) || answered(id) {
 		return ""
 	}
 	return id

@@ -75,7 +75,7 @@ def read(name: str) -> dict:
     """Return the content of a file; empty if it is missing, not JSON or of another version."""
     try:
         found = json.loads((FOLDER / name).read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) and found.get("version") == 1 else {}
 
@@ -91,10 +91,19 @@ def save(step: int, weight: float) -> dict:
     return fields
 
 
+def request() -> dict:
+    """Return the request; empty if there is none, or a field is of another type."""
+    found = read("request.json")
+    types = {"id": str, "pod_uid": str, "action": str}
+    times = {"deadline": (int, float), "hold_deadline": (int, float)}
+    right = all(isinstance(found.get(key), kind) for key, kind in {**types, **times}.items())
+    return found if right else {}
+
+
 def new_request() -> str:
     """Return the id of a new request for this pod; empty without one."""
     end_if_stale()
-    found = read("request.json")
+    found = request()
     name = str(found.get("id", ""))
     safe = 0 < len(name) <= 100 and all(c.isascii() and (c.isalnum() or c in "._-") for c in name)
     mine = found.get("pod_uid") in {"", UID}
@@ -108,7 +117,7 @@ def hold(name: str, fields: dict) -> None:
         if other := new_request():
             name = other
             answer(name, fields)
-        found = read("request.json")
+        found = request()
         cancelled = (found.get("id"), found.get("action")) == (name, "cancel")
         if cancelled or found.get("hold_deadline", 0) <= time.time():
             why = "cancelled" if cancelled else "deadline"
@@ -133,10 +142,20 @@ def answer_failure(name: str, step: int, error: OSError) -> None:
 
 def held_before() -> str:
     """Return the request for which this pod held when it was ended; empty without one."""
-    found = read("request.json")
+    found = request()
     name = str(found.get("id", ""))
     mine = UID and found.get("pod_uid") == UID and read(f"ack-{name}.json").get("ok")
     return name if mine and read("released.json").get("id") != name else ""
+
+
+def last_checkpoint() -> tuple[dict, float]:
+    """Return the fields of ``saved.json`` and the weight; empty and 0 if the checkpoint is gone."""
+    saved = read("saved.json")
+    try:
+        return saved, json.loads((DIRECTORY / saved["path"]).read_text())["weight"]
+    except (KeyError, FileNotFoundError) as error:
+        print("training begins at the start:", repr(error))
+        return {}, 0.0
 
 
 def main() -> None:
@@ -145,9 +164,8 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     FOLDER.chmod(0o2775)
     begin()
-    saved = read("saved.json")
+    saved, weight = last_checkpoint()
     step = saved.get("step", 0)
-    weight = json.loads((DIRECTORY / saved["path"]).read_text())["weight"] if saved else 0.0
     put(
         "trainer.json",
         pid=os.getpid(),
@@ -156,7 +174,7 @@ def main() -> None:
         generation=mine[0],
         **ALONE,
     )
-    if name := held_before():
+    if saved and (name := held_before()):
         del saved["version"]
         hold(name, saved)
     while step < STEPS:

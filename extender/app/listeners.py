@@ -41,9 +41,9 @@ from extender.settings.listeners import (
 )
 from extender.writers.authorities import config_maps
 from extender.writers.leadership import Leadership
-from shared.answer import VIEWERS_AUDIENCE
 from shared.connections import Connections, Site, most_connections
 from shared.kube import paths, reviews
+from shared.readapi.answer import VIEWERS_AUDIENCE
 
 FILES_SHARES: Final[Mapping[ListenerName, float]] = {
     ListenerName.SCHEDULER: 0.6, ListenerName.AGENTS: 0.2, ListenerName.API: 0.1,

@@ -5,7 +5,7 @@ from extender.app.parts import Loop
 from extender.controllers.gating import GatingController
 from extender.controllers.queue import QueueController
 from extender.settings.extender import ExtenderSettings
-from extender.settings.policy import GatingSection
+from extender.settings.waiting_jobs import GatingSection
 from extender.writers.authorities import AuthorityLoop, config_maps
 from extender.writers.endpoint import EndpointAddress, EndpointLoop
 from extender.writers.gate_config import GateConfig

@@ -18,7 +18,7 @@ from extender.core.elastic.decision import (
 from extender.core.elastic.state import ElasticState, Ended
 from extender.core.records import rescale
 from extender.writers.owners import OwnerWriter
-from shared.ledgers import Declined
+from shared.readapi.ledgers import Declined
 
 SETTLE_SECONDS: Final = 0.1
 """Pause after a change: workers come and leave one by one."""

@@ -18,7 +18,7 @@ from extender.core.migration.decision import (
     MigrationTrigger,
 )
 from extender.writers.migrations import MigrationWriter
-from shared.ledgers import Declined
+from shared.readapi.ledgers import Declined
 
 SETTLE_SECONDS: Final = 0.1
 """Pause after a change: each phase makes several of them."""

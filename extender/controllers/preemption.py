@@ -22,7 +22,7 @@ from extender.writers.drain_budgets import DrainBudgetWriter
 from extender.writers.events import EventWriter
 from extender.writers.evictions import EvictionWriter
 from extender.writers.owners import OwnerWriter
-from shared.ledgers import Declined
+from shared.readapi.ledgers import Declined
 
 SETTLE_SECONDS: Final = 0.1
 """Pause after a change: pods come and leave one by one."""

@@ -6,10 +6,10 @@ namespaces. Each topic has a module (``queue``, ``running_jobs``, ``cluster`` â€
 one registry.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from importlib import metadata
-from typing import Final, Protocol
+from typing import Final
 
 from prometheus_client import CollectorRegistry, Info, disable_created_metrics, generate_latest
 from prometheus_client.process_collector import ProcessCollector
@@ -22,64 +22,16 @@ from extender.metrics.admission import AdmissionMetrics
 from extender.metrics.cluster import ClusterMetrics
 from extender.metrics.listeners import CertificateMetrics, ConnectionMetrics
 from extender.metrics.queue import BurstMetrics, QueueMetrics, StartMetrics
+from extender.metrics.requests import RequestMetrics
 from extender.metrics.series import Series
 from extender.metrics.teams import TeamMetrics
+from extender.metrics.watches import WatchMetrics
 
 # It would add a second series to each, which has no use here.
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no annotation
 
 VERSION: Final = metadata.version("shuntyard")
-REQUEST_BUCKETS_SECONDS: Final = (
-    *(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5),
-    *(1.0, 2.5, 5.0, 10.0, 20.0, 30.0),
-)
-"""Up to the longest wait at the bind barrier."""
 LAG_BUCKETS_SECONDS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
-
-
-class Verb(StrEnum):
-    """The kind of a request."""
-
-    FILTER = "filter"
-    PRIORITIZE = "prioritize"
-    BIND = "bind"
-    QUEUE = "queue"
-    NODES = "nodes"
-    JOBS = "jobs"
-    EXPLAIN = "explain"
-    MIGRATIONS = "migrations"
-    RESCALES = "rescales"
-    PARKINGS = "parkings"
-    NAMESPACES = "namespaces"
-    PRICES = "prices"
-    WHAT_IF = "whatif"  # a route name of aiohttp has no keyword of Python between its hyphens
-    HEARTBEAT = "heartbeat"
-    NODE_PODS = "node-pods"
-    OTHER = "other"
-    """Probes, /metrics, and paths that do not exist."""
-
-
-class Outcome(StrEnum):
-    """How a request ended."""
-
-    OK = "ok"
-    REFUSED = "refused"
-    """Answered with a protocol-level error: kube-scheduler tries again."""
-    BAD_REQUEST = "bad-request"
-    """Status 4xx."""
-    FAULT = "fault"
-    """Status 5xx: a defect of ours, or a failed probe."""
-    CALLER_LOST = "caller-lost"
-    """The caller went away before it was answered."""
-
-
-class Passed(StrEnum):
-    """The call in which a pod of another scheduler was passed through."""
-
-    FILTER = "filter"
-    """All offered nodes were returned."""
-    BIND = "bind"
-    """It was bound at once, alone."""
 
 
 class Writing(StrEnum):
@@ -181,31 +133,6 @@ class Happening(StrEnum):
     TRUNCATED = "truncated"
 
 
-class Watched(Protocol):
-    """The part of ``shared.kube.resources.ResourceKind`` that is used here."""
-
-    @property
-    def source(self) -> str:
-        """The watched collection, e.g. ``Pod``."""
-        ...
-
-
-class Watching(Protocol):
-    """The part of ``shared.kube.reflector.Reflector`` that is used here."""
-
-    last_event_at: float
-
-    @property
-    def kind(self) -> Watched:
-        """The watched kind."""
-        ...
-
-    @property
-    def relists(self) -> Mapping[str, int]:
-        """Number of lists after the first, by reason."""
-        ...
-
-
 class ExtenderMetrics:
     """All metrics of one extender; controllers and handlers use the public attributes."""
 
@@ -227,39 +154,13 @@ class ExtenderMetrics:
         self.admission = AdmissionMetrics(self.series)
         self.certificates = CertificateMetrics(self.series)
         self.connections = ConnectionMetrics(self.series)
-        self._of_requests()
+        self.requests = RequestMetrics(self.series)
+        self.watches = WatchMetrics(self.series)
         self._of_writes()
         self._of_decision_log()
-        self._of_watches()
         self._of_agents()
         self._of_cpu_weights()
         self._of_the_process()
-
-    def _of_requests(self) -> None:
-        self.request_seconds = self.series.histogram(
-            "shuntyard_request_duration_seconds",
-            "Time from the first byte of a request's headers to the answer, by verb.",
-            REQUEST_BUCKETS_SECONDS,
-            verb=Verb,
-        )
-        self._seconds_of = {v: self.request_seconds.labels(verb=v.value) for v in Verb}
-        self.requests = self.series.counter(
-            "shuntyard_requests", "Requests by verb and outcome.", verb=Verb, outcome=Outcome
-        )
-        self.passed = self.series.counter(
-            "shuntyard_foreign_requests",
-            "Calls of kube-scheduler about pods of other schedulers: passed through by `filter`, "
-            "bound at once and alone by `bind`.",
-            verb=Passed,
-        )
-        self.bind_timeouts = self.series.counter(
-            "shuntyard_bind_timeouts", "Bind calls whose gang did not arrive in time."
-        )
-        self.barrier_seconds = self.series.histogram(
-            "shuntyard_barrier_wait_seconds",
-            "How long bind calls waited for their gang and the Binding, however they ended.",
-            REQUEST_BUCKETS_SECONDS,
-        )
 
     def _of_writes(self) -> None:
         self.releases = self.series.counter("shuntyard_releases", "Pods released from the queue.")
@@ -304,21 +205,6 @@ class ExtenderMetrics:
             "shuntyard_decision_log_dropped",
             "Records that are missing in the decision log, by why.",
             why=Losing,
-        )
-
-    def _of_watches(self) -> None:
-        self.relists = self.series.counter(
-            "shuntyard_watch_relists",
-            "Full lists after the first, by watched collection and reason.",
-            ["source", "reason"],
-        )
-        self.last_event_age_seconds = self.series.gauge(
-            "shuntyard_watch_last_event_age_seconds",
-            "Time since the last event of a watch, by collection; only of watches that run.",
-            ["source"],
-        )
-        self.skipped_objects = self.series.counter(
-            "shuntyard_skipped_objects", "Objects that could not be parsed and were skipped."
         )
 
     def _of_agents(self) -> None:
@@ -367,33 +253,11 @@ class ExtenderMetrics:
             "Delay of the event loop: how late it runs a timer.",
             LAG_BUCKETS_SECONDS,
         )
-        self._relists_seen: dict[tuple[str, str], int] = {}
-        self._sources_seen: set[str] = set()
-
-    def observe_request(self, verb: Verb, outcome: Outcome, duration_seconds: float) -> None:
-        """Count one request."""
-        self._seconds_of[verb].observe(duration_seconds)
-        self.requests.labels(verb=verb.value, outcome=outcome.value).inc()
 
     def observe_reports(self, nodes: Mapping[Reporting, int]) -> None:
         """Set the number of nodes by the state of their agent's reports."""
         for state in Reporting:
             self.reporting_nodes.labels(state=state.value).set(nodes.get(state, 0))
-
-    def observe_reflectors(self, reflectors: Iterable[Watching], monotonic: float) -> None:
-        """Count relists and set ages of the watches; ``monotonic`` is the clock's reading."""
-        gone, self._sources_seen = self._sources_seen, set()
-        for reflector in reflectors:
-            source = reflector.kind.source
-            self._sources_seen.add(source)
-            age_seconds = monotonic - reflector.last_event_at
-            self.last_event_age_seconds.labels(source=source).set(age_seconds)
-            for reason, count in reflector.relists.items():
-                before = self._relists_seen.get((source, reason), 0)
-                self.relists.labels(source=source, reason=reason).inc(count - before)
-                self._relists_seen[source, reason] = count
-        for source in gone - self._sources_seen:
-            self.last_event_age_seconds.remove(source)
 
     def render(self) -> bytes:
         """Return all metrics in the text format of Prometheus; takes milliseconds."""

@@ -9,14 +9,15 @@ from typing import Final
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from extender.metrics.extender import ExtenderMetrics, Verb
-from extender.servers import admin, middlewares
-from extender.servers.admin import HEALTH, METRICS_PAGE, MetricsPage
+from extender.metrics.extender import ExtenderMetrics
+from extender.metrics.requests import Verb
+from extender.servers import metrics_page, middlewares
 from extender.servers.agents import handlers as agents_handlers
 from extender.servers.agents.answers import AgentAnswers
 from extender.servers.agents.handlers import AGENTS
 from extender.servers.auth.authorizer import REDACTION_THREADS, Authorizer
 from extender.servers.caches import SharedAnswers
+from extender.servers.metrics_page import METRICS_PAGE, MetricsPage
 from extender.servers.middlewares import METRICS
 from extender.servers.readapi import handlers as readapi_handlers
 from extender.servers.readapi.answers import ReadAnswers
@@ -27,6 +28,7 @@ from extender.servers.readapi.updates import UPDATES, Updates, end_streams, upda
 from extender.servers.scheduler import verbs
 from extender.servers.scheduler.verbs import SCHEDULER, SchedulerAnswers
 from extender.servers.threads import Threads
+from shared import probes
 from shared.connections import Connections
 from shared.health import Health
 from shared.page import serving
@@ -101,7 +103,7 @@ def create_api_app(
     app = _application(metrics, MOST_MANIFEST_BYTES, checks)
     if forwarding is not None:
         forwarding.install(app)
-    app[READ], app[HEALTH], app[METRICS_PAGE] = read, health, MetricsPage(metrics)
+    app[READ], app[METRICS_PAGE] = read, MetricsPage(metrics)
     app[PAGES], app[PRESENT] = SharedAnswers(), SharedAnswers()
     app[UPDATES] = Updates()
     app[REDACTION_THREADS] = Threads("redaction")
@@ -119,9 +121,8 @@ def create_api_app(
     app.router.add_get(STREAM, updates)
     app.router.add_post("/v1/what-if", readapi_handlers.what_if, name=Verb.WHAT_IF)
     serving.add_routes(app)
-    app.router.add_get("/livez", admin.livez)
-    app.router.add_get("/readyz", admin.readyz)
-    app.router.add_get("/metrics", admin.metrics)
+    probes.add(app, health)
+    app.router.add_get("/metrics", metrics_page.metrics)
     return app
 
 

@@ -13,7 +13,8 @@ from typing import Any, Final
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from extender.metrics.extender import ExtenderMetrics, Outcome, Verb
+from extender.metrics.extender import ExtenderMetrics
+from extender.metrics.requests import Outcome, Verb
 from shared.errors import InputError
 
 METRICS: Final = web.AppKey("metrics", ExtenderMetrics)
@@ -49,7 +50,7 @@ async def count(request: web.Request, handler: Handler) -> web.StreamResponse:
     finally:
         verb = _verb(request)
         duration_seconds = time.monotonic() - started_at - request.get(HELD_SECONDS, 0.0)
-        request.app[METRICS].observe_request(verb, outcome, duration_seconds)
+        request.app[METRICS].requests.observe(verb, outcome, duration_seconds)
         if log.isEnabledFor(logging.DEBUG):
             fields = {"verb": verb, "outcome": outcome, "duration_seconds": duration_seconds}
             log.debug("request", extra=fields)

@@ -8,8 +8,8 @@ from typing import Annotated, Final, Protocol, Self, TypeVar
 from pydantic import BeforeValidator, Field, model_validator
 
 from shared import labels
-from shared.answer import VIEWERS_ACCOUNT
 from shared.connections import BODY_SECONDS, MOST_CONNECTIONS
+from shared.readapi.answer import VIEWERS_ACCOUNT
 from shared.settings import Section, listed
 
 MOST_SCHEDULER_CONNECTIONS: Final = 16384

@@ -9,8 +9,8 @@ from typing import Final
 from extender.core.expressions.errors import EvaluationError
 from extender.core.nodes.capacity_policy import numbers
 from extender.core.nodes.device_columns import NamedClaim
-from shared.devices import Amounts, DeviceId
 from shared.model import JobKey, NodeName, ResourceClaim, Uid
+from shared.objects.devices import Amounts, DeviceId
 
 MOST_USERS: Final = 256
 """Pods that a claim can be reserved for: the API server allows no more."""

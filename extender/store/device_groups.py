@@ -29,8 +29,8 @@ from extender.core.nodes.device_sets import (
 )
 from extender.store.device_profiles import EVERYTHING, Names, Profile, Profiles, Read, parts
 from extender.store.device_taints import NONE_ADDED, Added, TaintRules, is_wide
-from shared.devices import DeviceId, DeviceTaintRule
 from shared.model import NodeName
+from shared.objects.devices import DeviceId, DeviceTaintRule
 
 MOST_APART: Final = 512
 """Nodes that differ in what a column reads: on nodes of eight devices some 10 ms."""

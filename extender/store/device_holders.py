@@ -9,8 +9,8 @@ from extender.core.nodes.device_catalog import is_claim
 from extender.core.nodes.device_columns import Demand
 from extender.store.device_claims import ClaimedDevices
 from extender.store.device_names import Named, of_claims
-from shared.devices import EXTENDED
 from shared.model import Node, NodeName, PodClaim, PodShape, Uid
+from shared.objects.devices import EXTENDED
 
 
 @dataclass(frozen=True)

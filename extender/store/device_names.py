@@ -6,8 +6,8 @@ from collections.abc import Set as AbstractSet
 
 from extender.core.nodes.device_catalog import claim_name, is_claim, template_name
 from extender.store.device_claims import ClaimedDevices
-from shared.devices import EXTENDED
 from shared.model import JobKey, Pod, PodClaim, Uid
+from shared.objects.devices import EXTENDED
 
 Named = tuple[tuple[str, str], ...]
 """Name of a claim in its pod, and the resource, template or claim that the pod names by it."""

@@ -13,8 +13,8 @@ from operator import attrgetter
 from msgspec.structs import replace
 
 from extender.core.nodes.device_sets import DevicesOfNode, NodeDevices
-from shared.devices import Amounts, DeviceId
 from shared.model import DeviceTaintRule, NodeName, ResourceSlice
+from shared.objects.devices import Amounts, DeviceId
 
 PoolName = tuple[str, str]
 """Driver and name."""

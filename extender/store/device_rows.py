@@ -19,8 +19,8 @@ from extender.core.nodes.device_columns import Layout
 from extender.core.nodes.device_sets import Mask, NodeSets
 from extender.store.device_claims import ClaimedDevices
 from extender.store.device_holders import NOTHING_WAITS, Waiting
-from shared.devices import DeviceId
 from shared.model import Node
+from shared.objects.devices import DeviceId
 
 MOST_RESULTS: Final = 4096
 """Searches whose results are kept; beyond it all are dropped."""

@@ -14,8 +14,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from extender.core.nodes.device_sets import DevicesOfNode
-from shared.devices import DeviceId, DeviceTaintRule
 from shared.model import Taint
+from shared.objects.devices import DeviceId, DeviceTaintRule
 
 Added = tuple[tuple[int, Taint], ...]
 """Taints of one node's devices, by their place."""

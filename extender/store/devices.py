@@ -32,7 +32,6 @@ from extender.store.device_pools import Pools
 from extender.store.device_rows import DeviceRows, Load, Row, load
 from extender.store.device_taints import TaintRules, is_wide
 from extender.store.table import Collection, Keyed
-from shared.devices import ClaimSpec, served_resources
 from shared.model import (
     DeviceClass,
     DeviceTaintRule,
@@ -47,6 +46,7 @@ from shared.model import (
     ResourceSlice,
     Uid,
 )
+from shared.objects.devices import ClaimSpec, served_resources
 
 E = TypeVar("E", bound=Keyed)
 

@@ -5,7 +5,7 @@ from operator import attrgetter
 from typing import Any
 
 from extender.store.table import Collection
-from shared.disruptions import Eviction, HorizontalPodAutoscaler, PodDisruptionBudget
+from shared.objects.disruptions import Eviction, HorizontalPodAutoscaler, PodDisruptionBudget
 
 
 class Disruptions:

@@ -28,8 +28,6 @@ from extender.store.assumed import PodState, pod_state
 from extender.store.devices import DeviceIndex
 from extender.store.returning_jobs import keeping
 from extender.store.source import Content
-from shared.claims import PersistentVolume, PersistentVolumeClaim
-from shared.disruptions import Eviction, HorizontalPodAutoscaler, PodDisruptionBudget
 from shared.errors import ShuntyardError
 from shared.model import (
     HostPort,
@@ -47,6 +45,8 @@ from shared.model import (
     Topology,
     Uid,
 )
+from shared.objects.claims import PersistentVolume, PersistentVolumeClaim
+from shared.objects.disruptions import Eviction, HorizontalPodAutoscaler, PodDisruptionBudget
 from shared.progress import NodeReport
 
 

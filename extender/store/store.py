@@ -26,7 +26,6 @@ from extender.store.returning_jobs import ReturningJobs
 from extender.store.source import Content, ordered
 from extender.store.table import Collection, Quotas
 from extender.store.versions import Removed, older, only_later
-from shared.claims import PersistentVolume, PersistentVolumeClaim
 from shared.model import (
     Delete,
     Delta,
@@ -46,6 +45,7 @@ from shared.model import (
     Uid,
     Upsert,
 )
+from shared.objects.claims import PersistentVolume, PersistentVolumeClaim
 from shared.progress import NodeReport
 
 E = TypeVar("E")

@@ -12,11 +12,12 @@ from extender.core.cluster.replacements import new_name, origin
 from extender.core.kinds import registry
 from extender.core.migration.commands import RecreatePod
 from extender.writers.leader_writer import LeaderWriter
-from shared import labels, pod_cpu
+from shared import labels
 from shared.kube import paths, writes
 from shared.kube.errors import NotFoundError, OddObjectError
 from shared.model import CPU, Migration, Mover
-from shared.pod_cpu import GivenCpu
+from shared.objects import pod_cpu
+from shared.objects.pod_cpu import GivenCpu
 
 OURS: Final = frozenset(
     {

@@ -25,7 +25,7 @@ from shared.kube.errors import (
     OddObjectError,
 )
 from shared.model import CPU
-from shared.pod_cpu import GivenCpu
+from shared.objects.pod_cpu import GivenCpu
 
 log = logging.getLogger(__name__)
 

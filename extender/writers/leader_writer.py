@@ -17,7 +17,7 @@ class NotLeaderError(ConflictError):
     """The write was not sent: this replica is not the leader."""
 
     def __init__(self) -> None:
-        super().__init__(409, "Conflict", "this replica does not act any more")
+        super().__init__(409, "Conflict", "this replica is not the leader any more")
 
 
 class LeaderWriter(KubeClient):

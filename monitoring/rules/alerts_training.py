@@ -22,7 +22,7 @@ TRAINING: Final = (
         "15m",
         "{{ $value }} tokens of agents were found {{ $labels.verdict }} in a quarter of an hour.",
         "Reports came with a token that is invalid or does not belong to an agent: an agent with a "
-        "wrong audience or account, or a stranger.",
+        "wrong audience or account, or another program.",
     ),
     Alert(
         "ShuntyardAgentHangs",
@@ -92,8 +92,8 @@ TRAINING: Final = (
         'sum by (job) (increase(shuntyard_parkings_total{outcome="Aborted"}[1h])) > 5',
         "",
         "Parkings were given up in the last hour: {{ $value }}.",
-        "Jobs that were to leave ran on: their trainers did not save in time, or a job beside them "
-        "stayed. What waits for their room still waits.",
+        "Jobs that were to leave continue: their trainers did not save in time, or another job "
+        "that had to leave with them stayed. The jobs that need their room still wait.",
     ),
     Alert(
         "ShuntyardParkingStuck",

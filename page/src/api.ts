@@ -1,4 +1,4 @@
-// Made by page/schema.py from shared/api.py and its parts; not edited by hand.
+// Made by page/schema.py from shared/readapi/api.py and its parts; not edited by hand.
 
 export interface AdmissionEntry {
   readonly admitted: boolean;
@@ -22,6 +22,7 @@ export interface AgentEntry {
   readonly converged: number;
   readonly use: Use | null;
   readonly cpu_cores: number | null;
+  readonly gpus: GpuHealth | null;
 }
 
 export interface Ahead {
@@ -122,6 +123,14 @@ export interface Finding {
   readonly level: "ok" | "warning" | "fault" | "not known";
   readonly message: string;
   readonly fix: string;
+}
+
+export interface GpuHealth {
+  readonly devices: number;
+  readonly lost: number;
+  readonly uncorrected_errors: number | null;
+  readonly pending_remaps: number;
+  readonly failed_remaps: number;
 }
 
 export interface JobEntry {

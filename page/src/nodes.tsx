@@ -1,7 +1,7 @@
 // The nodes as a map, and how large a gang would fit now.
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import type { JobEntry, NodeEntry } from "./api";
+import type { GpuHealth, JobEntry, NodeEntry } from "./api";
 import { type Gang, largestGangs, scarce } from "./capacity";
 import { number, plural, several } from "./format";
 import { heldByNode, Legend, levels, NodeMap } from "./map";
@@ -20,6 +20,7 @@ export function Nodes(props: {
   const level = chosen ?? known[known.length - 1] ?? "";
   const held = useMemo(() => heldByNode(jobs, resource), [jobs, resource]);
   const fitting = useMemo(() => largestGangs(nodes, resource, level), [nodes, resource, level]);
+  const faulty = useMemo(() => nodes.filter((node) => faults(node.agent?.gpus)), [nodes]);
   if (!props.nodes.length) return <Quiet>There are no nodes.</Quiet>;
   return (
     <>
@@ -36,6 +37,11 @@ export function Nodes(props: {
         />
         <Legend resource={resource} />
       </Section>
+      {faulty.length > 0 && (
+        <Section title="GPUs with faults" note="as the nodes' agents read them; no decision depends on it">
+          <Table caption="Nodes with faults of GPUs" columns={FAULTS} rows={faulty} id={(node) => node.name} />
+        </Section>
+      )}
       {resource !== "cpu" && (
         <Section title="What would fit now" note="by GPUs alone; other resources and rules may allow less">
           <Table
@@ -48,6 +54,26 @@ export function Nodes(props: {
       )}
     </>
   );
+}
+
+const FAULTS: readonly Column<NodeEntry>[] = [
+  { title: "Node", shape: "head", cell: (node) => node.name },
+  { title: "Faults", cell: (node) => faults(node.agent?.gpus) },
+];
+
+/** What is wrong with GPUs, in the words of the command line; empty if nothing is. */
+function faults(gpus: GpuHealth | null | undefined): string {
+  if (!gpus) return "";
+  const found: readonly (readonly [number, string])[] = [
+    [gpus.lost, `${gpus.lost} of ${gpus.devices} lost`],
+    [gpus.uncorrected_errors ?? 0, plural(gpus.uncorrected_errors ?? 0, "uncorrected error")],
+    [gpus.pending_remaps, `${gpus.pending_remaps} to be reset`],
+    [gpus.failed_remaps, `${gpus.failed_remaps} to be replaced`],
+  ];
+  return found
+    .filter(([count]) => count > 0)
+    .map(([, words]) => words)
+    .join(", ");
 }
 
 function Levels(props: {

@@ -79,10 +79,17 @@ export function state(job: JobEntry): string {
   if (problem) return problem;
   if (!progress) return unread || "No metrics are reported.";
   const course = progress.diverged ? "The metric is not a number." : COURSES[progress.category];
+  const faults = job.faults.map((fault) => `${FAULTS[fault.kind] ?? fault.kind}: ${fault.message}.`).join(" ");
   const silent = progress.stale ? " The node's agent is silent." : "";
   const attempt = progress.attempt > 1 ? ` ${plural(progress.attempt - 1, "restart")}.` : "";
-  return `${course}${silent}${attempt}`;
+  return `${faults || course}${silent}${attempt}`;
 }
+
+const FAULTS: Readonly<Record<string, string>> = {
+  Hung: "Hangs",
+  Straggler: "Straggles",
+  Diverged: "Diverged",
+};
 
 const COURSES = {
   progressing: "Improves.",

@@ -5,9 +5,9 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from shared.disruptions import HorizontalPodAutoscaler
 from shared.kube import wire
 from shared.kube.parse import Data, names_the_object
+from shared.objects.disruptions import HorizontalPodAutoscaler
 
 
 class Target(Struct, rename="camel"):

@@ -6,11 +6,11 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from shared import pod_cpu
 from shared.kube import wire
 from shared.kube.amounts import base_units, parsed, pod_requests
 from shared.model import CPU, ContainerCpu
-from shared.pod_cpu import GivenCpu
+from shared.objects import pod_cpu
+from shared.objects.pod_cpu import GivenCpu
 
 Requests = tuple[tuple[str, int], ...]
 

@@ -1,4 +1,4 @@
-"""Claims for devices and their templates: raw JSON to ``shared.devices``.
+"""Claims for devices and their templates: raw JSON to ``shared.objects.devices``.
 
 Source:
     k8s.io/api v0.36.3 resource/v1 (served from 1.34).
@@ -10,7 +10,13 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from shared.devices import (
+from shared.kube import interned, parse, stamps
+from shared.kube.devices import Selector, amounts, expressions
+from shared.kube.parse import Data, names_the_object
+from shared.kube.shapes import terms, tolerations
+from shared.kube.wire import Meta, NodeSelector, Present, Toleration
+from shared.model import Uid
+from shared.objects.devices import (
     EXTENDED,
     ClaimSpec,
     Constraint,
@@ -19,12 +25,6 @@ from shared.devices import (
     ResourceClaim,
     ResourceClaimTemplate,
 )
-from shared.kube import interned, parse, stamps
-from shared.kube.devices import Selector, amounts, expressions
-from shared.kube.parse import Data, names_the_object
-from shared.kube.shapes import terms, tolerations
-from shared.kube.wire import Meta, NodeSelector, Present, Toleration
-from shared.model import Uid
 
 POD_CLAIM: Final = "resource.kubernetes.io/pod-claim-name"
 """Annotation of a claim made from a template: its name in the pod's spec."""

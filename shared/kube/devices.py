@@ -1,4 +1,4 @@
-"""Devices and their classes (dynamic resource allocation): raw JSON to ``shared.devices``.
+"""Devices and their classes (dynamic resource allocation): raw JSON to ``shared.objects.devices``.
 
 Source:
     k8s.io/api v0.36.3 resource/v1 (served from 1.34); v0.37.2 of DeviceTaintRule.
@@ -11,7 +11,11 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from shared.devices import (
+from shared.kube import interned, stamps
+from shared.kube.parse import Data, names_the_object
+from shared.kube.wire import Meta, Present
+from shared.model import NodeName, Taint, Uid
+from shared.objects.devices import (
     Amounts,
     CapacityPolicy,
     Device,
@@ -20,10 +24,6 @@ from shared.devices import (
     ResourceSlice,
     Version,
 )
-from shared.kube import interned, stamps
-from shared.kube.parse import Data, names_the_object
-from shared.kube.wire import Meta, Present
-from shared.model import NodeName, Taint, Uid
 
 _NODE_SCOPED: Final = "devices of several nodes"
 

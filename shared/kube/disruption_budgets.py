@@ -10,11 +10,11 @@ import msgspec
 from msgspec import Struct
 
 from shared import labels
-from shared.disruptions import BUDGET_PREFIX, PodDisruptionBudget
 from shared.kube import wire
 from shared.kube.errors import BrokenAnswerError
 from shared.kube.parse import Data, names_the_object
-from shared.label_selectors import LabelSelector
+from shared.objects.disruptions import BUDGET_PREFIX, PodDisruptionBudget
+from shared.objects.label_selectors import LabelSelector
 
 
 class Spec(Struct):

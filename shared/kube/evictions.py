@@ -1,4 +1,4 @@
-"""Evictions of the Eviction Request API: raw JSON to ``shared.disruptions``.
+"""Evictions of the Eviction Request API: raw JSON to ``shared.objects.disruptions``.
 
 Source:
     k8s.io/api v0.37.2 lifecycle/v1alpha1 (KEP-4563): ``status.targetResponders`` says whose turn it
@@ -10,10 +10,10 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from shared.disruptions import RESPONDER, Eviction, Turn
 from shared.kube import stamps
 from shared.kube.parse import Data, names_the_object
 from shared.kube.wire import Meta
+from shared.objects.disruptions import RESPONDER, Eviction, Turn
 
 
 class _PodReference(Struct):

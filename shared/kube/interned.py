@@ -12,7 +12,7 @@ from typing import Final
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from shared import model
-from shared.devices import PodClaim
+from shared.objects.devices import PodClaim
 
 MOST_LENGTH: Final = 253
 """Characters of a text that is held, and of all values of a map: a name of Kubernetes."""

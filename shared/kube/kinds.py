@@ -1,4 +1,4 @@
-"""Job kinds of other projects: their API groups, and raw JSON to ``shared.owners.Owner``.
+"""Job kinds of other projects: their API groups, and raw JSON to ``shared.objects.owners.Owner``.
 
 A further kind is one line in ``OWNERS``, with a module of its own if it says how many pods it
 wants, which templates it has or what of it may change; deploy/base/rbac-kinds.yaml must let us read
@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from shared import foreign_labels, label_selectors, labels
+from shared import foreign_labels, labels
 from shared.kube import (
     job_sets,
     kubeflow_jobs,
@@ -28,6 +28,7 @@ from shared.kube.changes import NO_CHANGES, Changes, with_changes
 from shared.kube.parse import Data, names_the_object, owner
 from shared.kube.pod_templates import Templates
 from shared.model import Owner, OwnProgress
+from shared.objects import label_selectors
 
 S = TypeVar("S")
 

@@ -12,7 +12,6 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from shared import labels, model, quantity
-from shared.claims import PersistentVolume, PersistentVolumeClaim
 from shared.kube import (
     cpus,
     depth,
@@ -30,7 +29,8 @@ from shared.kube.changes import Changes, suspendable, with_changes
 from shared.kube.errors import OddObjectError
 from shared.kube.pod_claims import pod_claims
 from shared.kube.shapes import claims, prefers, repels, shape, terms
-from shared.label_selectors import NOTHING, LabelSelector
+from shared.objects.claims import PersistentVolume, PersistentVolumeClaim
+from shared.objects.label_selectors import NOTHING, LabelSelector
 
 Entity = TypeVar("Entity")
 Data = bytes | Raw

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from shared.devices import PodClaim
+from shared.objects.devices import PodClaim
 
 
 class PodResourceClaim(Struct, rename="camel"):

@@ -1,4 +1,4 @@
-"""Groups of pods declared for other schedulers: raw JSON to ``shared.owners.PodGroup``."""
+"""Groups of pods declared for other schedulers: raw JSON to ``shared.objects.owners.PodGroup``."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

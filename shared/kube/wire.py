@@ -17,7 +17,7 @@ from shared.kube.affinity import NodeTerm as NodeTerm  # noqa: PLC0414 - as abov
 from shared.kube.job_state import JobSpec, JobStatus
 from shared.kube.pod_claims import PodResourceClaim
 from shared.kube.pod_templates import Template
-from shared.label_selectors import LabelSelector
+from shared.objects.label_selectors import LabelSelector
 
 ResourceList = dict[str, str]
 Count = Annotated[int, MsgspecMeta(ge=0)]

@@ -7,10 +7,10 @@ have happened; repeating it is safe because of the precondition.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shared.disruptions import RESPONDER, Eviction
 from shared.kube import paths, stamps
 from shared.kube.client import KubeClient, PatchKind
 from shared.model import NodeName, NodeSelectorTerm, OwnerReference, PodKey, Requirement, Uid
+from shared.objects.disruptions import RESPONDER, Eviction
 
 
 async def bind(

@@ -10,7 +10,7 @@ from extender.store.store import ClusterStore
 from tests.architecture.sources import python_files, tree
 
 HOLDERS: Final = {
-    "extender/app/composition.py": "makes it and hands it to the recorder",
+    "extender/app/cluster_access.py": "makes it and hands it to the recorder",
     "extender/writers/decision_log/recorder.py": "writes every change to the decision log",
 }
 """Modules beside the store's own that name the class; all others get a ``SnapshotSource``."""

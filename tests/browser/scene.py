@@ -8,9 +8,10 @@ from typing import Any
 
 from extender.core.records import parking
 from extender.core.records.parking_cost import Cost
-from shared import api, labels
+from shared import labels
 from shared.kube import paths
 from shared.model import JobKey, Uid
+from shared.readapi import api
 from shared.system_clock import SystemClock
 from tests.component.agents import Trust, Yard, heartbeat, progress, yard
 from tests.component.shell import lease, node, pod

@@ -14,7 +14,7 @@ from shared.kube import paths
 from shared.system_clock import SystemClock
 from tests.browser.scene import GPU, RACKS, RUNNING, WAITING, put_parked, put_waiting, scene
 from tests.browser.tab import NARROW, VIEWS, WIDE, expect_pieces, opened
-from tests.component.agents import Trust
+from tests.component.agents import Trust, heartbeat, progress
 from tests.component.shell import Extender, extender, lease
 from tests.component.test_acting_at_once import leadership
 from tests.fakes.answers import JOBS, NAMESPACES, NODES, QUEUE
@@ -64,6 +64,22 @@ async def test_a_reader_finds_what_a_parking_cost(browser: Browser, trust: Trust
             row = tab.page.get_by_role("region", name="Parkings").get_by_role("row").nth(1)
             for text in ("Share", "tts", "Resumed", "4s", "2m", "42s"):
                 await expect(row).to_contain_text(text)
+
+
+async def test_a_reader_finds_that_a_training_hangs_and_on_which_node(
+    browser: Browser, trust: Trust
+) -> None:
+    quick = {"training_faults": {"interval_seconds": 0.05}}
+    pace = {"moved_at": 600.0, "gaps": 40, "usual_seconds": 4.0, "longest_seconds": 20.0}
+    spins = {**progress("uid-whisper-0", pace=pace), "use": {"cpu_cores": 4.0, "idle_seconds": 0.0}}
+    idles = {"uid": "uid-whisper-1", "use": {"cpu_cores": 0.0, "idle_seconds": 395.0}}
+    async with scene(trust, **quick) as cluster, opened(browser, cluster.running) as tab:
+        silent = heartbeat("gpu-6", 2, spins, idles, sent_at=1000.0)
+        assert (await cluster.beat(silent)).status == 200
+        await tab.show("queue")
+        row = tab.page.get_by_role("region", name="Running").get_by_role("row", name="whisper")
+        await expect(row).to_contain_text("Hangs: ")
+        await expect(row).to_contain_text("pod whisper-1 on node gpu-6 has idled for")
 
 
 async def test_a_copied_command_is_in_the_clipboard(browser: Browser, trust: Trust) -> None:

@@ -11,10 +11,11 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from devcluster.certificates import Authority
-from shared import api, labels, wire
+from devcluster.credentials.certificates import Authority
+from shared import labels, wire
 from shared.kube import paths
 from shared.kube.reviews import NODE_NAME
+from shared.readapi import api
 from shared.system_clock import SystemClock
 from tests.component.shell import Extender, extender, node, pod
 from tests.fakes.eventually import eventually

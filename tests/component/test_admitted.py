@@ -11,9 +11,10 @@ import pytest
 from extender.core.pricing import history
 from extender.core.records import slot_plan
 from extender.writers.history import KEY, NAME
-from shared import api, labels
+from shared import labels
 from shared.kube import parse, paths
-from shared.pricing import PricesResponse
+from shared.readapi import api
+from shared.readapi.pricing import PricesResponse
 from tests.component.shell import Extender, MiniScheduler, bound, extender, lease, node, pod
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from shared import api
 from shared.kube import paths
+from shared.readapi import api
 from tests.component.agent_shell import Node, agent, point
 from tests.component.agents import Trust, Yard, member, yard
 from tests.component.shell import IDENTITY, lease, node

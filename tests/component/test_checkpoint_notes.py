@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from shared import api, labels
+from shared import labels
 from shared.kube import paths
+from shared.readapi import api
 from tests.component.agents import Trust, heartbeat, member, yard
 from tests.component.shell import lease, node
 from tests.fakes.eventually import eventually

@@ -8,8 +8,8 @@ import pytest
 
 from extender.core.records.parking import Cause, Phase
 from shared import labels
-from shared.disruptions import RESPONDER
 from shared.kube import paths, stamps
+from shared.objects.disruptions import RESPONDER
 from tests.component.moving_yard import PATIENCE_SECONDS
 from tests.component.parking_yard import (
     JOB,

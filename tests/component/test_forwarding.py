@@ -10,9 +10,9 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from extender.servers.readapi import forwarding
 from extender.servers.readapi.forwarding import Forwarding, LeaderAddress
-from shared.answer import FORWARDED
 from shared.kube import endpoints, paths
 from shared.kube.client import KubeClient
+from shared.readapi.answer import FORWARDED
 from tests.fakes.clock import FakeClock
 from tests.fakes.kube import FakeKube
 from tests.fakes.kube_faults import SERVER_ERROR

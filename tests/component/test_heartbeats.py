@@ -10,8 +10,10 @@ from extender.app import replay
 from extender.controllers.measure import ReportsLoop
 from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import core_parameters
-from shared import api, labels
+from shared import labels
 from shared.kube import paths
+from shared.progress import GpuHealth
+from shared.readapi import api
 from tests.component.agents import (
     Trust,
     Yard,
@@ -42,12 +44,14 @@ async def test_the_report_of_an_agent_is_shown_by_the_read_api(cluster: Yard) ->
     await eventually(lambda: _jobs(cluster))
     (uid,) = [p["metadata"]["uid"] for p in cluster.fake.objects(paths.PODS)]
     converged = progress(uid, category="converged", total_steps=10, curve=[3, 2, 1])
-    body = heartbeat("a", 1, converged, use={"cpu_cores": 1.5}, cpu_cores=4)
+    node = {"use": {"cpu_cores": 1.5}, "cpu_cores": 4, "gpus": {"devices": 8, "lost": 1}}
+    body = heartbeat("a", 1, converged, **node)
     answer = await cluster.beat(body)
     assert (answer.status, answer.heartbeat.full_wanted) == (200, False)
     agent = await cluster.agent("a")
     assert agent is not None
     assert (agent.stale, agent.complete, agent.converged, agent.cpu_cores) == (False, True, 1, 4.0)
+    assert agent.gpus == GpuHealth(devices=8, lost=1)
     (job,) = await _jobs(cluster)
     assert job.progress is not None
     assert (job.progress.step, job.progress.total_steps, job.progress.curve) == (7, 10, (3, 2, 1))

@@ -20,10 +20,10 @@ from extender.servers.applications import (
     create_runner,
     create_scheduler_app,
 )
-from shared import api
-from shared.ledgers import ParkingsResponse, RescalesResponse
-from shared.pricing import PricesResponse
-from shared.tenancy import NamespacesResponse
+from shared.readapi import api
+from shared.readapi.ledgers import ParkingsResponse, RescalesResponse
+from shared.readapi.pricing import PricesResponse
+from shared.readapi.tenancy import NamespacesResponse
 from tests.fakes.answers import EXPLAIN, EXPLAIN_JOB, PRICES, QUEUE, SLOTS
 from tests.fakes.ports import REFUSED, FakeHealth, FakeRead, FakeScheduler
 

@@ -141,7 +141,7 @@ async def test_a_standby_ends_the_connection_so_that_the_next_one_reaches_the_le
             acts = leadership(running).acting()
             async with session.post(f"{running.scheduler_url}/bind", json=body) as response:
                 text = await response.text()
-            assert ("does not act" in text) != acts
+            assert ("is not the leader" in text) != acts
             assert (response.headers.get("Connection") == "close") != acts
 
 

@@ -17,11 +17,11 @@ from extender.core.records.profile import Profile
 from extender.core.records.slot_plan import SlotPlan
 from extender.writers.decision_log.recorder import Recorder
 from extender.writers.history import NAME
-from shared import api
 from shared.kube import parse, paths
 from shared.model import NodeName, Owner, Uid
-from shared.pricing import ProfileEntry
 from shared.progress import PodReport, Progress
+from shared.readapi import api
+from shared.readapi.pricing import ProfileEntry
 from tests.component.shell import Extender, MiniScheduler, bound, extender, lease, node
 from tests.component.test_admitted import NAMESPACE, RICH, read, submit
 from tests.fakes.eventually import eventually

@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 
 from extender.core.scheduler import binding
-from extender.metrics.extender import Passed
+from extender.metrics.requests import Passed
 from extender.servers.scheduler.barrier import BindBarrier
 from extender.writers.bindings import ATTEMPTS
 from shared import labels
@@ -277,7 +277,7 @@ def _barrier(running):
 def _passed(running):
     """Return how many calls about pods of other schedulers are counted, by verb."""
     metrics = _barrier(running).metrics
-    return {verb: metrics.passed.labels(verb=verb)._value.get() for verb in Passed}
+    return {verb: metrics.requests.passed.labels(verb=verb)._value.get() for verb in Passed}
 
 
 def _bind_args(fake, name):

@@ -28,7 +28,7 @@ from extender.servers.readapi import manifests
 from extender.servers.readapi.answers import MOST_FRESH_PODS, ReadAnswers
 from extender.servers.threads import WorkCancelledError
 from extender.store.store import ClusterStore
-from shared import api
+from shared.readapi import api
 from shared.system_clock import SystemClock
 from tests.fakes.eventually import eventually
 from tests.fakes.ports import FakeHealth, FakeScheduler

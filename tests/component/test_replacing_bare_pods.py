@@ -16,7 +16,7 @@ from shared.kube import paths
 from shared.kube.client import KubeClient
 from tests.component.cluster_life import ClusterLife
 from tests.component.shell import MiniScheduler, extender, lease, node, pod
-from tests.controlplane.copies import alive, doubled, member, most_alive
+from tests.controlplane.moving.copies import alive, doubled, member, most_alive
 from tests.controlplane.watching import History, annotation, is_gated, recording
 from tests.fakes import kube_faults
 from tests.fakes.eventually import eventually

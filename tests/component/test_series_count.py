@@ -3,7 +3,7 @@
 import pytest
 
 from agent.metrics import MOST_PODS, SERIES
-from bench.series import agent_row, extender_row
+from bench.dashboards.series import agent_row, extender_row
 
 LARGER = [(250, 5000), pytest.param(5000, 100_000, marks=pytest.mark.e2e)]
 MOST_SERIES = 1500

@@ -12,7 +12,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from devcluster.certificates import Authority, Pair
+from devcluster.credentials.certificates import Authority, Pair
 from extender.controllers.observe.observer import Observer
 from extender.metrics.listeners import ListenerName
 from extender.servers.tls.renewal import RenewalLoop

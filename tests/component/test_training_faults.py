@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from shared import api
 from shared.kube import paths
+from shared.readapi import api
 from tests.component.agents import Trust, Yard, heartbeat, member, progress, yard
 from tests.component.shell import lease, node
 from tests.fakes.eventually import eventually

@@ -1,7 +1,7 @@
 """Two users of different namespaces on each way: each sees the own jobs, and others as numbers.
 
 A client certificate is on the way through the real API server:
-tests/controlplane/test_users_of_one_namespace.py.
+tests/controlplane/rights/test_users_of_one_namespace.py.
 """
 
 import asyncio
@@ -27,9 +27,9 @@ from cli.client import ByUrl, Way
 from cli.service import DEFAULT_SERVICE, parse
 from cli.ui import server as ui
 from cli.ui.guard import Guard
-from shared.answer import VIEWERS_ACCOUNT
 from shared.kube import auth
 from shared.kube.client import KubeClient
+from shared.readapi.answer import VIEWERS_ACCOUNT
 from tests.component.test_reading_rights import OWNER, ReadApi, read_api
 
 SYSTEM: Final = "shuntyard-system"

@@ -3,8 +3,8 @@
 import aiohttp
 import msgspec
 
-from shared import api
 from shared.kube import paths
+from shared.readapi import api
 from tests.component.shell import Extender, MiniScheduler, bound, extender, lease, node, pod
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube

@@ -6,8 +6,8 @@ import aiohttp
 import pytest
 
 from extender.settings.listeners import ApiSection
-from shared.answer import PROXIED_AUTHORIZATION, VIEWERS_AUDIENCE
 from shared.kube import paths
+from shared.readapi.answer import PROXIED_AUTHORIZATION, VIEWERS_AUDIENCE
 from tests.component.test_reading_rights import ADMIN, OWNER, STRANGER, ReadApi, read_api
 
 VIEWER = "system:serviceaccount:shuntyard-system:shuntyard-viewer"

@@ -16,7 +16,7 @@ from shared.kube import auth, parse, paths
 from shared.kube.client import KubeClient
 from shared.kube.errors import NotFoundError
 from shared.model import NodeName, PodKey, Uid
-from tests.controlplane import our_keys_policy
+from tests.controlplane.rights import our_keys_policy
 from tests.fakes.eventually import eventually
 from tests.fakes.kube import FakeKube
 

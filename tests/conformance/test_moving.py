@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace as with_fields
 
 from devcluster import api
-from devcluster.bootstrap import deploy_manifests
+from devcluster.credentials.bootstrap import deploy_manifests
 from shared.kube import migrations, moving, paths
 from shared.kube.client import _Call
 from shared.kube.errors import (

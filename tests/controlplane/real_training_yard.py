@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Final, TypeVar
 from bench.specon.jobs import Manifest, Training
 from devcluster import api
 from devcluster.cluster import Cluster
-from devcluster.extender_process import merged
 from devcluster.real_nodes import images
 from devcluster.real_nodes.agents import shared_volume
+from devcluster.shuntyard.extender_process import merged
 from shared.kube import auth
 from shared.kube.client import KubeClient
 from tests.controlplane import training_yard
-from tests.controlplane.real_yard import FIRST, SECOND
+from tests.controlplane.devcluster.real_yard import FIRST, SECOND
 from tests.controlplane.training_yard import PATIENCE_SECONDS, TrainingYard, readied
 from tests.controlplane.watching import History
 from tests.fakes.eventually import eventually

@@ -10,7 +10,7 @@ from agent.sampling.finding import find
 from devcluster.cluster import Cluster
 from shared.model import Uid
 from shared.progress import Use
-from tests.controlplane.process_yard import ProcessYard, container, own_process, pod
+from tests.controlplane.devcluster.process_yard import ProcessYard, container, own_process, pod
 from tests.fakes.eventually import eventually
 
 pytestmark = pytest.mark.controlplane

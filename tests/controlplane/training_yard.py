@@ -18,13 +18,14 @@ from bench.specon import jobs as trainings
 from bench.specon.files import JobFiles
 from bench.specon.jobs import Manifest, Training
 from devcluster.cluster import Cluster
+from devcluster.components.process_nodes import process_nodes
 from devcluster.options import ProcessNodes
-from devcluster.process_nodes import process_nodes
-from shared import api, labels, quantity
+from shared import labels, quantity
 from shared.kube import auth, paths
 from shared.kube.client import KubeClient
 from shared.kube.errors import ApiError, NotFoundError, transient
-from shared.ledgers import MigrationEntry
+from shared.readapi import api
+from shared.readapi.ledgers import MigrationEntry
 from shared.system_clock import SystemClock
 from tests.controlplane import watching
 from tests.controlplane.watching import History, Object, recording

@@ -13,12 +13,12 @@ import msgspec
 
 from devcluster import emptying
 from devcluster.cluster import Cluster
+from devcluster.components.schedulers import LeaseTimes
 from devcluster.options import KwokNodes
-from devcluster.replicas import Replicas
-from devcluster.schedulers import LeaseTimes
-from shared import api
+from devcluster.shuntyard.replicas import Replicas
 from shared.kube import auth, paths
 from shared.kube.client import KubeClient
+from shared.readapi import api
 from tests.controlplane import watching
 from tests.controlplane.jobs import Manifest, gang_sizes, namespace
 from tests.controlplane.watching import History, Object, recording

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from devcluster import assets
 from devcluster.errors import AssetsError
+from devcluster.programs import assets
 from tests.deploy.rendering import DEPLOY, Manifest
 
 CHART = DEPLOY / "chart"

@@ -9,14 +9,14 @@ import pytest
 import yaml
 
 from cli import service
-from devcluster import agents, extender_process
+from devcluster.shuntyard import agents, extender_process
 from extender.core.gating.decision import KEY
 from extender.settings.listeners import ApiSection
-from extender.settings.policy import GatingSection
+from extender.settings.waiting_jobs import GatingSection
 from shared import labels, signing_secret
-from shared.answer import VIEWERS_ACCOUNT
 from shared.kube.resources import OPTIONAL
 from shared.model import Owner
+from shared.readapi.answer import VIEWERS_ACCOUNT
 from tests.deploy.rendering import (
     DEPLOY,
     SETUPS,

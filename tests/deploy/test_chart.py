@@ -12,7 +12,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from devcluster.versions import DEFAULT_KUBERNETES
+from devcluster.programs.versions import DEFAULT_KUBERNETES
 from extender.settings.extender import ExtenderSettings
 from release.__main__ import main
 from release.chart import files

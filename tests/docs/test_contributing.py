@@ -107,7 +107,7 @@ CHANGES: Final[Mapping[str, Change]] = {
     ),
     "CLI column": Change(
         first={
-            "shared/api.py": ('    zone: str = ""\n', "\n\nclass NodesResponse"),
+            "shared/readapi/api.py": ('    zone: str = ""\n', "\n\nclass NodesResponse"),
             "extender/core/explain/lists.py": (
                 '            zone=node.labels.get("topology.kubernetes.io/zone", ""),\n',
                 "            seats=reserved[node.name],\n",

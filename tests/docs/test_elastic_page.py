@@ -6,7 +6,7 @@ from pathlib import Path
 from extender.core.parameters.elastic import RescaleParameters
 from extender.core.records.rescale import Cause, Phase
 from extender.core.records.rescale_reasons import ScalingReason
-from extender.settings.policy import ScalingSection
+from extender.settings.running_jobs import ScalingSection
 from shared.parameters import bounds
 
 PAGE = (Path(__file__).parents[2] / "docs/elastic.md").read_text()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from devcluster.ports import free_ports
+from devcluster.local.ports import free_ports
 from shared.system_clock import SystemClock
 from tests.docs.pages import ROOT
 from tests.unit.trainer.processes import wait_for

@@ -133,7 +133,9 @@ def test_the_page_can_be_followed_from_its_first_command_to_its_last(followed: P
         "kubectl apply -k yard"
     ] * 3
     assert "shuntyard doctor" in calls
-    assert calls[-1].startswith("kubectl delete -k yard")
+    removed, left = calls[-2:]
+    assert removed.startswith("kubectl delete -k yard")
+    assert left.startswith("kubectl get pods")
 
 
 def test_the_kustomization_at_the_end_has_the_new_version(followed: Path) -> None:

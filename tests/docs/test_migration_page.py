@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from extender.core.records.migration_reasons import MigrationReason
-from extender.settings.policy import MigrationSection
+from extender.settings.running_jobs import MigrationSection
 from shared.model import MigrationPhase
 
 PAGE = (Path(__file__).parents[2] / "docs/migration.md").read_text()

@@ -2,10 +2,10 @@
 
 import pytest
 
-from devcluster.versions import DEFAULT_KUBERNETES
+from devcluster.programs.versions import DEFAULT_KUBERNETES
 from extender.core.kinds import registry
 from extender.core.kinds.parking_facts import ParkingFacts
-from tests.controlplane.jobs_of_kinds import CASES
+from tests.controlplane.kinds.jobs_of_kinds import CASES
 from tests.root import ROOT
 
 PAGE = (ROOT / "docs/reference/parking.md").read_text()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from devcluster.ports import free_ports
+from devcluster.local.ports import free_ports
 from tests.docs.pages import ROOT
 
 SCRIPTS = ROOT / "examples/training"

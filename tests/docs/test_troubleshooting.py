@@ -6,7 +6,6 @@ from extender.core.cluster.reasons import Reason
 from extender.core.records.migration_reasons import MigrationReason
 from extender.core.records.rescale_reasons import ScalingReason
 from extender.core.scheduler import binding, filtering
-from monitoring.rules import ALERTS
 from tests.docs import references
 from tests.docs.pages import ROOT
 
@@ -49,8 +48,3 @@ def test_every_text_that_a_refused_pod_shows_is_explained() -> None:
     }
     texts |= {binding.NO_RESERVATION.text, binding.PLAN_CHANGED.text, binding.NODE_GONE.text}
     assert [text for text in sorted(texts) if f"`{text}`" not in TEXT] == []
-
-
-def test_every_alert_links_to_its_runbook() -> None:
-    pages = {path.stem for path in references.linked(PAGE) if path.parent.name == "runbooks"}
-    assert pages == {alert.name for alert in ALERTS}

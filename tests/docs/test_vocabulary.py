@@ -10,7 +10,7 @@ from extender.core.queue.state import QueueState
 from extender.core.scheduler import filtering
 from extender.metrics.extender import ExtenderMetrics
 from shared import labels
-from shared.explanation import StepKind
+from shared.readapi.explanation import StepKind
 from tests.unit.core.explain.situations import SITUATIONS
 
 KEY = re.compile(r"`((?:shuntyard\.io|…)/[A-Za-z-]+)`")

@@ -3,10 +3,11 @@
 import msgspec
 from msgspec.structs import replace
 
-from shared import api
-from shared.answer import JobState
-from shared.explanation import Bill, Place, Shift
-from shared.ledgers import (
+from shared.progress import Category, Span, Use
+from shared.readapi import api
+from shared.readapi.answer import JobState
+from shared.readapi.explanation import Bill, Place, Shift
+from shared.readapi.ledgers import (
     Declined,
     MigrationEntry,
     MoveEntry,
@@ -16,9 +17,8 @@ from shared.ledgers import (
     RescalesResponse,
     Transition,
 )
-from shared.pricing import NodePrices, PricesResponse, Scale, SlotPrices, SlotRow
-from shared.progress import Category, Span, Use
-from shared.tenancy import NamespaceEntry, NamespacesResponse
+from shared.readapi.pricing import NodePrices, PricesResponse, Scale, SlotPrices, SlotRow
+from shared.readapi.tenancy import NamespaceEntry, NamespacesResponse
 
 TERMS = api.Terms(u=5, b=50, l=5, m=6, e_normalised=0.25, m_normalised=1.0)
 QUEUE = api.QueueResponse(
@@ -355,7 +355,7 @@ WHAT_IF = api.WhatIfResponse(
             estimate_with="durations by annotation",
         ),
     ),
-    notes=("left out: Service of v1",),
+    notes=("not part of a job: Service of v1",),
 )
 
 

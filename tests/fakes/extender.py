@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 from aiohttp import web
 
-from devcluster.certificates import Authority
+from devcluster.credentials.certificates import Authority
 from extender.servers.agents.schema import read_heartbeat
 from shared import wire
 from shared.connections import Site

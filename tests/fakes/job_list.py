@@ -1,8 +1,8 @@
 """A list of jobs in every state, as the read API answers it."""
 
-from shared import api
-from shared.answer import EndEntry, JobState
 from shared.progress import Category, Span
+from shared.readapi import api
+from shared.readapi.answer import EndEntry, JobState
 
 NOW = 1_795_255_200.0
 """2026-11-21 10:00 UTC."""

@@ -9,7 +9,7 @@ import itertools
 import json
 from typing import Any
 
-from shared.answer import PROXIED_AUTHORIZATION, VIEWERS_ACCOUNT, VIEWERS_AUDIENCE
+from shared.readapi.answer import PROXIED_AUTHORIZATION, VIEWERS_ACCOUNT, VIEWERS_AUDIENCE
 from shared.system_clock import SystemClock
 from tests.fakes.kube_errors import Refusal, conflict, invalid, not_found
 from tests.fakes.kube_request import Target

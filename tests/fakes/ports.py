@@ -11,12 +11,12 @@ from extender.core.scheduler.binding import CallError
 from extender.core.scheduler.filtering import FilterVerdict
 from extender.servers.auth import redacting
 from extender.servers.readapi import manifests, paging
-from shared import api
 from shared.errors import InputError
-from shared.ledgers import ParkingsResponse, RescalesResponse
 from shared.model import Pod
-from shared.pricing import PricesResponse
-from shared.tenancy import NamespacesResponse
+from shared.readapi import api
+from shared.readapi.ledgers import ParkingsResponse, RescalesResponse
+from shared.readapi.pricing import PricesResponse
+from shared.readapi.tenancy import NamespacesResponse
 from tests.fakes.answers import (
     EXPLAIN,
     EXPLAIN_JOB,

@@ -14,8 +14,9 @@ from typing import Final
 
 import pytest
 
-from devcluster import assets, control_plane
+from devcluster.components import control_plane
 from devcluster.errors import AssetsError
+from devcluster.programs import assets
 from tests.gate import graph, lanes, reports, selection
 from tests.gate.graph import Graph
 from tests.gate.lanes import ALONE, LANES, Lane, say

@@ -18,7 +18,7 @@ import psutil
 import pytest
 import yaml
 
-from bench.agent import image_variables
+from bench.agents.agent import image_variables
 from shared.progress import CheckpointPhase, PodReport
 from shared.system_clock import SystemClock
 from shared.wire import CheckpointRequest

@@ -19,6 +19,7 @@ from agent.sampling.readings import PodSource, Reading
 from shared.model import Uid
 from tests.gpu.loads import HELD_MEBIBYTES, load
 from tests.gpu.machine import devices, note, skip_without_gpu, smi
+from tests.unit.agent.sampling.fake_nvml import ERRORS
 
 skip_without_gpu()
 pytestmark = [pytest.mark.gpu, pytest.mark.alone]
@@ -140,6 +141,12 @@ def test_processes_are_those_of_nvidia_smi(reader: GpuReader) -> None:
         shown = theirs[process]
         assert (used is None) == (not shown.isdigit())
         assert used is None or abs(used - int(shown) * 2**20) <= MEMORY_BYTES
+
+
+def test_errors_have_the_numbers_that_the_stand_in_gives_them() -> None:
+    nvml = pytest.importorskip("pynvml")
+    numbers = {name: number for name, (number, _) in ERRORS.items()}
+    assert {name: getattr(nvml, name) for name in ERRORS} == numbers
 
 
 class OnePod(PodSource):

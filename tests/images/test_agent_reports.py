@@ -8,8 +8,8 @@ import yaml
 
 from devcluster.real_nodes import dockerfiles
 from devcluster.real_nodes.dockerfiles import Builder
-from shared import api
 from shared.kube import paths
+from shared.readapi import api
 from tests.component.agents import Trust, Yard, member, yard
 from tests.component.shell import node
 from tests.fakes.eventually import eventually

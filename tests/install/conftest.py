@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from devcluster import assets
 from devcluster.cluster import Cluster
 from devcluster.options import ClusterOptions, RealNodes, Schedulers
+from devcluster.programs import assets
 from devcluster.real_nodes import conditions, dockerfiles, installation
 from tests.install.tags import FIRST, NEXT, SCHEDULER
 

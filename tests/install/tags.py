@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from devcluster.versions import DEFAULT_KUBERNETES
+from devcluster.programs.versions import DEFAULT_KUBERNETES
 
 FIRST: Final = "1"
 NEXT: Final = "2"

@@ -15,13 +15,13 @@ import pytest
 from bench.specon.files import overlaps
 from devcluster import api
 from devcluster.cluster import Cluster
-from devcluster.extender_process import merged
 from devcluster.real_nodes.installation import AGENTS, SYSTEM, Installation, image
+from devcluster.shuntyard.extender_process import merged
 from shared import labels
 from shared.kube import paths
+from tests.controlplane.devcluster.real_yard import FIRST as FIRST_NODE
+from tests.controlplane.devcluster.real_yard import SECOND as SECOND_NODE
 from tests.controlplane.real_training_yard import AGENT_SETTINGS, NODES, SETTINGS
-from tests.controlplane.real_yard import FIRST as FIRST_NODE
-from tests.controlplane.real_yard import SECOND as SECOND_NODE
 from tests.controlplane.training_yard import PATIENCE_SECONDS, converging, two_at_once
 from tests.controlplane.watching import job_of
 from tests.fakes.eventually import eventually

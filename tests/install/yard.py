@@ -11,7 +11,7 @@ from devcluster.real_nodes import images
 from devcluster.real_nodes.installation import SYSTEM
 from shared import labels
 from shared.kube import paths
-from shared.ledgers import MigrationEntry
+from shared.readapi.ledgers import MigrationEntry
 from tests.controlplane.real_training_yard import RealTrainingYard, lent_as
 
 _PROXY = paths.namespaced("/api/v1/services", SYSTEM, "shuntyard-extender:api", "proxy")

@@ -28,7 +28,7 @@ from shared.kube.client import KubeClient, PatchKind
 from shared.kube.errors import ApiError, ConnectionLostError, ServerError, from_response
 from shared.model import Delete, NodeName, Replace, Upsert
 from tests.component.shell import node, pod
-from tests.controlplane.copies import is_alive, is_loose, member
+from tests.controlplane.moving.copies import is_alive, is_loose, member
 from tests.fakes.deciding import queue_pass
 from tests.fakes.kube_actions import Actions
 from tests.fakes.kube_errors import Refusal

@@ -12,15 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.core.cluster import pod_shape
-from shared.devices import Constraint, Device, DeviceRequest
 from shared.model import NodeName
-from tests.fakes.builders import (
+from shared.objects.devices import Constraint, Device, DeviceRequest
+from tests.fakes.builders import make_node, make_pod
+from tests.fakes.device_builders import (
     make_claim_template,
     make_device,
     make_device_claim,
     make_device_class,
-    make_node,
-    make_pod,
     make_slice,
 )
 from tests.unit.core.clusters import snapshot_of

@@ -20,17 +20,14 @@ from tests.unit.core.clusters import store_of
 NODES = st.lists(st.integers(1, 8), min_size=1, max_size=4).map(
     lambda sizes: [make_node(f"n{i}", cpu=str(cpu)) for i, cpu in enumerate(sizes)]
 )
-JOBS = st.lists(
-    st.tuples(
-        st.integers(0, 2),  # ps
-        st.integers(1, 5),  # workers
-        st.integers(1, 7),  # min-available
-        st.sampled_from(["500m", "1", "2"]),
-        st.integers(0, 3),  # created at
-    ),
-    min_size=1,
-    max_size=5,
+JOB = st.tuples(
+    st.integers(0, 2),  # ps
+    st.integers(1, 5),  # workers
+    st.integers(1, 7),  # min-available
+    st.sampled_from(["500m", "1", "2"]),
+    st.integers(0, 3),  # created at
 )
+JOBS = st.lists(JOB, min_size=1, max_size=5)
 PARAMS = st.builds(CoreParameters, order=st.sampled_from(Order))
 
 

@@ -11,16 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.core.cluster import pod_shape
-from shared.devices import Constraint, DeviceRequest
 from shared.model import Delete, Entity, NodeName, PodClaim, Upsert
-from tests.fakes.builders import (
+from shared.objects.devices import Constraint, DeviceRequest
+from tests.fakes.builders import make_node, make_pod
+from tests.fakes.device_builders import (
     make_claim_template,
     make_device,
     make_device_claim,
     make_device_class,
     make_named_claim,
-    make_node,
-    make_pod,
     make_slice,
     make_taint_rule,
 )

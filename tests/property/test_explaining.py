@@ -4,8 +4,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shared import labels
-from shared.explanation import StepKind
 from shared.model import Entity, Toleration
+from shared.readapi.explanation import StepKind
 from tests.fakes.builders import make_gang, make_node, make_owner, make_shape
 from tests.unit.core.explain.situation import NOW, Situation, cluster, running
 from tests.unit.core.explain.test_situations import after, explained, released

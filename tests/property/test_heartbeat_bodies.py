@@ -37,6 +37,7 @@ from tests.unit.core.clusters import store_of
 
 MOST_BYTES = 2**16
 
+GPUS = {"devices": 8, "lost": 1, "uncorrected_errors": 3}
 USE = {"cpu_cores": 1.5, "memory_bytes": 2, "throttled_ratio": 0.5}
 SPAN = {"value": 1.0, "low": 0.5, "high": 2}
 PROGRESS = {
@@ -50,8 +51,8 @@ CHECKPOINT = {
 POD = {"uid": "default-p", "progress": PROGRESS, "checkpoint": CHECKPOINT, "use": USE}
 WHOLE = {
     "version": 1, "node": "n", "boot": "b", "sequence": 1, "sent_at": 1.0, "full": True,
-    "use": USE, "cpu_cores": 8, "pods": [POD, {"uid": "x"}], "gone": ["y"], "dropped": 0,
-    "events": [{"uid": "x", "at": 1.0, "kind": "nan", "detail": "d"}],
+    "use": USE, "cpu_cores": 8, "gpus": GPUS, "pods": [POD, {"uid": "x"}], "gone": ["y"],
+    "dropped": 0, "events": [{"uid": "x", "at": 1.0, "kind": "nan", "detail": "d"}],
 }  # fmt: skip
 
 leaves = st.one_of(

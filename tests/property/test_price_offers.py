@@ -8,8 +8,8 @@ from extender.core.cluster.session import Reading
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.pricing.history import History
 from shared import labels
-from shared.explanation import Change, StepKind
 from shared.model import Entity, Owner, Pod
+from shared.readapi.explanation import Change, StepKind
 from tests.unit.core.clusters import snapshot_of
 from tests.unit.core.explain.priced_jobs import JOB, NODE, NOW, explained, job, priced
 

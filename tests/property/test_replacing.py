@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.controlplane.copies import member
+from tests.controlplane.moving.copies import member
 from tests.property.replacing import NAMES, SIZE, Luck, World
 
 STEPS = st.one_of(

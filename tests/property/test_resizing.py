@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from extender.core.cpu_shares.state import CpuSharesState
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.cpu_shares import CpuShareParameters
-from shared import pod_cpu
 from shared.model import Delete, MigrationPhase, Pod
+from shared.objects import pod_cpu
 from tests.fakes.migrations import make_member, make_migration
 from tests.unit.core.cpu_shares.weights import OFF, ON, Yard, training
 

@@ -14,7 +14,6 @@ from extender.store.store import ClusterStore
 from shared.model import Delete, MigrationPhase, Replace, Toleration, Uid, Upsert
 from tests.fakes.builders import (
     make_claim,
-    make_device_class,
     make_namespace,
     make_node,
     make_owner,
@@ -25,6 +24,7 @@ from tests.fakes.builders import (
     make_volume,
     pinned_to,
 )
+from tests.fakes.device_builders import make_device_class
 from tests.fakes.migrations import make_member, make_migration
 from tests.fakes.reports import make_pod_report, make_report
 

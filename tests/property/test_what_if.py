@@ -10,31 +10,15 @@ from msgspec.structs import replace
 from extender.core import explain
 from extender.core.cluster.commands import ReleaseGang
 from extender.core.cluster.session import Reading, Session
-from extender.core.parameters.combined import CoreParameters
-from extender.core.parameters.queue import Order
 from extender.core.queue.state import QueueState
 from extender.servers.readapi import manifests
 from shared import labels
 from shared.model import Uid, Upsert
-from tests.fakes.builders import make_node
 from tests.fakes.deciding import queue_pass
-from tests.property.test_cycle import carry_out, members
+from tests.property.test_cycle import JOB, NODES, PARAMS, carry_out, members
 from tests.unit.core.clusters import store_of
 
-NODES = st.lists(st.integers(1, 8), min_size=1, max_size=4).map(
-    lambda sizes: [make_node(f"n{i}", cpu=str(cpu)) for i, cpu in enumerate(sizes)]
-)
-OTHERS = st.lists(
-    st.tuples(
-        st.integers(0, 2),  # ps
-        st.integers(1, 5),  # workers
-        st.integers(1, 7),  # min-available
-        st.sampled_from(["500m", "1", "2"]),
-        st.integers(0, 3),  # created at
-    ),
-    max_size=5,
-)
-PARAMS = st.builds(CoreParameters, order=st.sampled_from(Order))
+OTHERS = st.lists(JOB, max_size=5)
 NOW = Reading(10, 10)
 
 

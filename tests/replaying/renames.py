@@ -71,6 +71,28 @@ TEXTS: Final[Mapping[str, str]] = {
         "{}: 1 pod without a node asks for {}, and {}"
     ),
     "seats are taken, the pods are being bound": "nodes are reserved, the pods are being bound",
+    "pods carry scheduling gates of others": "the pods have scheduling gates of other controllers",
+    "with it the namespace would hold more than its guaranteed share and borrowing limit": (
+        "with the job, its namespace would hold more than guaranteed share and borrowing limit"
+    ),
+    "no plan over the slots to come is known that is worth more than its resources cost": (
+        "no plan over the coming time slots is worth more than its resources cost"
+    ),
+    "the job's training is not described in full: it runs like a job without a utility while its "
+    "agents measure it{}": (
+        "the step time of the training is unknown: the job runs like one without a utility while "
+        "agents measure it{}"
+    ),
+    "completing is worth nothing any more, even if the job began now": (
+        "completion would be worth nothing, even if the job began now"
+    ),
+    "the pod whose place it takes is not gone yet": "the pod that it replaces is not gone yet",
+    "a pod without an owner is replaced, and the old one is not gone yet": (
+        "a pod without an owner is being replaced, and the old one is not gone yet"
+    ),
+    "{}a pod that was asked is gone, or ended by itself{}": (
+        "{}a pod that was to save is gone, or ended by itself{}"
+    ),
 }
 """A whole text, wherever it stands; ``{}`` is any part, kept in its order:
 ``"needs {} of {} seats": "{} of {} pods have no node"``. Keys of maps are texts as well."""

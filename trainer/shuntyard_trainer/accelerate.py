@@ -8,18 +8,21 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from accelerate import Accelerator
-from accelerate.utils import load
+from accelerate.utils import DistributedType, load
 
 from shuntyard_trainer.checkpoints import Checkpoints
 from shuntyard_trainer.environment import Environment
-from shuntyard_trainer.errors import SettingError
+from shuntyard_trainer.errors import SettingError, UnloadableError
 from shuntyard_trainer.torch_folders import Library, library_checkpoints
+from shuntyard_trainer.torch_shards import inspect_below
 
 _EPOCHS = "shuntyard_epochs"
+_OTHERS = {DistributedType.DEEPSPEED, DistributedType.MEGATRON_LM}
 _LOADED = ("*.bin", "*.pkl")
 """What ``load_state`` unpickles; models are in safetensors."""
 
@@ -55,6 +58,7 @@ def accelerate_checkpoints(
     library = Library(
         save=lambda path: accelerator.save_state(str(path)),
         load=lambda path: accelerator.load_state(str(path)),
+        inspect=partial(_inspect, accelerator),
         verify=_verify,
     )
     own = {**(parts or {}), _EPOCHS: epochs}
@@ -79,6 +83,17 @@ class _Epochs:
     def _loaders(self) -> list[Any]:
         prepared = self._accelerator._dataloaders  # noqa: SLF001 - nothing else has all of them
         return [loader for loader in prepared if hasattr(loader, "iteration")]
+
+
+def _inspect(accelerator: Accelerator, folder: Path) -> None:
+    """Other libraries name their files; models may be saved by a hook of the program."""
+    inspect_below(str(folder))
+    if accelerator.distributed_type in _OTHERS:
+        return
+    for index in range(len(accelerator._optimizers)):  # noqa: SLF001 - nothing else has all of them
+        name = f"optimizer_{index}" if index else "optimizer"
+        if not any(folder.glob(f"{name}*")):
+            raise UnloadableError(f"{folder}: there is no {name}.bin")
 
 
 def _verify(folder: Path) -> None:

@@ -22,6 +22,7 @@ import json
 import pickletools
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,11 +43,12 @@ class Format:
     """Two checkpoints of one format are loaded by the same code.
 
     Attributes:
-        names: Names of the files, below the checkpoint, without their numbers.
+        names: Names of the files, below the checkpoint, without their numbers; and how many
+            files have each, so that one without a shard has another format.
         classes: Classes and functions that a pickle needs to be loaded.
     """
 
-    names: frozenset[str]
+    names: frozenset[tuple[str, int]]
     classes: frozenset[str]
 
 
@@ -61,16 +63,17 @@ def examine(path: Path, is_late: Callable[[], bool]) -> Format:
         UnloadableError: A file is not whole; names it.
         OSError: A file cannot be read.
     """
-    names, classes = set(), set()
+    names: Counter[str] = Counter()
+    classes: set[str] = set()
     for file, name in _files(path):
-        names.add(_NUMBERS.sub("#", name))
+        names[_NUMBERS.sub("#", name)] += 1
         with file.open("rb") as opened:
             is_zip = opened.read(len(_ZIP)) == _ZIP
         if is_zip:
             classes.update(_archive(file, is_late))
         elif file.suffix == ".safetensors":
             _safetensors(file)
-    return Format(frozenset(names), frozenset(classes))
+    return Format(frozenset(names.items()), frozenset(classes))
 
 
 def _files(path: Path) -> Iterator[tuple[Path, str]]:

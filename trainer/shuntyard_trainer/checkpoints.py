@@ -45,7 +45,9 @@ class Checkpoints:
         agree: Needed with several processes, see ``ranks.Agree``.
         agree_every_steps: Boundaries per ``agree``.
         every_rank_saves: ``save`` is called on every rank (sharded checkpoints), else on rank 0.
+        every_rank_verifies: ``verify`` is called on every rank, which loads a part of its own.
         verify: Loads a checkpoint, on rank 0, before it counts; or a ``Verifier`` with settings.
+        inspect: Raises if a part is missing or has another size; on rank 0, at every save.
         restore: Restores random generators; called before the first step, see ``batches``.
         train_while_saving: Also make steps while a requested checkpoint is ``Pending``.
         handle_sigterm: Catch SIGTERM here; else call ``terminate``.
@@ -72,7 +74,9 @@ class Checkpoints:
         agree: Agree | None = None,
         agree_every_steps: int = 1,
         every_rank_saves: bool = False,
+        every_rank_verifies: bool = False,
         verify: Verify | Verifier | None = None,
+        inspect: Verify | None = None,
         restore: Callable[[], object] | None = None,
         train_while_saving: bool = False,
         handle_sigterm: bool = True,
@@ -106,15 +110,12 @@ class Checkpoints:
             self._ranks,
             self._clock,
             verify if isinstance(verify, Verifier) else Verifier(verify),
+            inspect=inspect,
             every_rank_saves=every_rank_saves,
+            every_rank_verifies=every_rank_verifies,
         )
-        self._orders = Orders(
-            self._saver,
-            self._answering,
-            self._boundary,
-            self._ranks,
-            train_while_saving=train_while_saving,
-        )
+        own = (self._saver, self._answering, self._boundary, self._ranks)
+        self._orders = Orders(*own, train_while_saving=train_while_saving)
         self._save_at_end = save_at_end
         self._restore = restore
         self._begun = False
@@ -122,11 +123,7 @@ class Checkpoints:
 
     @classmethod
     def from_environment(
-        cls,
-        save: Save | None = None,
-        *,
-        environment: Environment | None = None,
-        **options: Any,
+        cls, save: Save | None = None, *, environment: Environment | None = None, **options: Any
     ) -> Checkpoints:
         """Return one for this pod and process; ``options`` are those of the class and win.
 

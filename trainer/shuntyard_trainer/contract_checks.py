@@ -6,6 +6,7 @@ The rules are those of docs/checkpoint-contract-spec.md. A check gets a ``Run`` 
 
 from __future__ import annotations
 
+import json
 import stat
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,12 @@ from typing import Any
 from shuntyard_trainer import records
 from shuntyard_trainer.clock import Clock
 from shuntyard_trainer.contract_copies import begins_no_older_start, yields_to_later_start
-from shuntyard_trainer.contract_failures import answers_failure, ignores_second_term
+from shuntyard_trainer.contract_failures import (
+    answers_failure,
+    answers_on_term,
+    begins_without_checkpoint,
+    ignores_second_term,
+)
 from shuntyard_trainer.contract_run import AFTER_TERM, FIRST, SECOND, Check, Run, expect
 from shuntyard_trainer.contract_trainer import ContractError, TrainerUnderTest, checkpoint_path
 
@@ -51,9 +57,28 @@ def ignores_others(run: Run) -> None:
         )
 
 
+def ignores_malformed(run: Run) -> None:
+    """Check the errors of the specification: what is not as the schema has it is ignored."""
+    life, name = run.life, "malformed"
+    document = life.request(name, action="cancel")
+    document = {**document, "action": "checkpoint"}
+    for what, text in (
+        ("that is not JSON", json.dumps(document)[:-9]),
+        ("that is a list", json.dumps([document])),
+        ("whose deadline is a text", json.dumps({**document, "deadline": "soon"})),
+        ("whose pod_uid is a list", json.dumps({**document, "pod_uid": [life.uid]})),
+    ):
+        life.put_request(text)
+        life.never(
+            lambda: next(life.folder.glob(records.ACKS), None),
+            run.quiet_seconds,
+            f"a request {what} was answered",
+        )
+
+
 def answers(run: Run) -> None:
     """Check rule 3: the checkpoint is complete, ``saved.json`` names it, then the answer comes."""
-    ack = run.ask("answers")
+    ack, run.held = run.ask("answers"), "answers"
     life, saved = run.life, run.life.read(records.SAVED)
     expect(ack["ok"], f"the answer is a failure: {ack['error']}")
     expect(ack["pod_uid"] == FIRST, f"pod_uid of the answer is not {FIRST}")
@@ -80,19 +105,32 @@ def holds(run: Run) -> None:
     _takes_no_step(run, "after its answer")
 
 
+def answers_again(run: Run) -> None:
+    """Check rule 4: a new request during the hold is answered with the same checkpoint."""
+    first = run.acked
+    try:
+        again = run.ask("again")
+    except ContractError:
+        run.life.request(run.held)
+        raise
+    run.held = "again"
+    same = [again[key] == first[key] for key in ("ok", "step", "path")]
+    expect(all(same), f"the answer in the hold ({again}) is not that of before ({first})")
+
+
 def continues_after_cancel(run: Run) -> None:
-    """Check rule 4: a cancel of the same id ends the hold."""
+    """Check rule 4: a cancel of the same id ends the hold; and rule 1: a pod need not be named."""
     step = run.acked["step"]
-    run.life.request("answers", action="cancel")
-    found = run.life.wait_for(lambda: run.released("answers"), run.seconds, "released.json")
+    run.life.request(run.held, action="cancel")
+    found = run.life.wait_for(lambda: run.released(run.held), run.seconds, "released.json")
     expect(found["why"] == "cancelled", f"why is {found['why']!r}, expected 'cancelled'")
-    later = run.ask("continues")
+    later = run.ask("continues", pod_uid="")
     expect(later["step"] > step, f"it answers with step {later['step']} after step {step}")
 
 
 def continues_after_deadline(run: Run) -> None:
     """Check rule 4: the hold ends at ``hold_deadline``, which may change meanwhile."""
-    run.life.request("continues", hold=0.5)
+    run.life.request("continues", pod_uid="", hold=0.5)
     found = run.life.wait_for(lambda: run.released("continues"), run.seconds, "released.json")
     expect(found["why"] == "deadline", f"why is {found['why']!r}, expected 'deadline'")
 
@@ -174,17 +212,21 @@ def completes(run: Run) -> None:
 CHECKS = (
     Check(opens, "rule 10"),
     Check(ignores_others, "rule 1"),
+    Check(ignores_malformed, "errors"),
     Check(answers, "rule 3"),
     Check(holds, "rule 4"),
+    Check(answers_again, "rule 4", must=False),
     Check(continues_after_cancel, "rule 4"),
     Check(continues_after_deadline, "rule 4"),
     Check(ends_in_hold, "rule 4"),
     Check(resumes, "rules 7, 8"),
     Check(saves_on_term, "rule 5"),
     Check(ignores_second_term, "rule 5"),
+    Check(answers_on_term, "rule 5", must=False),
     Check(answers_failure, "rule 6"),
     Check(holds_again, "rule 7", must=False),
     Check(survives_kill, "rule 8"),
+    Check(begins_without_checkpoint, "rule 8"),
     Check(yields_to_later_start, "rule 11"),
     Check(begins_no_older_start, "rule 11"),
     Check(completes, "rule 9"),

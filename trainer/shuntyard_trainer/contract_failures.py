@@ -1,4 +1,4 @@
-"""What a trainer must do when a save fails, and when SIGTERM comes twice."""
+"""What a trainer must do when a save fails, SIGTERM comes twice, or a checkpoint is gone."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from shuntyard_trainer import records
 from shuntyard_trainer.clock import Clock
 from shuntyard_trainer.contract_run import AFTER_TERM, SECOND, NotTestedError, Run, expect
-from shuntyard_trainer.contract_trainer import LOOK_SECONDS, ContractError
+from shuntyard_trainer.contract_trainer import LOOK_SECONDS, ContractError, checkpoint_path
 
 _READ_ONLY = 0o555
 
@@ -36,6 +37,33 @@ def ignores_second_term(run: Run) -> None:
     )
     found = -1 if saved is None else saved["step"]
     expect(found >= step, f"saved.json has step {found} after two SIGTERM, and had {step}")
+
+
+def answers_on_term(run: Run) -> None:
+    """Check rule 5: a request that is open when SIGTERM comes is answered, too."""
+    run.start(SECOND)
+    _progress(run, "before-term")
+    name, life = "open-at-term", run.life
+    life.terminate(partial(life.request, name, within=run.seconds))
+    code = life.ends(run.seconds, "SIGTERM")
+    expect(code == AFTER_TERM, f"exit code {code} after SIGTERM, expected {AFTER_TERM}")
+    ack = life.read(records.ack_name(name))
+    if ack is None:
+        raise ContractError("it ended without an answer to the request that was open")
+    expect(ack["ok"], f"the answer is a failure: {ack['error']}")
+
+
+def begins_without_checkpoint(run: Run) -> None:
+    """Check rule 8: if the checkpoint of ``saved.json`` is gone, training begins at the start."""
+    run.life.close()
+    saved = run.life.read(records.SAVED)
+    path = checkpoint_path(run.directory, saved) if saved and saved["path"] else None
+    if path is None or not path.exists():
+        raise NotTestedError("its checkpoint is elsewhere")
+    path.rename(run.directory.parent / "taken-away")
+    found = run.start(SECOND)["resumed_step"]
+    expect(found is None, f"resumed_step is {found} although the checkpoint is gone")
+    _progress(run, "without-checkpoint")
 
 
 def answers_failure(run: Run) -> None:

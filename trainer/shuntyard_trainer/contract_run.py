@@ -28,6 +28,7 @@ class Run:
         ranks: Processes of each life.
         lives: All so far.
         acked: The answer to the last request.
+        held: The request for which it holds.
     """
 
     command: Sequence[str]
@@ -38,6 +39,7 @@ class Run:
     ranks: int = 1
     lives: list[TrainerUnderTest] = field(default_factory=list)
     acked: dict[str, Any] = field(default_factory=dict)
+    held: str = ""
 
     @property
     def life(self) -> TrainerUnderTest:

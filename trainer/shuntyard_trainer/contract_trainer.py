@@ -96,7 +96,7 @@ class TrainerUnderTest:
             return None
         try:
             document = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             self.torn[f"{name} is not whole: {text[:80]!r}"] = None
             return None
         errors = self._schema.errors(name, document)
@@ -116,10 +116,14 @@ class TrainerUnderTest:
             "reason": "contract test",
             **fields,
         }
-        new = self.folder / ".request.json.agent-tmp"
-        new.write_text(json.dumps(document))
-        new.replace(self.folder / records.REQUEST)
+        self.put_request(json.dumps(document))
         return document
+
+    def put_request(self, text: str) -> None:
+        """Write ``request.json``, whatever it is."""
+        new = self.folder / ".request.json.agent-tmp"
+        new.write_text(text)
+        new.replace(self.folder / records.REQUEST)
 
     def wait_for(self, look: Callable[[], T | None], seconds: float, what: str) -> T:
         """Return the first result of ``look`` that is not None.
@@ -166,16 +170,24 @@ class TrainerUnderTest:
             raise ContractError(f"{what}: it did not end within {seconds:g} s") from None
         return next((code for code in codes if code != AFTER_TERM), codes[0])
 
-    def terminate(self) -> None:
-        """Send SIGTERM to every rank while none runs.
+    def terminate(self, meanwhile: Callable[[], object] | None = None) -> None:
+        """Send SIGTERM to every rank while none runs; ``meanwhile`` is called before.
 
         Otherwise a rank may learn of the end from another, leave, and get its own SIGTERM when its
         interpreter has restored the default handler.
         """
-        together = (signal.SIGSTOP, signal.SIGTERM, signal.SIGCONT)
-        for number in together if len(self._processes) > 1 else (signal.SIGTERM,):
-            for process in self._processes:
-                process.send_signal(number)
+        is_stopped = len(self._processes) > 1 or meanwhile is not None
+        if is_stopped:
+            self._send(signal.SIGSTOP)
+        if meanwhile is not None:
+            meanwhile()
+        self._send(signal.SIGTERM)
+        if is_stopped:
+            self._send(signal.SIGCONT)
+
+    def _send(self, number: signal.Signals) -> None:
+        for process in self._processes:
+            process.send_signal(number)
 
     def runs(self) -> bool:
         """Return True if every rank runs."""

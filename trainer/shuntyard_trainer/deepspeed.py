@@ -8,10 +8,12 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from deepspeed import DeepSpeedEngine
+from torch import distributed
 
 from shuntyard_trainer.checkpoints import Checkpoints
 from shuntyard_trainer.environment import Environment
@@ -50,6 +52,7 @@ def deepspeed_checkpoints(
             str(path.parent), tag=path.name, save_latest=False
         ),
         load=lambda path: _load(engine, path),
+        inspect=partial(_inspect, engine),
         verify=_verify,
     )
     return library_checkpoints(library, parts, keep=keep, environment=environment, options=options)
@@ -61,9 +64,19 @@ def _load(engine: DeepSpeedEngine, path: Path) -> None:
         raise UnloadableError(f"{path}: the engine finds no checkpoint in it")
 
 
+def _inspect(engine: DeepSpeedEngine, folder: Path) -> None:
+    """With ZeRO each rank of the engine's group has a part of the optimizer."""
+    if not any(folder.glob("*model_states.pt")):
+        raise UnloadableError(f"{folder}: the engine wrote no *model_states.pt")
+    group = getattr(engine.optimizer, "dp_process_group", None)
+    if not engine.zero_optimization() or group is None:
+        return
+    for rank in range(distributed.get_world_size(group)):
+        pattern = f"*zero_pp_rank_{rank}_*optim_states.pt"
+        if not any(folder.glob(pattern)):
+            raise UnloadableError(f"{folder}: there is no {pattern}, the optimizer of rank {rank}")
+
+
 def _verify(folder: Path) -> None:
-    files = sorted(folder.glob("*_states.pt"))
-    if not files:
-        raise UnloadableError(f"{folder}: the engine wrote no *_states.pt")
-    for file in files:
+    for file in sorted(folder.glob("*_states.pt")):
         load_file(str(file), weights_only=False)  # as the engine does

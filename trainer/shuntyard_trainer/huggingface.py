@@ -24,13 +24,15 @@ from shuntyard_trainer import torch_ranks
 from shuntyard_trainer.boundary import Order
 from shuntyard_trainer.clock import Clock
 from shuntyard_trainer.environment import Environment
-from shuntyard_trainer.errors import SettingError
+from shuntyard_trainer.errors import SettingError, UnloadableError
 from shuntyard_trainer.framework_run import FrameworkRun
 from shuntyard_trainer.metrics import MetricsWriter
 from shuntyard_trainer.torch_files import load_file
+from shuntyard_trainer.torch_shards import inspect_below
 
 _LOADED = ("optimizer.pt", "scheduler.pt")
 """Files that the Trainer loads with ``weights_only``; the model is in safetensors."""
+_WEIGHTS = (".safetensors", ".bin", ".pt", ".pth")
 _SUMMARY = "train_runtime"
 """Key of a log's last entry; its loss is a mean of the run and not a new point."""
 
@@ -64,7 +66,9 @@ class ShuntyardCallback(TrainerCallback):
         environment: Environment | None = None,
         **options: Any,
     ) -> None:
-        self._run = FrameworkRun(environment, metrics, {"verify": _load, **options})
+        self._run = FrameworkRun(
+            environment, metrics, {"verify": _load, "inspect": _inspect, **options}
+        )
         self._clock = Clock()
         self._order: Order | None = None
         self._saving_since = 0.0
@@ -157,6 +161,34 @@ def _load(path: str) -> None:
     for name in _LOADED:
         if (Path(path) / name).exists():
             load_file(str(Path(path) / name), weights_only=True)
+
+
+def _inspect(path: str) -> None:
+    """Check that nothing is missing; the Trainer would begin with a new optimizer without a word.
+
+    Raises:
+        UnloadableError: A part is missing.
+    """
+    folder, names = Path(path), {each.name for each in Path(path).iterdir()}
+    by_engine = any(name.startswith("global_step") for name in names)  # DeepSpeed has it all
+    for what, found in (
+        ("trainer_state.json", "trainer_state.json" in names),
+        ("optimizer.pt", by_engine or any("optimizer" in name for name in names)),
+        ("scheduler.pt", by_engine or "scheduler.pt" in names),
+        ("model", by_engine or any(map(_has_weights, names))),
+    ):
+        if not found:
+            raise UnloadableError(f"{folder}: there is no {what}")
+    for index in folder.glob("*.index.json"):
+        for shard in set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()):
+            if not (folder / shard).exists():
+                raise UnloadableError(f"{folder}: {index.name} names {shard}, which is missing")
+    inspect_below(path)
+
+
+def _has_weights(name: str) -> bool:
+    others = name.startswith(("optimizer", "scheduler", "scaler", "rng_state", "training_args"))
+    return not others and (name.endswith(_WEIGHTS) or name.startswith("pytorch_model"))
 
 
 def _check(args: TrainingArguments) -> None:

@@ -73,7 +73,9 @@ class ShuntyardCallback(keras.callbacks.Callback):
         **options: Any,
     ) -> None:
         super().__init__()
-        self._run = FrameworkRun(environment, metrics, {"verify": _read_all, **options})
+        self._run = FrameworkRun(
+            environment, metrics, {"verify": _read_all, "inspect": _inspect, **options}
+        )
         directory = options.get("directory", self._run.environment.checkpoint_dir)
         self._files = StepFiles(Path(directory), "", keep) if directory else None
         self._log_every_batches = log_every_batches
@@ -174,13 +176,27 @@ class ShuntyardCallback(keras.callbacks.Callback):
         model._initial_epoch = self._at.epoch  # noqa: SLF001 - as BackupAndRestore: fit offers nothing else
 
 
+def _inspect(folder: str) -> None:
+    """Check the position, and that the file of the weights has all its bytes, as its head says.
+
+    Raises:
+        OSError: A file is missing or shorter.
+    """
+    Position(**json.loads((Path(folder) / _POSITION).read_text(encoding="utf-8")))
+    with _weights(folder):
+        pass
+
+
 def _read_all(folder: str) -> None:
-    """Read every value as ``load_weights`` does, and the position.
+    """Read every value as ``load_weights`` does.
 
     Raises:
         OSError: A value cannot be read.
     """
-    Position(**json.loads((Path(folder) / _POSITION).read_text(encoding="utf-8")))
-    h5py = importlib.import_module("h5py")  # Keras needs it for weights, too
-    with h5py.File(Path(folder) / _WEIGHTS, "r") as file:
+    with _weights(folder) as file:
         file.visititems(lambda _, value: value[()] is None if hasattr(value, "shape") else None)
+
+
+def _weights(folder: str) -> Any:
+    h5py = importlib.import_module("h5py")  # Keras needs it for weights, too
+    return h5py.File(Path(folder) / _WEIGHTS, "r")

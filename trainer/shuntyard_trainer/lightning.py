@@ -18,6 +18,7 @@ from shuntyard_trainer.metrics import MetricsWriter
 from shuntyard_trainer.step_files import StepFiles, remove
 from shuntyard_trainer.torch_files import load_file
 from shuntyard_trainer.torch_generators import process_state, restore_process
+from shuntyard_trainer.torch_shards import inspect_below
 
 if "pytorch_lightning" in sys.modules and "lightning.pytorch" not in sys.modules:
     from pytorch_lightning import Callback, LightningModule, Trainer
@@ -60,7 +61,9 @@ class ShuntyardCallback(Callback):
     ) -> None:
         super().__init__()
         verify = partial(load_file, weights_only=weights_only)
-        self._run = FrameworkRun(environment, metrics, {"verify": verify, **options})
+        self._run = FrameworkRun(
+            environment, metrics, {"verify": verify, "inspect": inspect_below, **options}
+        )
         directory = options.get("directory", self._run.environment.checkpoint_dir)
         self._files = StepFiles(Path(directory), ".ckpt", keep) if directory else None
         self._last_step = 0

@@ -16,7 +16,7 @@ from shuntyard_trainer.errors import SaveError, SettingError, UnloadableError
 from shuntyard_trainer.mailbox import Mailbox, read_record
 from shuntyard_trainer.ranks import Ranks
 from shuntyard_trainer.records import Saved
-from shuntyard_trainer.verifying import Verifier
+from shuntyard_trainer.verifying import Loading, Verifier, Verify
 
 log = logging.getLogger(__name__)
 Where = Union[str, "os.PathLike[str]", None]
@@ -81,7 +81,7 @@ def last_saved(directory: Path | None) -> Saved | None:
 
 
 def is_address(path: str) -> bool:
-    """Return True if a path is an address such as ``s3://bucket/step-7``."""
+    """Return True for an address such as ``s3://bucket/step-7``."""
     return "://" in path
 
 
@@ -149,7 +149,9 @@ class Saver:
         directory: The checkpoint directory; None: there is none.
         mailbox: None on every rank but the first.
         verifier: Used on the first rank, for the path that it returned.
+        inspect: Raises if a part of a checkpoint is missing; called on the first rank at each save.
         every_rank_saves: ``save`` is called on every rank, else on the first.
+        every_rank_verifies: ``verify`` is called on every rank, which loads a part of its own.
     """
 
     def __init__(
@@ -161,7 +163,9 @@ class Saver:
         clock: Clock,
         verifier: Verifier,
         *,
+        inspect: Verify | None,
         every_rank_saves: bool,
+        every_rank_verifies: bool,
     ) -> None:
         self.can_save = save is not None
         self._save = save
@@ -170,6 +174,8 @@ class Saver:
         self._ranks = ranks
         self._clock = clock
         self._verifier = verifier
+        self._inspect = inspect
+        self._verifies_apart = every_rank_verifies and not ranks.alone
         self._saves_here = every_rank_saves or ranks.first
         self._last: Saved | None = None
 
@@ -221,15 +227,14 @@ class Saver:
                 error = _failed(started.step, failure)
         self._require_all(error)
         saved = Saved(started.step, path, 0, started.started_at, self._clock.now())
+        self._require_all(error := self._checked(path, hold_until, started.step))
         if self._ranks.first:
             try:
-                self._verify(path, hold_until)
                 saved = describe(saved, self._clock, self._directory)
                 if self._mailbox is not None:
                     self._mailbox.write_saved(saved)
-            except (OSError, UnloadableError) as failure:
-                log.warning("the checkpoint of step %d does not count", saved.step, exc_info=True)
-                error = _describe(failure)
+            except OSError as failure:
+                error = _discounted(started.step, failure)
         self._require_all(error)
         self._last = saved
         return saved
@@ -248,11 +253,32 @@ class Saver:
             return Started(step, started_at, None, _failed(step, failure))
         return Started(step, started_at, found)
 
-    def _verify(self, path: str, hold_until: float | None) -> None:
+    def _checked(self, path: str, hold_until: float | None, step: int) -> str:
+        """Return why it does not count, empty if it does; the first rank decides on loading."""
         if path and not is_address(path):
             path = str(Path(path).resolve())
-        left = None if hold_until is None else hold_until - self._clock.now()
-        self._verifier.check(path, left)
+        loading, error = None, ""
+        try:
+            if self._ranks.first:
+                left = None if hold_until is None else hold_until - self._clock.now()
+                loading = self._verifier.begin(path, left, self._inspect)
+        except (OSError, UnloadableError) as failure:
+            error = _discounted(step, failure)
+        loading = self._shared(loading) if self._verifies_apart else loading
+        try:
+            if loading is not None:
+                self._verifier.load(path, loading)
+        except UnloadableError as failure:
+            error = _discounted(step, failure)
+        return error
+
+    def _shared(self, mine: Loading | None) -> Loading | None:
+        """Return on every rank what the first one has decided: one number says both."""
+        own = 0 if mine is None else 2 + 2 * int(mine.seconds * 1000) + mine.is_requested
+        number = self._ranks.largest(own)
+        if own or not number:
+            return mine
+        return Loading(None, (number // 2 - 1) / 1000, is_requested=bool(number % 2))
 
     def _require_all(self, error: str) -> None:
         if not self._ranks.all_ok(not error):
@@ -261,6 +287,11 @@ class Saver:
 
 def _failed(step: int, failure: Exception) -> str:
     log.warning("step %d could not be saved", step, exc_info=failure)
+    return _describe(failure)
+
+
+def _discounted(step: int, failure: Exception) -> str:
+    log.warning("the checkpoint of step %d does not count", step, exc_info=failure)
     return _describe(failure)
 
 

@@ -12,18 +12,20 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import distributed
 from torch.distributed import checkpoint as dcp
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 
-from shuntyard_trainer import torch_ranks
+from shuntyard_trainer import torch_ranks, torch_shards
 from shuntyard_trainer.checkpoints import Checkpoints
 from shuntyard_trainer.environment import Environment
 from shuntyard_trainer.errors import UnloadableError
 from shuntyard_trainer.saving import Pending
 from shuntyard_trainer.step_files import StepFiles
-from shuntyard_trainer.torch_folders import RankFolders, verify_own
+from shuntyard_trainer.torch_folders import RankFolders, load_own, rank, require_own
 
-_METADATA = ".metadata"
+_SAVED = {"model", "optimizer"}
+"""Of each checkpoint; part of the names in it."""
 
 
 def dcp_checkpoints(
@@ -59,9 +61,14 @@ def dcp_checkpoints(
     files = StepFiles(here.checkpoint_dir, "", keep) if here.checkpoint_dir else None
     folders = RankFolders(files, parts or {})
     states = ShardedStates(model, optimizer, folders, asynchronous=asynchronous)
-    defaults: dict[str, Any] = {"verify": verify, "restore": folders.restore_generators}
+    defaults: dict[str, Any] = {
+        "verify": verify,
+        "inspect": inspect,
+        "restore": folders.restore_generators,
+    }
     if torch_ranks.several():
-        defaults.update(agree=folders.group.largest, every_rank_saves=True)
+        together = {"every_rank_saves": True, "every_rank_verifies": True}
+        defaults.update(agree=folders.group.largest, **together)
     checkpoints = Checkpoints.from_environment(
         states.save, environment=here, **{**defaults, **options}
     )
@@ -127,20 +134,25 @@ class ShardedStates:
         self._folders.written(path)
 
 
-def verify(path: str) -> None:
-    """Read the metadata, and check that the shards that it names are there; load each rank's part.
+def inspect(path: str) -> None:
+    """Check that model and optimizer are there, with all shards and each rank's file.
 
     Raises:
-        UnloadableError: A shard is missing or shorter than the metadata says.
+        UnloadableError: Something is missing.
     """
-    folder = Path(path)
-    metadata = dcp.FileSystemReader(path).read_metadata()
-    ends: dict[str, int] = {}
-    for info in (metadata.storage_data or {}).values():
-        name = info.relative_path
-        ends[name] = max(ends.get(name, 0), info.offset + info.length)
-    for name, end in ends.items():
-        size = (folder / name).stat().st_size
-        if size < end:
-            raise UnloadableError(f"{name} has {size} bytes, and {_METADATA} says {end}")
-    verify_own(folder)
+    names = torch_shards.require_whole(Path(path))
+    missing = _SAVED - {name.partition(".")[0] for name in names}
+    if missing:
+        raise UnloadableError(f"there is no {' and no '.join(sorted(missing))} in {path}")
+    require_own(Path(path))
+
+
+def verify(path: str) -> None:
+    """Load this rank's part of the shards, and its own file; the ranks together load everything.
+
+    Raises:
+        Exception: What ``torch.load`` raises.
+    """
+    world_size = distributed.get_world_size() if torch_ranks.several() else 1
+    torch_shards.load_part(Path(path), rank(), world_size)
+    load_own(Path(path), rank())

@@ -13,6 +13,7 @@ from torch import distributed
 from shuntyard_trainer import torch_ranks
 from shuntyard_trainer.checkpoints import Checkpoints
 from shuntyard_trainer.environment import Environment
+from shuntyard_trainer.errors import UnloadableError
 from shuntyard_trainer.step_files import StepFiles, remove
 from shuntyard_trainer.torch_generators import process_state, restore_process
 
@@ -79,14 +80,26 @@ def rank() -> int:
     return distributed.get_rank() if torch_ranks.several() else 0
 
 
-def verify_own(folder: Path) -> None:
-    """Load the file of each rank.
+def require_own(folder: Path) -> None:
+    """Check that every rank's file is there.
+
+    Raises:
+        UnloadableError: One is missing.
+    """
+    ranks = distributed.get_world_size() if torch_ranks.several() else 1
+    for name in map(OWN.format, range(ranks)):
+        if not (folder / name).exists():
+            raise UnloadableError(f"{name} is missing")
+
+
+def load_own(folder: Path, of_rank: int) -> None:
+    """Load the file of a rank.
 
     Raises:
         Exception: What ``torch.load`` raises.
     """
-    for own in folder.glob(OWN.format("*")):
-        torch.load(own, map_location="cpu", weights_only=True, mmap=True)
+    own = folder / OWN.format(of_rank)
+    torch.load(own, map_location="cpu", weights_only=True, mmap=True)
 
 
 @dataclass(frozen=True)
@@ -96,11 +109,13 @@ class Library:
     Attributes:
         save: Writes into a directory that exists.
         load: Loads from it.
+        inspect: Raises if a file is missing; on rank 0, at every save.
         verify: Loads its files as a test, on rank 0.
     """
 
     save: Callable[[Path], object]
     load: Callable[[Path], object]
+    inspect: Callable[[Path], object]
     verify: Callable[[Path], object]
 
 
@@ -130,9 +145,18 @@ def library_checkpoints(
 
     def verify(path: str) -> None:
         library.verify(Path(path))
-        verify_own(Path(path))
+        for own in Path(path).glob(OWN.format("*")):
+            torch.load(own, map_location="cpu", weights_only=True, mmap=True)
 
-    defaults: dict[str, Any] = {"verify": verify, "restore": folders.restore_generators}
+    def inspect(path: str) -> None:
+        library.inspect(Path(path))
+        require_own(Path(path))
+
+    defaults: dict[str, Any] = {
+        "verify": verify,
+        "inspect": inspect,
+        "restore": folders.restore_generators,
+    }
     if torch_ranks.several():
         defaults.update(agree=folders.group.largest, every_rank_saves=True)
     checkpoints = Checkpoints.from_environment(save, environment=here, **{**defaults, **options})

@@ -6,7 +6,8 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import logging
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol, Union
 
@@ -18,8 +19,12 @@ from shuntyard_trainer.environment import Environment
 from shuntyard_trainer.errors import SaveError, SettingError, UnloadableError
 from shuntyard_trainer.step_files import StepFiles
 from shuntyard_trainer.torch_generators import Generator, process_state, restore_process
+from shuntyard_trainer.torch_incremental import IncrementalParts
 
 _RANDOM = "shuntyard_random_state"
+_APART = "shuntyard_parts"
+"""Key of the names of the files of parts that have some."""
+log = logging.getLogger(__name__)
 _LOADED = {
     *(torch.Tensor, torch.nn.Parameter, torch.Size, torch.dtype, torch.device),
     *(bool, int, float, complex, str, bytes),
@@ -48,6 +53,7 @@ def torch_checkpoints(
     *,
     keep: int = 2,
     weights_only: bool = True,
+    incremental: Collection[str] = (),
     environment: Environment | None = None,
     **options: Any,
 ) -> Checkpoints:
@@ -63,6 +69,8 @@ def torch_checkpoints(
         keep: Number of checkpoints that are kept; at least 2.
         weights_only: As of ``torch.load``: states have tensors, numbers, text and containers
             alone. False also allows other objects; then loading a file of others may run code.
+        incremental: Names of parts that seldom change, such as a frozen model: each is in a file
+            of its own, which is written only when its content has changed.
         environment: Default: the process's.
         options: Options of ``Checkpoints``. ``verify=Verifier(when="never")``: a checkpoint counts
             although it was not loaded.
@@ -73,8 +81,12 @@ def torch_checkpoints(
     """
     here = environment or Environment.read()
     files = StepFiles(here.checkpoint_dir, ".pt", keep) if here.checkpoint_dir else None
-    states = TorchStates(parts, files, weights_only=weights_only)
-    defaults: dict[str, Any] = {"verify": states.verify, "restore": states.restore_generators}
+    states = TorchStates(parts, files, weights_only=weights_only, incremental=incremental)
+    defaults: dict[str, Any] = {
+        "verify": states.verify,
+        "inspect": states.inspect,
+        "restore": states.restore_generators,
+    }
     if torch_ranks.several():
         defaults.update(agree=states.group.largest, every_rank_saves=True)
     checkpoints = Checkpoints.from_environment(
@@ -92,19 +104,26 @@ class TorchStates:
         parts: By name.
         files: Where to save; None: nowhere.
         weights_only: As of ``torch.load``.
+        incremental: Names of parts that have files of their own.
 
     Attributes:
         group: How the ranks agree.
 
     Raises:
-        SettingError: A part has no state.
+        SettingError: A part has no state, or ``incremental`` names another.
     """
 
     def __init__(
-        self, parts: Mapping[str, Part], files: StepFiles | None, *, weights_only: bool
+        self,
+        parts: Mapping[str, Part],
+        files: StepFiles | None,
+        *,
+        weights_only: bool,
+        incremental: Collection[str] = (),
     ) -> None:
         self.group = torch_ranks.CpuGroup()
         self._parts = {name: _part(name, part) for name, part in parts.items()}
+        self._apart = IncrementalParts(incremental, parts)
         self._files = files
         self._weights_only = weights_only
         self._late: dict[str, Any] = {}
@@ -127,8 +146,22 @@ class TorchStates:
         sharded = [name for name, kind in _kinds(states) if kind == "DTensor"]
         if sharded:
             raise SaveError(f"{sharded[0]} is sharded over ranks: use shuntyard_trainer.torch_dcp")
-        torch.save({**states, _RANDOM: random}, self._files.unfinished(step))
-        return self._files.finish(step)
+        unfinished = self._files.unfinished(step)
+        apart = self._apart.save(states, self._files.path(step).parent)
+        own = {name: state for name, state in states.items() if name not in apart}
+        torch.save({**own, _RANDOM: random, _APART: apart}, unfinished)
+        path = self._files.finish(step)
+        self._prune_parts(path.parent)
+        return path
+
+    def inspect(self, path: str) -> None:
+        """Check that the files of the parts that have some are there.
+
+        Raises:
+            UnloadableError: One is missing or not whole.
+        """
+        if self._apart.names:
+            self._apart.inspect(self._read(path, mmap=True).get(_APART, {}), Path(path).parent)
 
     def verify(self, path: str) -> None:
         """Load as ``load`` does, and check that every part has a state.
@@ -137,7 +170,7 @@ class TorchStates:
             UnloadableError: It cannot be loaded; names the value.
         """
         try:
-            states = self._read(path, mmap=True)
+            states = self._whole(path, mmap=True)
         except Exception as error:
             odd = [f"{name} is a {kind}" for name, kind in _kinds(self._states()) if kind]
             if not odd or not self._weights_only:
@@ -156,7 +189,7 @@ class TorchStates:
         Raises:
             KeyError: There is no state of a part.
         """
-        states = self._read(path, mmap=False)
+        states = self._whole(path, mmap=False)
         for name, part in self._parts.items():
             if isinstance(part, Generator):
                 self._late[name] = states[name]
@@ -175,6 +208,28 @@ class TorchStates:
 
     def _states(self) -> dict[str, Any]:
         return {name: part.state_dict() for name, part in self._parts.items()}
+
+    def _prune_parts(self, directory: Path) -> None:
+        """Remove files of parts that no checkpoint names; one that cannot be read keeps all."""
+        if not self._apart.names:
+            return
+        kept: set[str] = set()
+        try:
+            for path in directory.glob("step-*.pt"):
+                kept.update(self._read(str(path), mmap=True).get(_APART, {}).values())
+        except Exception:
+            log.warning("files of parts are not removed", exc_info=True)
+        else:
+            self._apart.prune(kept, directory)
+
+    def _whole(self, path: str, *, mmap: bool) -> dict[str, Any]:
+        """Return the state of every part."""
+        states = self._read(path, mmap=mmap)
+        directory, apart = Path(path).parent, states.pop(_APART, {})
+        return {
+            **states,
+            **self._apart.read(apart, directory, lambda file: self._read(str(file), mmap=mmap)),
+        }
 
     def _read(self, path: str, *, mmap: bool) -> Any:
         return torch.load(path, map_location="cpu", weights_only=self._weights_only, mmap=mmap)

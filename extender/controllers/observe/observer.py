@@ -124,7 +124,7 @@ class Observer:
 
     def _measure(self) -> None:
         every = [*self.reflectors, *self._present()]
-        self.metrics.observe_reflectors(every, self.clock.monotonic())
+        self.metrics.watches.observe(every, self.clock.monotonic())
 
     def _present(self) -> list[Reflector]:
         return [kind.reflector for kind in self.optional if kind.present]
@@ -191,7 +191,7 @@ class Observer:
 
     def _report(self, key: str, error: Exception) -> None:
         log.warning("skipped %s: %s", key, error)
-        self.metrics.skipped_objects.inc()
+        self.metrics.watches.skipped_objects.inc()
 
 
 def _node_of(store: StoreReads, delta: Delta) -> NodeName | None:

@@ -25,7 +25,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from shared.model import NodeName, Uid
-from shared.progress import NodeReport, PodReport, Use
+from shared.progress import GpuHealth, NodeReport, PodReport, Use
 
 MOST_PODS: Final = 1000
 """Pods in one report: as many as a full heartbeat may hold."""
@@ -58,6 +58,7 @@ class NodeHeartbeat(Struct, frozen=True, kw_only=True):
     full: bool
     use: Use | None = None
     cpu_cores: float | None = None
+    gpus: GpuHealth | None = None
     pods: tuple[PodReport, ...] = ()
     gone: tuple[Uid, ...] = ()
     dropped: int = 0
@@ -131,6 +132,7 @@ def _report(
         complete=complete,
         use=heartbeat.use,
         cpu_cores=heartbeat.cpu_cores,
+        gpus=heartbeat.gpus,
         pods=pods,
         dropped=heartbeat.dropped,
     )

@@ -15,10 +15,10 @@ from extender.core.agents.requests import rank
 from extender.core.cluster.jobs import Job, Member, State
 from extender.core.cluster.session import Session
 from extender.core.cluster.snapshot import Snapshot
-from shared import api
 from shared.convergence import evidence
 from shared.model import NodeName, Pod, Uid
 from shared.progress import Checkpoint, NodeReport, PodReport, Progress
+from shared.readapi import api
 
 T = TypeVar("T")
 
@@ -143,6 +143,7 @@ def agent(snapshot: Snapshot, node: NodeName, freshness: Freshness) -> api.Agent
         complete=report.complete,
         use=report.use,
         cpu_cores=report.cpu_cores,
+        gpus=report.gpus,
         **counts,
     )
 

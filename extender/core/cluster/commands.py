@@ -10,8 +10,8 @@ from typing import Final
 from msgspec import Struct
 
 from extender.core.cluster.reasons import Reason
-from shared.disruptions import Eviction
 from shared.model import JobKey, NodeName, NodeSelectorTerm, Owner, OwnerReference, PodKey, Uid
+from shared.objects.disruptions import Eviction
 
 QUEUE_ACTION: Final = "Queue"
 """Action of the Events with the reason why a job waits."""

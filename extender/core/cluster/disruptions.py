@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from extender.core.cluster.snapshot import Kept, Slot, Snapshot
-from shared.disruptions import PodDisruptionBudget
 from shared.model import Owner, Pod
+from shared.objects.disruptions import PodDisruptionBudget
 
 _ALL: Final = "all"
 _BUDGETS: Final[Slot[Kept[str, Mapping[str, list[PodDisruptionBudget]]]]] = Slot(Kept)

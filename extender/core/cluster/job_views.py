@@ -39,9 +39,6 @@ _NOWHERE: Final[tuple[Place, ...]] = tuple(
 )
 """Of pods without a place: most of those that wait, and each of them holds one."""
 
-PlaceAndCopy = tuple[Place, bool]
-"""The same, and whether another pod has its index."""
-
 _MOST_SIZES: Final = 4
 """Contradicting gang sizes that a message names."""
 
@@ -63,7 +60,7 @@ def view(snapshot: Snapshot, key: JobKey) -> Job:
         seen = {} if before is None else {one.pod.uid: one for one in before.pods}
         copies = index_copies.of(snapshot, pods)
         pod_views = [
-            _pod_view(snapshot, pod, owners, (place, pod.uid in copies), seen.get(pod.uid))
+            _pod_view(snapshot, pod, owners, place, seen.get(pod.uid), copy=pod.uid in copies)
             for pod, owners, place in zip(pods, over, places, strict=True)
         ]
         places[:] = [one.place for one in pod_views]  # equal ones, which are held already
@@ -231,10 +228,11 @@ def _pod_view(
     snapshot: Snapshot,
     pod: Pod,
     over: Owners,
-    place_and_copy: PlaceAndCopy,
+    place: Place,
     before: _PodView | None,
+    *,
+    copy: bool,
 ) -> _PodView:
-    place, copy = place_and_copy
     volumes = (snapshot.claims, snapshot.volumes) if pod.claims else None
     named = device_demands(snapshot, pod)
     source = (pod, over, place, copy, volumes, named)

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.kinds import registry
 from extender.core.kinds.base import Owners
-from shared.label_selectors import LabelSelector
 from shared.model import Owner, OwnerReference, Pod, PodKey, Uid
+from shared.objects.label_selectors import LabelSelector
 
 MOST_OWNERS = 8
 """Owners of owners are followed this far: references can form a circle."""

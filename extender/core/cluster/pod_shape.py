@@ -35,9 +35,10 @@ from msgspec.structs import replace
 
 from extender.core.cluster.device_demands import Named, device_demands
 from extender.core.cluster.snapshot import Kept, Slot, Snapshot
-from shared import labels, pod_cpu
-from shared.claims import PersistentVolume
+from shared import labels
 from shared.model import CPU, NodeSelectorTerm, Pod, PodClaim, PodShape, Requirement
+from shared.objects import pod_cpu
+from shared.objects.claims import PersistentVolume
 
 VOLUMES: Final = "volumes"
 """Name of claimed volumes among what is not modelled."""

@@ -49,7 +49,7 @@ class Reason(StrEnum):
     )
     ADMISSION_GATED = ReasonRecord(  # Kueue
         "AdmissionGated",
-        "pods carry scheduling gates of others",
+        "the pods have scheduling gates of other controllers",
         names_details=False,
         severity=Severity.NORMAL,
         actor=Actor.NONE,
@@ -71,7 +71,7 @@ class Reason(StrEnum):
     )
     WAITING_FOR_QUOTA = ReasonRecord(  # Kueue
         "WaitingForQuota",
-        "with it the namespace would hold more than its guaranteed share and borrowing limit",
+        "with the job, its namespace would hold more than guaranteed share and borrowing limit",
         names_details=False,
         severity=Severity.NORMAL,
         actor=Actor.NONE,
@@ -212,7 +212,7 @@ class Reason(StrEnum):
     )
     PAYOFF_TOO_LOW = ReasonRecord(
         "PayoffTooLow",
-        "no plan over the slots to come is known that is worth more than its resources cost",
+        "no plan over the coming time slots is worth more than its resources cost",
         names_details=False,
         severity=Severity.NORMAL,
         actor=Actor.NONE,
@@ -235,8 +235,8 @@ class Reason(StrEnum):
     PROFILING = ReasonRecord(
         "Profiling",
         (
-            "the job's training is not described in full: it runs like a job without a utility "
-            "while its agents measure it"
+            "the step time of the training is unknown: the job runs like one without a utility "
+            "while agents measure it"
         ),
         names_details=False,
         severity=Severity.NORMAL,
@@ -248,7 +248,7 @@ class Reason(StrEnum):
     )
     PROFILE_INCONCLUSIVE = ReasonRecord(
         "ProfileInconclusive",
-        "the job's training could not be measured in time: it runs on without a plan",
+        "the training could not be measured in time: the job continues without a plan",
         names_details=False,
         severity=Severity.WARNING,
         actor=Actor.NONE,
@@ -259,7 +259,7 @@ class Reason(StrEnum):
     )
     AWAITING_SLOT = ReasonRecord(
         "AwaitingSlot",
-        "the job is admitted; its plan has it run in a later time slot",
+        "the job is admitted; its plan starts in a later time slot",
         names_details=False,
         severity=Severity.NORMAL,
         actor=Actor.NONE,
@@ -270,7 +270,7 @@ class Reason(StrEnum):
     )
     UTILITY_GONE = ReasonRecord(
         "UtilityGone",
-        "completing is worth nothing any more, even if the job began now",
+        "completion would be worth nothing, even if the job began now",
         names_details=False,
         severity=Severity.NORMAL,
         actor=Actor.NONE,
@@ -292,7 +292,7 @@ class Reason(StrEnum):
     )
     MIGRATING = ReasonRecord(
         "Migrating",
-        "the pod whose place it takes is not gone yet",
+        "the pod that it replaces is not gone yet",
         names_details=False,
         severity=Severity.NORMAL,
         actor=Actor.NONE,
@@ -303,7 +303,7 @@ class Reason(StrEnum):
     )
     NODE_NOT_FENCED = ReasonRecord(
         "NodeNotFenced",
-        "a pod whose place it takes is on an unreachable node and may still run: the node is not "
+        "a pod that it replaces is on an unreachable node and may still run: the node is not "
         "fenced",
         names_details=False,
         severity=Severity.WARNING,
@@ -315,7 +315,7 @@ class Reason(StrEnum):
     )
     REPLACING = ReasonRecord(
         "Replacing",
-        "a pod without an owner is replaced, and the old one is not gone yet",
+        "a pod without an owner is being replaced, and the old one is not gone yet",
         names_details=False,
         severity=Severity.NORMAL,
         actor=Actor.NONE,

@@ -18,8 +18,6 @@ from msgspec import Struct
 from extender.core.cluster.owner_index import OwnerIndex
 from extender.core.nodes.device_columns import Devices
 from extender.core.nodes.node_table import NodeTable
-from shared.claims import PersistentVolume, PersistentVolumeClaim
-from shared.disruptions import Eviction, HorizontalPodAutoscaler, PodDisruptionBudget
 from shared.model import (
     JobKey,
     Migration,
@@ -34,6 +32,8 @@ from shared.model import (
     Topology,
     Uid,
 )
+from shared.objects.claims import PersistentVolume, PersistentVolumeClaim
+from shared.objects.disruptions import Eviction, HorizontalPodAutoscaler, PodDisruptionBudget
 from shared.progress import NodeReport
 
 K = TypeVar("K", bound=Hashable)

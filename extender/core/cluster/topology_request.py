@@ -155,7 +155,7 @@ def _request(one: RolePod) -> TopologyRequest | None:
     found = next((request for request in requests if request.keys or request.preferred), None)
     if equal and (found is None or not found.has_parts):
         beside = f"{labels.PREFERRED_TOPOLOGY} or {labels.SLICE_REQUIRED_TOPOLOGY}"
-        expected = f"useful without {beside} beside it, which name the domains"
+        expected = f"useful without {beside}, which name the domains"
         raise InputError(f"annotation {labels.EQUAL_PARTS}", "required", expected)
     return found
 
@@ -205,9 +205,9 @@ def _slices(one: RolePod, keys: _Keys) -> tuple[SliceRequest, ...]:
     if level is None and size is None:
         return ()
     if level is None:
-        expected = f"{keys.slice_level} beside it, which names the level of a slice"
+        expected = f"complete: {keys.slice_level}, the level of a slice, is missing"
         raise InputError(f"annotation {keys.slice_size}", str(size), expected)
     if size is None:
-        expected = f"{keys.slice_size} beside it, the number of pods of a slice"
+        expected = f"complete: {keys.slice_size}, the number of pods of a slice, is missing"
         raise InputError(f"annotation {level.key}", level.text, expected)
     return slice_request.of_lists(level.key, level.text, (keys.slice_size, size))

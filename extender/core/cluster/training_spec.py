@@ -86,9 +86,9 @@ def training_of(text: str) -> Training:
     parts = _parts(text)
     for name in _COUNTS:
         if name not in parts:
-            raise InputError(_FIELD, text, f"that it has {name}=…, e.g. {name}=10")
+            raise InputError(_FIELD, text, f"complete: {name}=… is missing, e.g. {name}=10")
     if "gradient" in parts and "bandwidth" not in parts:
-        raise InputError(_FIELD, text, "that bandwidth is there, as gradient is")
+        raise InputError(_FIELD, text, "complete: gradient needs bandwidth")
     step, whole = (_time(parts, name) for name in _TIMES)
     bandwidth, ps_bandwidth = (_bandwidth(parts, name) for name in _BANDWIDTHS)
     return Training(

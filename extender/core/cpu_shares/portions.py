@@ -19,9 +19,10 @@ from extender.core.cpu_shares.cpu_weights import Sharer
 from extender.core.kinds import registry
 from extender.core.kinds.base import Owners
 from extender.core.parameters.cpu_shares import CpuShareParameters
-from shared import labels, places, pod_cpu
+from shared import labels, places
 from shared.errors import InputError
 from shared.model import ContainerCpu, NodeName, Pod, Uid
+from shared.objects import pod_cpu
 
 BURSTABLE: Final = "Burstable"
 

@@ -45,8 +45,8 @@ from extender.core.records.rescale import (
     is_paused,
 )
 from extender.core.records.rescale_reasons import ScalingReason as R
-from shared.ledgers import Declined
 from shared.model import JobKey, Owner, Uid
+from shared.readapi.ledgers import Declined
 
 
 def missing_marks(workers: OwnerWorkers, to: int) -> tuple[MarkPod, ...]:

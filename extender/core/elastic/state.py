@@ -11,8 +11,8 @@ from extender.core.elastic.measured_speeds import SpeedMemory
 from extender.core.queue import running_jobs
 from extender.core.records.rescale import Cause, Phase, Rescale, RescaleRecords
 from extender.core.records.rescale_reasons import ScalingReason
-from shared.ledgers import Declined
 from shared.model import JobKey, Uid
+from shared.readapi.ledgers import Declined
 
 MOST_ENDED: Final = 200
 

@@ -1,6 +1,6 @@
 """Answers of the read API: lists, why a job waits, what would make it run, and what-if (pure).
 
-Every function takes a ``Session`` and returns values of ``shared.api``.
+Every function takes a ``Session`` and returns values of ``shared.readapi.api``.
 """
 
 from extender.core.explain.explanation import ExplainSession, isolated, pod

@@ -12,8 +12,8 @@ from extender.core.explain.trials import Offer, Scenario, Trials, Way
 from extender.core.nodes.feasibility import taint_text
 from extender.core.queue.backfill import HeadReservation
 from extender.core.queue.state import QueueState
-from shared.explanation import Change, Step, StepKind
 from shared.model import PodShape
+from shared.readapi.explanation import Change, Step, StepKind
 
 _OF_THE_JOB: Final[tuple[Way, ...]] = (
     job_changes.change_selector,

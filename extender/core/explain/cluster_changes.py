@@ -14,8 +14,8 @@ from extender.core.nodes.node_table import IntVector
 from extender.core.placement import planner
 from shared import labels
 from shared.amounts import amount
-from shared.explanation import Step, StepKind
 from shared.model import PODS, Node, NodeName
+from shared.readapi.explanation import Step, StepKind
 
 MOST_FREED: Final = 10
 """Nodes on which resources must be freed; more is no small change."""

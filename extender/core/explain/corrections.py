@@ -23,9 +23,9 @@ from extender.core.placement import planner, topology
 from extender.core.queue import namespace_shares
 from extender.core.queue.fair_share import Entitlement
 from shared import labels
-from shared.explanation import Step, StepKind
 from shared.model import Owner, Pod, PodGroup, PodKey, PodShape, Uid
 from shared.parameters import bounds
+from shared.readapi.explanation import Step, StepKind
 
 _MOST: Final = 6
 """Corrections that are made one after the other."""

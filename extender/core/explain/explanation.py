@@ -30,9 +30,10 @@ from extender.core.queue.notices import QueueEntry
 from extender.core.queue.state import QueueState
 from extender.core.records import migrations
 from extender.core.scheduler import prioritizing
-from shared import api, labels
-from shared.explanation import Ahead, Change, Step, StepKind, Tried
+from shared import labels
 from shared.model import JobKey, Pod, PodKey
+from shared.readapi import api
+from shared.readapi.explanation import Ahead, Change, Step, StepKind, Tried
 
 MOST_AHEAD: Final = 10
 """Jobs before this one that are listed."""

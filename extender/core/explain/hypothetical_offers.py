@@ -23,10 +23,10 @@ from extender.core.pricing.slots import Allocation, Schedule
 from extender.core.queue import slot_requests
 from extender.core.queue.forecast import BY_PLAN
 from extender.core.records import slot_plan
-from shared import api
-from shared.explanation import Place
 from shared.model import JobKey, NodeName
-from shared.pricing import AdmissionEntry
+from shared.readapi import api
+from shared.readapi.explanation import Place
+from shared.readapi.pricing import AdmissionEntry
 
 _DIGITS = 6
 

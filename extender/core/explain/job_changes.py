@@ -15,8 +15,8 @@ from extender.core.nodes.node_table import conflicts
 from extender.core.placement import planner
 from shared import labels
 from shared.amounts import amount
-from shared.explanation import Step, StepKind
 from shared.model import PODS, HostPort, PodShape, Taint, Toleration
+from shared.readapi.explanation import Step, StepKind
 
 _MEBIBYTE: Final = 2**20
 _SIMILAR: Final = 0.6

@@ -22,10 +22,10 @@ from extender.core.records.rescale import Rescale
 from extender.core.records.rescale_reasons import ScalingReason
 from extender.core.records.slot_plan import SlotPlan
 from extender.core.training_faults.decision import TRAINING_FAULTS
-from shared.answer import FaultEntry
-from shared.ledgers import RescaleEntry, WorkersEntry
 from shared.model import JobKey
-from shared.pricing import AdmissionEntry
+from shared.readapi.answer import FaultEntry
+from shared.readapi.ledgers import RescaleEntry, WorkersEntry
+from shared.readapi.pricing import AdmissionEntry
 
 _GONE: Final = frozenset({State.SUCCEEDED, State.FAILED, State.LEAVING})
 _NOT_COUNTED: Final = frozenset({State.FAILED, State.LEAVING})

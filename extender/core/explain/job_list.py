@@ -28,10 +28,10 @@ from extender.core.queue.forecast import UNKNOWN, Estimate
 from extender.core.queue.state import QueueState
 from extender.core.records.parking import OwnedParking
 from extender.core.records.slot_plan import plans_by_job
-from shared import api
-from shared.answer import EndEntry, JobState
-from shared.ledgers import WorkersEntry
 from shared.model import JobKey
+from shared.readapi import api
+from shared.readapi.answer import EndEntry, JobState
+from shared.readapi.ledgers import WorkersEntry
 
 _DOMAIN: Final = "/"
 """Is in the names of resources that are not Kubernetes' own, such as ``nvidia.com/gpu``."""

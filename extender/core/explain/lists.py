@@ -37,10 +37,11 @@ from extender.core.queue.decision import QueueOutcome
 from extender.core.queue.forecast import UNKNOWN, Estimate
 from extender.core.queue.notices import QueueEntry
 from extender.core.queue.weighting import Weight
-from shared import api, labels
+from shared import labels
 from shared.model import JobKey, Node, PodShape
-from shared.standing import StandingEntry
-from shared.tenancy import NamespaceEntry, NamespacesResponse
+from shared.readapi import api
+from shared.readapi.scores import StandingEntry
+from shared.readapi.tenancy import NamespaceEntry, NamespacesResponse
 
 MOST_ENTRIES: Final = 500
 """Of one page: a job takes about a millisecond to describe, and its entry about a kilobyte."""

@@ -25,10 +25,10 @@ from extender.core.records.parking import (
     parking_records,
 )
 from extender.core.records.parking_reasons import ParkingReason
-from shared import api
-from shared.answer import JobState
-from shared.ledgers import ParkingEntry
 from shared.model import JobKey
+from shared.readapi import api
+from shared.readapi.answer import JobState
+from shared.readapi.ledgers import ParkingEntry
 
 
 def by_job(snapshot: Snapshot) -> Mapping[JobKey, OwnedParking]:

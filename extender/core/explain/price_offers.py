@@ -30,9 +30,9 @@ from extender.core.pricing.slots import Allocation, Commitments, FloatVector, Po
 from extender.core.records import slot_plan
 from shared import labels
 from shared.errors import InputError
-from shared.explanation import Change, Step, StepKind
 from shared.model import JobKey
-from shared.pricing import PricePart
+from shared.readapi.explanation import Change, Step, StepKind
+from shared.readapi.pricing import PricePart
 
 MOST_PARTS: Final = 50
 """Parts of a price that are listed."""
@@ -219,7 +219,7 @@ def _later_deadline(offer: PriceOffer) -> Iterator[Change]:
     )
     if slots is not None:
         plural = "" if slots == 1 else "s"
-        summary = f"let it be done {slots:.0f} slot{plural} ({_time(slots * seconds)}) later"
+        summary = f"let it end {slots:.0f} slot{plural} ({_time(slots * seconds)}) later"
         yield _new_utility(offer, text(slots), summary)
 
 

@@ -14,7 +14,7 @@ from extender.core.placement import scoring
 from extender.core.pricing.outcome import PriceLedger
 from extender.core.pricing.slots import Pool
 from shared.model import NodeName
-from shared.pricing import NodePrices, PricesResponse, Scale, SlotPrices, SlotRow
+from shared.readapi.pricing import NodePrices, PricesResponse, Scale, SlotPrices, SlotRow
 
 _DIGITS: Final = 4
 NOT_BY_PRICE: Final = "no job is admitted by price: `admission.enabled` is false"

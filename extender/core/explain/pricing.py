@@ -17,10 +17,10 @@ from extender.core.pricing.outcome import JobStatus, PriceLedger
 from extender.core.queue.forecast import UNKNOWN, Estimate
 from extender.core.records import slot_plan
 from extender.core.records.slot_plan import SlotPlan
-from shared import api
-from shared.explanation import Change, Step, StepKind
-from shared.ledgers import Declined, ParkingEntry, RescaleEntry
 from shared.model import JobKey
+from shared.readapi import api
+from shared.readapi.explanation import Change, Step, StepKind
+from shared.readapi.ledgers import Declined, ParkingEntry, RescaleEntry
 
 _PAUSED: Final = "paused"
 

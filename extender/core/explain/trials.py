@@ -25,8 +25,8 @@ from extender.core.placement import allocation, planner
 from extender.core.placement.allocation import GangPod, Group
 from extender.core.placement.planner import Plan, Refusal
 from extender.core.queue import slot_gate
-from shared.explanation import Change, Step, StepKind
 from shared.model import Node, NodeName, PodShape, Uid
+from shared.readapi.explanation import Change, Step, StepKind
 
 MOST_PLACEMENTS: Final = 300
 """Placements tried for one explanation, where they are cheap."""

@@ -22,8 +22,8 @@ from extender.core.nodes.node_columns import NodeColumns
 from extender.core.nodes.node_table import BoolVector, IntMatrix, IntVector, NodeTable, ports_open
 from extender.core.placement.allocation import Group
 from shared.amounts import amount
-from shared.explanation import NodeGroup, Tried
 from shared.model import PODS
+from shared.readapi.explanation import NodeGroup, Tried
 
 PORT: Final = "port"
 TOO_SMALL: Final = "too small"

@@ -16,8 +16,8 @@ from extender.core.queue.backfill import HeadReservation, RunningJob
 from extender.core.queue.state import QueueState
 from extender.core.records import elastic_workers, parking, rescale
 from shared import labels
-from shared.explanation import Step, StepKind
 from shared.model import JobKey, Uid
+from shared.readapi.explanation import Step, StepKind
 
 MOST_REDUCED: Final = 12
 """Of at most so many jobs each is tried whether it is needed; of more, all are named."""

@@ -29,15 +29,15 @@ from extender.core.queue.decision import QUEUE, QueueOutcome
 from extender.core.queue.forecast import UNKNOWN, Estimate
 from extender.core.queue.hypothetical import HypotheticalJob
 from extender.core.queue.state import QueueTrigger
-from shared import api
-from shared.explanation import Bill, Place, Shift
 from shared.model import JobKey, NodeName, PodShape
+from shared.readapi import api
+from shared.readapi.explanation import Bill, Place, Shift
 
 NO_HISTORY: Final = History()
 SAME_START_SECONDS: Final = 1.0
 """Closer starts are equal: both forecasts begin at one time and add the same durations."""
 LEFT_TO_KUBE_SCHEDULER: Final = (
-    "its pods ask for something that kube-scheduler alone judges: it chooses their node"
+    "its pods have a requirement that only kube-scheduler checks: it chooses their nodes"
 )
 
 

@@ -55,7 +55,7 @@ class YunikornApplication(JobKind):
             return None
         try:
             groups = msgspec.json.decode(text, type=list[_TaskGroup])
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:  # any user may nest JSON deeply
             raise InputError(_TASK_GROUPS, text, _EXPECTED) from error
         if not groups or any(group.min_member < 1 for group in groups):
             raise InputError(_TASK_GROUPS, text, _EXPECTED)

@@ -31,8 +31,8 @@ from extender.core.migration.state_machine import commands_of_step, with_results
 from extender.core.migration.transitions import Attempt
 from extender.core.parameters.migration import MigrationParameters, MigrationPolicy
 from shared import labels
-from shared.ledgers import Declined
 from shared.model import Migration, MigrationPhase, PodKey, Uid
+from shared.readapi.ledgers import Declined
 
 
 class MigrationState(Struct, frozen=True):

@@ -27,8 +27,8 @@ from extender.core.parameters.migration import MigrationParameters
 from extender.core.queue import running_jobs
 from extender.core.records.migration_reasons import MigrationReason as R
 from extender.core.records.migrations import TargetReservation
-from shared import ledgers as api
 from shared.model import JobKey, Migration, MigrationMember, NodeName, Pod, Trigger, Uid
+from shared.readapi import ledgers as api
 
 LONGEST_STEM: Final = 244
 """A name has at most 253 characters, nine of them for the hash."""

@@ -11,7 +11,7 @@ from typing import Final
 
 from extender.core.expressions.values import Quantity
 from extender.core.nodes.claim_allocation import Numbers
-from shared.devices import Amounts, CapacityPolicy, Device
+from shared.objects.devices import Amounts, CapacityPolicy, Device
 
 _ANY: Final = CapacityPolicy()
 

@@ -14,7 +14,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from extender.core.nodes.device_kinds import Kind
-from shared.devices import (
+from shared.objects.devices import (
     IMPLICIT,
     Amounts,
     ClaimSpec,

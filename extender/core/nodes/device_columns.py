@@ -27,9 +27,9 @@ from extender.core.nodes.device_catalog import (
     WholeClaim,
 )
 from extender.core.nodes.device_sets import Facts
-from shared.devices import IMPLICIT
-from shared.identity import JobKey, NodeName, Uid
-from shared.pod_shape import NodeSelectorTerm
+from shared.objects.devices import IMPLICIT
+from shared.objects.identity import JobKey, NodeName, Uid
+from shared.objects.pod_shape import NodeSelectorTerm
 
 MOST_KINDS: Final = 32
 """Kinds of devices that unfinished pods request at one time; others are not modelled."""

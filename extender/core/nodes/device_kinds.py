@@ -11,8 +11,8 @@ from extender.core.expressions.paths import Path
 from extender.core.expressions.values import Quantity, Semver
 from extender.core.nodes.feasibility import Tolerated
 from extender.core.nodes.node_columns import HARD_EFFECTS
-from shared.devices import Device, Version
 from shared.model import Toleration
+from shared.objects.devices import Device, Version
 
 MOST_WORK: Final = 16_384
 """Steps of one selector for all devices that differ in what it reads: 30 ms, once. Two thousand

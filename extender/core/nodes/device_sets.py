@@ -28,7 +28,7 @@ from extender.core.nodes.claim_allocation import (
 )
 from extender.core.nodes.device_catalog import Choice, Counted, Option, WholeClaim
 from extender.core.nodes.device_kinds import Kind, Selections
-from shared.devices import Amounts, Constraint, Device, DeviceId
+from shared.objects.devices import Amounts, Constraint, Device, DeviceId
 
 MOST_KEPT: Final = 1024
 """Different claims on different nodes of which the number is kept; beyond it all are dropped."""

@@ -47,8 +47,8 @@ from extender.core.records.parking import (
     ParkingRecords,
     Propose,
 )
-from shared.ledgers import Declined
 from shared.model import JobKey
+from shared.readapi.ledgers import Declined
 
 REFUSED: Final = "ParkingRefused"
 """Reason of the Event about a job that a person wants parked and that is not."""

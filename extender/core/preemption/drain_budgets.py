@@ -30,10 +30,10 @@ from extender.core.records import parking
 from extender.core.records.drain_budget_reasons import NoBudget
 from extender.core.records.parking import Cause, Phase
 from shared import foreign_labels, labels
-from shared.disruptions import BUDGET_PREFIX as PREFIX
-from shared.disruptions import PodDisruptionBudget
-from shared.ledgers import Declined
 from shared.model import JobKey, Owner, Pod, Uid
+from shared.objects.disruptions import BUDGET_PREFIX as PREFIX
+from shared.objects.disruptions import PodDisruptionBudget
+from shared.readapi.ledgers import Declined
 
 BY: Final = (
     labels.JOB,

@@ -20,9 +20,9 @@ from extender.core.kinds import registry
 from extender.core.records import parking
 from extender.core.records.parking import Parking, Phase
 from extender.core.records.parking_reasons import ParkingReason as R
-from shared.disruptions import Eviction
-from shared.ledgers import Declined
 from shared.model import JobKey, Pod, PodKey
+from shared.objects.disruptions import Eviction
+from shared.readapi.ledgers import Declined
 
 REPORT_SECONDS: Final = 60.0
 """Between two reports of the same."""

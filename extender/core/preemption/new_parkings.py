@@ -25,8 +25,8 @@ from extender.core.records import hang_restarts, parked_jobs, parking, parking_w
 from extender.core.records.parking import Cause, Parking, ParkingProposal, ParkingRecords, Phase
 from extender.core.records.parking_reasons import ParkingReason as R
 from shared import labels
-from shared.ledgers import Declined
 from shared.model import JobKey, NodeName, Owner, Uid
+from shared.readapi.ledgers import Declined
 
 MOST_BYTES: Final = 96 * 2**10
 """Of a record: an owner's annotations may have 256 KiB in all."""

@@ -10,8 +10,8 @@ from extender.core.preemption.parking_costs import is_awaited
 from extender.core.records.drain_budget_reasons import NoBudget
 from extender.core.records.parking import Parking, ParkingRecords, Phase
 from extender.core.records.parking_reasons import ParkingReason
-from shared.ledgers import Declined
 from shared.model import JobKey, Uid
+from shared.readapi.ledgers import Declined
 
 MOST_ENDED: Final = 200
 

@@ -15,7 +15,7 @@ from extender.core.pricing.timing import Timing
 from extender.core.queue.state import Priced
 from extender.core.records.slot_plan import SlotPlan
 from shared.model import JobKey, NodeName, Uid
-from shared.pricing import ProfileEntry
+from shared.readapi.pricing import ProfileEntry
 
 
 class Promise(StrEnum):

@@ -35,7 +35,7 @@ from extender.core.records import profile
 from extender.core.records.profile import OwnedProfile, Profile
 from shared.errors import InputError
 from shared.model import JobKey, Owner
-from shared.pricing import ProfileEntry
+from shared.readapi.pricing import ProfileEntry
 
 
 @dataclass

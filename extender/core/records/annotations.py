@@ -7,12 +7,13 @@ job of another namespace is an error.
 A reservation is always written with all its annotations, so that no old or foreign one stays.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol, TypeVar
 
 import msgspec
 
 from extender.core.cluster.commands import ReleasePod, RewriteReservation
+from extender.core.cluster.snapshot import Snapshot
 from shared import labels
 from shared.errors import InputError
 from shared.model import JobKey, Owner, Uid
@@ -54,6 +55,32 @@ def read(owner: Owner, key: str, decoder: "msgspec.json.Decoder[RecordT]") -> Re
     if record.job and record.job.partition("/")[0] != owner.namespace:
         raise InputError(f"job of annotation {key}", record.job, f"of namespace {owner.namespace}")
     return record if record.owner in {"", owner.uid} else None
+
+
+def of_owners(
+    snapshot: Snapshot, key: str, read_one: Callable[[Owner], RecordT | None]
+) -> tuple[list[tuple[Owner, RecordT]], dict[Uid, str]]:
+    """Return the records in one annotation of all owners, and why others cannot be read.
+
+    Args:
+        snapshot: The cluster.
+        key: The annotation.
+        read_one: Reads the record of an owner, as ``read`` does.
+
+    Returns:
+        Owners with their records, in order of uid; errors by the owner's uid.
+    """
+    found: list[tuple[Owner, RecordT]] = []
+    unreadable: dict[Uid, str] = {}
+    for owner in snapshot.owners.annotated(key):
+        try:
+            record = read_one(owner)
+        except InputError as error:
+            unreadable[owner.uid] = str(error)
+            continue
+        if record is not None:
+            found.append((owner, record))
+    return found, unreadable
 
 
 def release_annotations(command: ReleasePod) -> Mapping[str, str | None]:

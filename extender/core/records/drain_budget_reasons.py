@@ -8,9 +8,9 @@ class NoBudget(Vocabulary):
 
     OTHER_BUDGET = Word(
         "OtherBudget",
-        "another PodDisruptionBudget selects its pods, and the API server evicts no pod of two",
+        "another PodDisruptionBudget selects its pods; a pod with two budgets cannot be evicted",
     )
     NO_LABEL = Word(
         "NoLabel",
-        "no label tells its pods from those of other jobs: give them shuntyard.io/job",
+        "no label is on its pods alone: give them the label shuntyard.io/job",
     )

@@ -13,7 +13,6 @@ from extender.core.cluster.jobs import Job
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.records import annotations
 from shared import labels
-from shared.errors import InputError
 from shared.model import JobKey, Owner, Uid
 
 
@@ -60,13 +59,8 @@ def text(restarts: HangRestarts) -> str:
 
 def records(snapshot: Snapshot) -> Iterator[tuple[Owner, HangRestarts]]:
     """Yield the owners with restarts, in order of uid, without unreadable ones."""
-    for owner in snapshot.owners.annotated(labels.HANG_RESTARTS):
-        try:
-            restarts = read(owner)
-        except InputError:
-            continue
-        if restarts is not None:
-            yield owner, restarts
+    found, _unreadable = annotations.of_owners(snapshot, labels.HANG_RESTARTS, read)
+    yield from found
 
 
 OPEN_SECONDS: Final = 600.0

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from extender.core.cluster.snapshot import Snapshot
-from shared import api
-from shared.ledgers import Declined, MigrationEntry, MoveEntry, Transition
 from shared.model import Migration, MigrationMember, MigrationPhase
+from shared.readapi import api
+from shared.readapi.ledgers import Declined, MigrationEntry, MoveEntry, Transition
 
 
 def migrations_response(

@@ -40,7 +40,7 @@ class MigrationReason(Vocabulary):
     )
     EXITS_ZERO_ON_TERM = Word(
         "ExitsZeroOnTerm",
-        "the trainer ends with 0 on SIGTERM: its owner would call that success",
+        "the trainer exits with 0 on SIGTERM, which counts as success for its owner",
     )
     MISCONFIGURED = Word("Misconfigured", "the checkpoint or metrics annotation cannot be used")
     NO_FAST_PEERS = Word("NoFastPeers", "too few jobs on its node would profit")
@@ -48,7 +48,7 @@ class MigrationReason(Vocabulary):
     NO_NODE_FITS = Word("NoNodeFits", "no other node has room for it")
     GAIN_TOO_SMALL = Word("GainTooSmall", "the move would not gain enough")
     MOVES_USED_UP = Word("MovesUsedUp", "it was moved as often as is allowed")
-    COOLING_DOWN = Word("CoolingDown", "its last migration ended a moment ago")
+    COOLING_DOWN = Word("CoolingDown", "its last migration ended too recently")
     BUDGET_USED_UP = Word("BudgetUsedUp", "as many migrations are open as are allowed")
     NODE_BUDGET_USED_UP = Word(
         "NodeBudgetUsedUp",
@@ -70,7 +70,7 @@ class MigrationReason(Vocabulary):
     EVICTION_REFUSED = Word("EvictionRefused", "the API server refused the eviction")
     POD_GONE = Word("PodGone", "a pod is gone, or ended by itself")
     OWNER_GONE = Word("OwnerGone", "the owner is gone")
-    OWNER_CHANGED = Word("OwnerChanged", "somebody else suspended or resumed the Job")
+    OWNER_CHANGED = Word("OwnerChanged", "another client suspended or resumed the Job")
     NOT_OURS = Word("NotOurs", "the spec was not written by the extender, or was changed")
     # how one fails: the pod left its node and did not come back as it should
     OLD_POD_STAYS = Word("OldPodStays", "the old pod did not end; the new one waits until it has")

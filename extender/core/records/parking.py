@@ -22,7 +22,6 @@ from extender.core.records import annotations
 from extender.core.records.parking_cost import Cost
 from extender.core.records.rescale import has_pods
 from shared import labels
-from shared.errors import InputError
 from shared.model import JobKey, NodeName, Owner, Pod, Uid
 
 
@@ -281,16 +280,8 @@ def parking_records(snapshot: Snapshot) -> ParkingRecords:
 
 
 def _read(snapshot: Snapshot) -> ParkingRecords:
-    by_owner: dict[Uid, OwnedParking] = {}
-    unreadable: dict[Uid, str] = {}
-    for owner in snapshot.owners.annotated(labels.PARKING):
-        try:
-            parking = read(owner)
-        except InputError as error:
-            unreadable[owner.uid] = str(error)
-            continue
-        if parking is not None:
-            by_owner[owner.uid] = OwnedParking(owner, parking)
+    found, unreadable = annotations.of_owners(snapshot, labels.PARKING, read)
+    by_owner = {owner.uid: OwnedParking(owner, parking) for owner, parking in found}
     return ParkingRecords(by_owner, unreadable) if by_owner or unreadable else NO_RECORDS
 
 

@@ -21,10 +21,11 @@ class ParkingReason(Vocabulary):
         " (persistentVolumeClaimRetentionPolicy.whenScaled: Delete)",
     )
     AUTOSCALED = Word(
-        "Autoscaled", "a HorizontalPodAutoscaler changes the number that would be set to 0"
+        "Autoscaled",
+        "a HorizontalPodAutoscaler sets its number of pods, which parking would set to 0",
     )
     RUNS_AGAIN = Word(
-        "RunsAgain", "a pod of it has ended well, and its owner would run that pod again"
+        "RunsAgain", "one of its pods has succeeded, and its owner would run that pod again"
     )
     NAME_CHANGES = Word(
         "NameChanges",
@@ -33,7 +34,7 @@ class ParkingReason(Vocabulary):
     )
     NOT_ON_NODE = Word("NotOnNode", "none of its pods is on a node that shuntyard.io/move names")
     NO_ROOM_ELSEWHERE = Word(
-        "NoRoomElsewhere", "its whole gang does not fit on other nodes beside its present places"
+        "NoRoomElsewhere", "its whole gang does not fit on other nodes while it still holds its own"
     )
     DISRUPTION_BUDGET = Word(
         "DisruptionBudget", "a PodDisruptionBudget forbids that so many of its pods leave"
@@ -50,9 +51,9 @@ class ParkingReason(Vocabulary):
         "the annotation shuntyard.io/parking was not written by the extender: remove it",
     )
     RECORD_TOO_LARGE = Word(
-        "RecordTooLarge", "its pods differ too much: what they need does not fit an annotation"
+        "RecordTooLarge", "its pods differ too much: their requests do not fit into an annotation"
     )
-    NEVER = Word("Never", "its owner says shuntyard.io/preemptible: never")
+    NEVER = Word("Never", "its owner has the annotation shuntyard.io/preemptible: never")
     NOT_OPTED_IN = Word(
         "NotOptedIn",
         "a job is parked after a checkpoint, and shuntyard.io/checkpoint is missing"
@@ -74,7 +75,7 @@ class ParkingReason(Vocabulary):
     ABORTED_LATELY = Word(
         "AbortedLately", "its last parking was aborted; the next try waits longer each time"
     )
-    JOB_NOT_RUNNING = Word("JobNotRunning", "the trainer that would have to be asked does not run")
+    JOB_NOT_RUNNING = Word("JobNotRunning", "the trainer that would have to save does not run")
     CHECKPOINT_UNREACHABLE = Word(
         "CheckpointUnreachable", "the agent cannot see the checkpoint directory"
     )
@@ -83,32 +84,32 @@ class ParkingReason(Vocabulary):
     )
     EXITS_ZERO_ON_TERM = Word(
         "ExitsZeroOnTerm",
-        "the trainer ends with 0 on SIGTERM: its owner would call that success",
+        "the trainer exits with 0 on SIGTERM, which counts as success for its owner",
     )
     AGENT_STALE = Word("AgentStale", "an agent has not reported for too long")
     # either
     TRAINING_DONE = Word("TrainingDone", "training is complete")
     OTHERS_STAY = Word(
         "OthersStay",
-        "another job that would have to make room for the same start cannot",
+        "another job that would have to give up room for the same start cannot",
         rests_longer=False,
     )
     # how one is aborted: the trainers go on
     CHECKPOINT_TIMEOUT = Word("CheckpointTimeout", "the trainer did not save in time")
     CHECKPOINT_FAILED = Word("CheckpointFailed", "the trainer could not save")
     HOLD_ENDED = Word("HoldEnded", "the trainer went on before its job was suspended")
-    POD_GONE = Word("PodGone", "a pod that was asked is gone, or ended by itself")
+    POD_GONE = Word("PodGone", "a pod that was to save is gone, or ended by itself")
     OWNER_GONE = Word("OwnerGone", "the owner is gone", rests_longer=False)
     OWNER_CHANGED = Word(
-        "OwnerChanged", "something else suspended or resumed the job", rests_longer=False
+        "OwnerChanged", "another client suspended or resumed the job", rests_longer=False
     )
     STARTER_GONE = Word(
-        "StarterGone", "the job that was to get the room waits no more", rests_longer=False
+        "StarterGone", "the job that was to get the room no longer waits", rests_longer=False
     )
     WITHDRAWN = Word(
         "Withdrawn",
-        "what asked for it was taken back: the annotation shuntyard.io/park, or the announcement"
-        " that its node leaves",
+        "its cause is gone: the annotation shuntyard.io/park was removed, or its node no longer"
+        " leaves",
         rests_longer=False,
     )
     # what was not reached when one has ended

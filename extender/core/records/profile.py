@@ -78,13 +78,9 @@ def text(run: Profile) -> str:
 def profile_runs(snapshot: Snapshot) -> Mapping[JobKey, OwnedProfile]:
     """Return the profile runs by job, in order of the owners' age, without unreadable ones."""
     runs: dict[JobKey, OwnedProfile] = {}
-    annotated = snapshot.owners.annotated(labels.PROFILE)
-    for owner in sorted(annotated, key=lambda owner: (owner.created_at, owner.key)):
-        try:
-            run = read(owner)
-        except InputError:
-            continue
-        if run is not None and _counts(snapshot, owner, run):
+    found, _unreadable = annotations.of_owners(snapshot, labels.PROFILE, read)
+    for owner, run in sorted(found, key=lambda one: (one[0].created_at, one[0].key)):
+        if _counts(snapshot, owner, run):
             runs.setdefault(run.job, OwnedProfile(owner, run))
     return runs
 

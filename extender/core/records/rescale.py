@@ -17,7 +17,6 @@ from extender.core.cluster.snapshot import Kept, Slot, Snapshot
 from extender.core.kinds.base import Owners
 from extender.core.records import annotations
 from shared import labels
-from shared.errors import InputError
 from shared.model import JobKey, Owner, Pod, Uid
 
 
@@ -203,16 +202,8 @@ def rescale_records(snapshot: Snapshot) -> RescaleRecords:
 
 
 def _read(snapshot: Snapshot) -> RescaleRecords:
-    by_owner: dict[Uid, OwnedRescale] = {}
-    unreadable: dict[Uid, str] = {}
-    for owner in snapshot.owners.annotated(labels.RESCALE):
-        try:
-            rescale = read(owner)
-        except InputError as error:
-            unreadable[owner.uid] = str(error)
-            continue
-        if rescale is not None:
-            by_owner[owner.uid] = OwnedRescale(owner, rescale)
+    found, unreadable = annotations.of_owners(snapshot, labels.RESCALE, read)
+    by_owner = {owner.uid: OwnedRescale(owner, rescale) for owner, rescale in found}
     return RescaleRecords(by_owner, {}, unreadable)
 
 

@@ -12,7 +12,7 @@ class ScalingReason(Vocabulary):
     )
     OWNER_NOT_SUPPORTED = Word(
         "OwnerNotSupported",
-        "no owner that we know says how many workers there are, or several do",
+        "no owner of a supported kind states the number of workers, or several do",
         rests_longer=True,
     )
     MISCONFIGURED = Word(
@@ -20,19 +20,19 @@ class ScalingReason(Vocabulary):
     )
     RESCALE_UNREADABLE = Word(
         "RescaleUnreadable",
-        "somebody else wrote the annotation shuntyard.io/rescale: remove it",
+        "the annotation shuntyard.io/rescale was not written by the extender: remove it",
         rests_longer=True,
     )
     MIGRATING = Word("Migrating", "it is on its way to another node", rests_longer=False)
     PARKING = Word("Parking", "it is parked, or about to be", rests_longer=False)
-    SUSPENDED = Word("Suspended", "somebody else has suspended it", rests_longer=True)
+    SUSPENDED = Word("Suspended", "another client has suspended it", rests_longer=True)
     STILL_LEAVING = Word(
         "StillLeaving", "pods from before its pause are still ending", rests_longer=True
     )
     JOB_NOT_RUNNING = Word(
-        "JobNotRunning", "the trainer that would have to be asked does not run", rests_longer=True
+        "JobNotRunning", "the trainer that would have to save does not run", rests_longer=True
     )
-    COOLING_DOWN = Word("CoolingDown", "its last change was a moment ago", rests_longer=True)
+    COOLING_DOWN = Word("CoolingDown", "its last change ended too recently", rests_longer=True)
     CAP_REACHED = Word(
         "CapReached", "it was changed as often as is allowed in an hour", rests_longer=True
     )
@@ -59,7 +59,7 @@ class ScalingReason(Vocabulary):
     )
     EXITS_ZERO_ON_TERM = Word(
         "ExitsZeroOnTerm",
-        "the trainer ends with 0 on SIGTERM: its owner would call that success",
+        "the trainer exits with 0 on SIGTERM, which counts as success for its owner",
         rests_longer=True,
     )
     AGENT_STALE = Word("AgentStale", "an agent has not reported for too long", rests_longer=True)
@@ -67,7 +67,7 @@ class ScalingReason(Vocabulary):
     TRAINING_DONE = Word("TrainingDone", "training is complete", rests_longer=True)
     OTHERS_STAY = Word(
         "OthersStay",
-        "another job that would have to make room for the same start cannot",
+        "another job that would have to give up room for the same start cannot",
         rests_longer=False,
     )
     # how one is aborted: the trainers go on
@@ -77,16 +77,16 @@ class ScalingReason(Vocabulary):
     CHECKPOINT_FAILED = Word("CheckpointFailed", "the trainer could not save", rests_longer=True)
     HOLD_ENDED = Word("HoldEnded", "the trainer went on before its workers left", rests_longer=True)
     POD_GONE = Word(
-        "PodGone", "a pod that was asked is gone, or ended by itself", rests_longer=True
+        "PodGone", "a pod that was to save is gone, or ended by itself", rests_longer=True
     )
     OWNER_GONE = Word("OwnerGone", "the owner is gone", rests_longer=True)
     OWNER_CHANGED = Word(
         "OwnerChanged",
-        "somebody else changed the number of workers, or suspended or resumed the job",
+        "another client changed the number of workers, or suspended or resumed the job",
         rests_longer=False,
     )
     STARTER_GONE = Word(
-        "StarterGone", "the job that was to get the room waits no more", rests_longer=False
+        "StarterGone", "the job that was to get the room no longer waits", rests_longer=False
     )
     NOT_NOMINATED = Word(
         "NotNominated", "the pods that are to leave could not be marked in time", rests_longer=True

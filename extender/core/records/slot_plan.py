@@ -150,13 +150,9 @@ def plans_by_job(snapshot: Snapshot) -> Mapping[JobKey, OwnedPlan]:
     two owners with a plan the older counts.
     """
     plans: dict[JobKey, OwnedPlan] = {}
-    annotated = snapshot.owners.annotated(labels.SLOT_PLAN)
-    for owner in sorted(annotated, key=lambda owner: (owner.created_at, owner.key)):
-        try:
-            plan = read(owner)
-        except InputError:
-            continue
-        if plan is not None and _counts(snapshot, owner, plan):
+    found, _unreadable = annotations.of_owners(snapshot, labels.SLOT_PLAN, read)
+    for owner, plan in sorted(found, key=lambda one: (one[0].created_at, one[0].key)):
+        if _counts(snapshot, owner, plan):
             plans.setdefault(plan.job, OwnedPlan(owner, plan))
     return plans
 

@@ -34,9 +34,9 @@ PLAN_CHANGED: Final = CallError("shuntyard: the pod is planned on another node")
 NO_RESERVATION: Final = CallError("shuntyard: no node is reserved for the pod any more")
 GANG_NOT_THERE: Final = CallError("shuntyard: the rest of the gang did not arrive in time")
 NO_NEED_TO_WAIT: Final = CallError(
-    "shuntyard: the pod is bound with its gang; too many calls wait for this one to wait too"
+    "shuntyard: too many bind calls wait; the pod is bound with its gang"
 )
-STANDBY: Final = CallError("shuntyard: this replica does not act")
+STANDBY: Final = CallError("shuntyard: this replica is not the leader")
 
 
 def binding_failed(reason: str) -> CallError:

@@ -59,7 +59,7 @@ NO_RESERVATIONS: Final = "shuntyard: no nodes are reserved for the gang yet"
 SECOND_OF_INDEX: Final = "shuntyard: another pod of the Job has the pod's completion index"
 
 
-NO_QUOTA: Final = "shuntyard: the namespace may not hold more"
+NO_QUOTA: Final = "shuntyard: the namespace has reached its borrowing limit"
 
 
 @dataclass(frozen=True)

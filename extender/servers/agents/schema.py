@@ -78,6 +78,7 @@ def node_heartbeat(heartbeat: wire.Heartbeat, received_at: float) -> NodeHeartbe
         full=heartbeat.full,
         use=heartbeat.use,
         cpu_cores=heartbeat.cpu_cores,
+        gpus=heartbeat.gpus,
         pods=heartbeat.pods,
         gone=tuple(Uid(uid) for uid in heartbeat.gone),
         dropped=heartbeat.dropped,

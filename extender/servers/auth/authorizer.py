@@ -7,7 +7,7 @@ of the namespaces in which it may list pods, nodes and prices if it may list nod
 may get ``/metrics``.
 
 What-if always needs a token: it costs seconds of work, which no unnamed caller may cause. Behind
-the service proxy it comes in a header of our own (``shared.answer.PROXIED_AUTHORIZATION``).
+the service proxy it comes in a header of our own (``shared.readapi.answer.PROXIED_AUTHORIZATION``).
 """
 
 import re
@@ -22,11 +22,11 @@ from aiohttp.typedefs import Handler
 
 from extender.servers.auth import redacting
 from extender.servers.threads import Threads
-from shared import api
-from shared.answer import PROXIED_AUTHORIZATION
 from shared.errors import InputError
 from shared.kube.reviews import Act
 from shared.page import serving
+from shared.readapi import api
+from shared.readapi.answer import PROXIED_AUTHORIZATION
 
 METRICS: Final = "/metrics"
 WHAT_IF: Final = "/v1/what-if"

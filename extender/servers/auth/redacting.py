@@ -14,9 +14,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from extender.core.kinds import registry
-from shared import api
-from shared.ledgers import ParkingsResponse, RescalesResponse
-from shared.tenancy import NamespacesResponse
+from shared.readapi import api
+from shared.readapi.ledgers import ParkingsResponse, RescalesResponse
+from shared.readapi.tenancy import NamespacesResponse
 
 HIDDEN: Final = "other-namespace/job/hidden"
 """Replaces the name of a job, or of a pod, that the caller may not see."""

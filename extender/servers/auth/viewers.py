@@ -21,10 +21,10 @@ from aiohttp import hdrs, web
 from extender.metrics.extender import Access, ExtenderMetrics, Reviewed
 from extender.servers.auth.tokens import TokenReviews, Verdict, rejected
 from extender.servers.caches import ExpiringCache
-from shared.answer import VIEWERS_AUDIENCE
 from shared.clock import Clock
 from shared.kube.errors import ApiError
 from shared.kube.reviews import Act, TokenVerdict, User
+from shared.readapi.answer import VIEWERS_AUDIENCE
 
 REVIEW_SECONDS: Final = 10.0
 """How long a caller waits for a verdict, including for its turn."""

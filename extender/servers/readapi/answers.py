@@ -28,13 +28,13 @@ from extender.servers.readapi import manifests, paging
 from extender.servers.readapi.sources import ListCache, NoPricing, PricingState, StartEstimates
 from extender.servers.threads import DutyCycle, Threads
 from extender.store.source import SnapshotSource
-from shared import api
 from shared.clock import Clock
 from shared.errors import InputError
-from shared.ledgers import Declined, ParkingsResponse, RescalesResponse
 from shared.model import JobKey, PodKey
-from shared.pricing import PricesResponse
-from shared.tenancy import NamespacesResponse
+from shared.readapi import api
+from shared.readapi.ledgers import Declined, ParkingsResponse, RescalesResponse
+from shared.readapi.pricing import PricesResponse
+from shared.readapi.tenancy import NamespacesResponse
 
 MOST_FRESH_PODS: Final = 2000
 """Up to so many pods a list takes some milliseconds and is computed anew when something changed; of

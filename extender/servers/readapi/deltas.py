@@ -26,7 +26,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from shared import api
+from shared.readapi import api
 
 MOST_ENTRIES: Final = 250
 """Of one frame of a whole list: a browser reads as many in some milliseconds."""

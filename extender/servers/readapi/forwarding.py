@@ -20,11 +20,11 @@ from aiohttp.typedefs import Handler
 from yarl import URL
 
 from extender.servers.readapi.limits import STREAM
-from shared.answer import FORWARDED, PROXIED_AUTHORIZATION
 from shared.clock import Clock
 from shared.kube import endpoints
 from shared.kube.client import KubeClient
 from shared.kube.errors import ApiError
+from shared.readapi.answer import FORWARDED, PROXIED_AUTHORIZATION
 
 PREFIX: Final = "/v1/"
 """What is forwarded: no probe, and no metrics, which are each replica's own."""

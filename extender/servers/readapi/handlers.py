@@ -1,4 +1,4 @@
-"""Handlers of the read API, which ``shuntyard`` shows. Bodies are ``shared.api``.
+"""Handlers of the read API, which ``shuntyard`` shows. Bodies are ``shared.readapi.api``.
 
 Lists of what is in namespaces take ``?namespace=…``: of that one only. A namespace that does not
 exist is answered with 404; a caller who may not list its pods gets 403, whether it exists or not.
@@ -19,8 +19,8 @@ from extender.servers.auth.authorizer import Scope
 from extender.servers.caches import SharedAnswers
 from extender.servers.readapi import paging
 from extender.servers.readapi.answers import ReadAnswers
-from shared import api
 from shared.errors import InputError
+from shared.readapi import api
 
 READ: Final = web.AppKey("read", ReadAnswers)
 PAGES: Final = web.AppKey("pages", SharedAnswers[bytes])

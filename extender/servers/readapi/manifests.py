@@ -132,7 +132,7 @@ def _read(body: bytes, namespace: str, scheduler: str) -> HypotheticalJob:
     named = list(dict.fromkeys(left_out))[:MOST_NOTES]
     if not pods:
         raise InputError("kind", ", ".join(named), f"one that is understood: {understood()}")
-    notes = [f"left out: {name}" for name in named]
+    notes = [f"not part of a job: {name}" for name in named]
     if implied:
         notes.append(f"requests that are not stated are the limits: {', '.join(sorted(implied))}")
     return HypotheticalJob(

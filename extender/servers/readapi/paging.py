@@ -7,10 +7,10 @@ from msgspec.structs import replace
 
 from extender.core.explain import MOST_ENTRIES, Page
 from extender.servers.auth import redacting
-from shared import api
 from shared.errors import InputError
-from shared.ledgers import Declined, ParkingsResponse, RescalesResponse
-from shared.tenancy import NamespacesResponse, Totals, totals
+from shared.readapi import api
+from shared.readapi.ledgers import Declined, ParkingsResponse, RescalesResponse
+from shared.readapi.tenancy import NamespacesResponse, Totals, totals
 
 MOST_CONTINUE: Final = 1024
 """Characters of ``?continue=``; the parts of a job's key have at most 63, 63 and 253."""

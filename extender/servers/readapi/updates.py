@@ -30,7 +30,7 @@ from typing import Any, Final, NamedTuple
 from aiohttp import hdrs, web
 
 from extender.core.explain import Page
-from extender.metrics.extender import Outcome
+from extender.metrics.requests import Outcome
 from extender.servers.auth import authorizer
 from extender.servers.auth.authorizer import REDACTION_THREADS, Scope
 from extender.servers.middlewares import HELD_SECONDS, OUTCOME

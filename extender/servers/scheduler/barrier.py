@@ -20,7 +20,8 @@ from extender.core.kinds import registry
 from extender.core.parameters.combined import CoreParameters
 from extender.core.scheduler import binding, generation
 from extender.core.scheduler.binding import CallError
-from extender.metrics.extender import ExtenderMetrics, Passed
+from extender.metrics.extender import ExtenderMetrics
+from extender.metrics.requests import Passed
 from extender.store.source import SnapshotSource
 from extender.writers.bindings import Bindings
 from shared.health import Heartbeat
@@ -76,7 +77,7 @@ class BindBarrier:
             return error
         pod = snapshot.pods[key]
         if pod.scheduler_name != self.parameters.scheduler_name:
-            self.metrics.passed.labels(verb=Passed.BIND.value).inc()
+            self.metrics.requests.passed.labels(verb=Passed.BIND.value).inc()
         arrival = self._arrive(pod, NodeName(node), snapshot)
         if self._calls >= self.most_calls and self._would_wait(arrival):
             arrival.counts_until = asyncio.get_running_loop().time() + self.bind_wait_seconds
@@ -84,7 +85,7 @@ class BindBarrier:
         arrival.counts_until = None
         self._calls += 1
         try:
-            with self.metrics.barrier_seconds.time():
+            with self.metrics.requests.barrier_seconds.time():
                 return await self._outcome(arrival)
         finally:
             self._calls -= 1
@@ -159,7 +160,7 @@ class BindBarrier:
             if arrival.started:  # its Binding is on the way and ends by its own deadline
                 return await asyncio.shield(arrival.outcome)
             self._leave(arrival)
-            self.metrics.bind_timeouts.inc()
+            self.metrics.requests.bind_timeouts.inc()
             return binding.GANG_NOT_THERE
 
     def _leave(self, arrival: Arrival) -> None:

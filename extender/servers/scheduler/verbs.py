@@ -21,7 +21,7 @@ from extender.core.scheduler.binding import STANDBY, CallError
 from extender.core.scheduler.direct_gangs import QueueView
 from extender.core.scheduler.filtering import WITHOUT_RESERVATIONS, FilterVerdict
 from extender.core.scheduler.requests import FILTER, PRIORITIZE, NoState, RequestTrigger
-from extender.metrics.extender import Outcome, Passed
+from extender.metrics.requests import Outcome, Passed
 from extender.servers.middlewares import HELD_SECONDS, OUTCOME
 from extender.servers.scheduler import schema
 from extender.writers.decision_log.recorder import Recorder
@@ -94,7 +94,7 @@ class SchedulerAnswers:
         pod = self.context.recorder.genuine(pod)
         if not self._is_ours(pod):
             self.bursts.keep_apart()
-            self.context.metrics.passed.labels(verb=Passed.FILTER.value).inc()
+            self.context.metrics.requests.passed.labels(verb=Passed.FILTER.value).inc()
         if self.direct_gangs.waits(pod):
             return WITHOUT_RESERVATIONS
         trigger = RequestTrigger(pod, node_names, self.direct_gangs.queue_view(pod))

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from devcluster.cluster import Cluster
-from devcluster.extender_process import write_kubeconfig
+from devcluster.shuntyard.extender_process import write_kubeconfig
 from shared.kube import auth
 from shared.kube.client import KubeClient
 from tests.controlplane import faults

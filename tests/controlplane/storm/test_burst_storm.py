@@ -18,10 +18,10 @@ from typing import Final
 
 import pytest
 
-from bench.bursts import Counted
+from bench.gang.bursts import Counted
 from devcluster.options import KwokNodes
 from tests.controlplane import faults, watching
-from tests.controlplane.bursts import bound_in_their_cycle, counted
+from tests.controlplane.placement.bursts import bound_in_their_cycle, counted
 from tests.controlplane.storm import laws, work
 from tests.controlplane.storm.laws import Known
 from tests.controlplane.storm.proxy import LOST, BadBindings, FaultyWay

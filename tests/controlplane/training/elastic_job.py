@@ -10,8 +10,8 @@ from bench.elastic import manifests, outcome, references, scenario
 from bench.elastic.outcome import Step
 from bench.elastic.scenario import ElasticJob
 from bench.specon.files import JobFiles
-from devcluster.extender_process import merged
 from devcluster.options import ProcessNodes
+from devcluster.shuntyard.extender_process import merged
 from shared import labels
 from shared.kube import paths
 from tests.controlplane import training_yard

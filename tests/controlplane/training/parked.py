@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from bench.specon.jobs import Manifest
 from devcluster import api
-from devcluster.extender_process import ACCOUNT, NAMESPACE, merged
+from devcluster.shuntyard.extender_process import ACCOUNT, NAMESPACE, merged
 from shared import labels
 from shared.kube import paths
 from tests.controlplane import training_yard

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from bench.elastic import outcome
-from devcluster.extender_process import merged
+from devcluster.shuntyard.extender_process import merged
 from shared import labels
 from tests.controlplane import training_yard
 from tests.controlplane.jobs import priority_class

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import pytest
 
-from devcluster.extender_process import merged
 from devcluster.options import ProcessNodes
+from devcluster.shuntyard.extender_process import merged
 from extender.core.parameters.placement import LEVELS
 from shared import labels
 from shared.kube import paths

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from devcluster.extender_process import merged
+from devcluster.shuntyard.extender_process import merged
 from shared import labels
 from tests.controlplane.training.elastic_job import (
     MOST,

@@ -5,7 +5,17 @@ import re
 from agent.metrics import MOST_PODS, AgentMetrics
 from agent.reporting.outbox import NodeState
 from shared.model import Uid
-from shared.progress import Category, Checkpoint, Evidence, PodReport, Progress, Span, Stage, Use
+from shared.progress import (
+    Category,
+    Checkpoint,
+    Evidence,
+    GpuHealth,
+    PodReport,
+    Progress,
+    Span,
+    Stage,
+    Use,
+)
 from shared.wire import PodPlace
 from tests.fakes.extender import place
 
@@ -43,7 +53,7 @@ def value(found: AgentMetrics, name: str, **labels: str) -> float | None:
 def test_every_name_has_our_prefix_and_ends_in_its_unit() -> None:
     units = (
         r"_(seconds|bytes|cores|ratio|info|total|pods|files|events|replicas|steps?|value|category"
-        r"|stage)$"
+        r"|stage|gpus|errors)$"
     )
     suffixes = {"counter": "_total", "info": "_info"}
     for metric in AgentMetrics().registry.collect():
@@ -73,6 +83,15 @@ def test_a_pods_series_show_its_progress() -> None:
     assert value(found, "job_category", category="watching", **labels) == 1
     assert value(found, "job_category", category="progressing", **labels) is None
     assert value(found, "job_stage", stage="rising", **labels) == 1
+
+
+def test_gpus_are_shown_as_the_heartbeat_has_them() -> None:
+    found = metrics()
+    assert value(found, "gpus") is None
+    found.pods.state = NodeState(gpus=GpuHealth(devices=8, lost=1, pending_remaps=2))
+    names = {"gpus": 8, "lost_gpus": 1, "remap_pending_gpus": 2, "remap_failed_gpus": 0}
+    assert {name: value(found, name) for name in names} == names
+    assert value(found, "gpu_uncorrected_errors") is None
 
 
 def test_an_unknown_value_has_no_series() -> None:

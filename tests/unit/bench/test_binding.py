@@ -2,7 +2,7 @@
 
 import asyncio
 
-from bench.binding import _Watch
+from bench.gang.binding import _Watch
 from shared.kube import paths
 from shared.kube.client import KubeClient
 from tests.fakes import kube_faults

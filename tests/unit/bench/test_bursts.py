@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.bursts import ALREADY_BOUND, sample
+from bench.gang.bursts import ALREADY_BOUND, sample
 
 METRICS = """\
 # TYPE shuntyard_burst_pods_total counter

@@ -1,6 +1,6 @@
 """The benchmark of decisions reports the decisions of the policy."""
 
-from bench import decisions
+from bench.decisions import pricing as decisions
 from extender.core.parameters.pricing import AdmissionParameters
 from extender.core.pricing import admission
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from bench import filtering
+from bench.decisions import filtering
 
 
 def test_every_kind_is_measured_at_rest_and_in_change(tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from bench.binding import Measured, partial_gangs
-from bench.bursts import Counted
-from bench.contestants import contestant
 from bench.gang import Run, add_arguments, kinds_of, row
-from bench.shapes import GPU, Kind, Shape, volume_and_claim
+from bench.gang.binding import Measured, partial_gangs
+from bench.gang.bursts import Counted
+from bench.gang.contestants import contestant
+from bench.gang.shapes import GPU, Kind, Shape, volume_and_claim
 from shared import labels
 from shared.errors import InputError
 

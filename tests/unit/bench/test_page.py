@@ -5,8 +5,8 @@ import time
 import pytest
 
 from bench import page
-from bench.page_server import STAMPED
-from bench.shapes import Kind, Shape
+from bench.gang.shapes import Kind, Shape
+from bench.page.server import STAMPED
 from shared import labels
 
 

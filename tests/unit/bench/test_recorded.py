@@ -2,10 +2,10 @@
 
 import pytest
 
-from bench import recorded, recorded_parkings
-from bench import samples as hours
-from bench.recorded import Linear
-from bench.samples import HOUR_SECONDS, STEP_SECONDS
+from bench.dashboards import recorded, recorded_parkings
+from bench.dashboards import samples as hours
+from bench.dashboards.recorded import Linear
+from bench.dashboards.samples import HOUR_SECONDS, STEP_SECONDS
 from extender.core.records.parking import Cause
 from monitoring import server
 from monitoring.dashboards.teams import TEAMS

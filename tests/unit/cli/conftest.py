@@ -14,9 +14,9 @@ import pytest
 import yaml
 
 from cli.service import DEFAULT_SERVICE, parse
-from devcluster.certificates import Authority, Pair
-from shared.answer import VIEWERS_ACCOUNT
+from devcluster.credentials.certificates import Authority, Pair
 from shared.kube import paths
+from shared.readapi.answer import VIEWERS_ACCOUNT
 from shared.system_clock import SystemClock
 from tests.fakes.answers import (
     EXPLAIN,

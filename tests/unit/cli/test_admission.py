@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from cli.__main__ import main
 from cli.views import admission
-from shared import api
-from shared.ledgers import Declined, WorkersEntry
-from shared.pricing import AdmissionEntry, PricePart, ProfileEntry
+from shared.readapi import api
+from shared.readapi.ledgers import Declined, WorkersEntry
+from shared.readapi.pricing import AdmissionEntry, PricePart, ProfileEntry
 from tests.fakes.answers import EXPLAIN_JOB, JOBS, QUEUE, RESCALES
 from tests.unit.cli.conftest import ReadApi
 

@@ -3,7 +3,7 @@
 import pytest
 
 from cli.__main__ import main
-from shared import api
+from shared.readapi import api
 
 
 def ended(argv: list[str], code: int, capsys: pytest.CaptureFixture[str]) -> str:

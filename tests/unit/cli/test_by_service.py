@@ -10,7 +10,7 @@ import yaml
 
 from cli.__main__ import main
 from cli.service import DEFAULT_SERVICE, Service, parse
-from devcluster import read_api_service
+from devcluster.shuntyard import read_api_service
 from tests.root import ROOT
 from tests.unit.cli.conftest import ApiServer, ReadApi
 

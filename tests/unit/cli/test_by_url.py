@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cli.__main__ import main
-from devcluster.certificates import Authority, Pair
+from devcluster.credentials.certificates import Authority, Pair
 from shared.system_clock import SystemClock
 from tests.unit.cli.conftest import ReadApi, serving
 

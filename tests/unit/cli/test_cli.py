@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from cli.__main__ import main
-from shared import api
+from shared.readapi import api
 from tests.fakes.answers import EXPLAIN, QUEUE
 from tests.unit.cli.conftest import ReadApi
 

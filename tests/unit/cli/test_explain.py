@@ -6,10 +6,10 @@ import pytest
 from cli import arguments
 from cli.views import explain
 from cli.views.terminal import Terminal
-from shared import api
-from shared.answer import FaultEntry
-from shared.explanation import Ahead, Change, NodeGroup, Step, StepKind, Tried
 from shared.progress import Category, Span, Stage
+from shared.readapi import api
+from shared.readapi.answer import FaultEntry
+from shared.readapi.explanation import Ahead, Change, NodeGroup, Step, StepKind, Tried
 from tests.fakes.answers import EXPLAIN
 
 GPU = "nvidia.com/gpu"

@@ -16,8 +16,8 @@ from cli.errors import UnansweredError
 from cli.full_screen import Explanation, JobList, JobsScreen, Source
 from cli.views.jobs import Choice
 from cli.views.terminal import UNLIMITED, Terminal
-from shared import api
-from shared.answer import JobState
+from shared.readapi import api
+from shared.readapi.answer import JobState
 from tests.fakes.job_list import HUGE, LIST, RESNET, TINY, entry
 from tests.unit.cli.test_cli import Stop
 

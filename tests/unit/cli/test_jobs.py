@@ -14,8 +14,8 @@ from cli import options
 from cli.__main__ import main
 from cli.views import jobs
 from cli.views.terminal import UNLIMITED, Terminal
-from shared.answer import EndEntry, JobState
-from shared.pricing import AdmissionEntry
+from shared.readapi.answer import EndEntry, JobState
+from shared.readapi.pricing import AdmissionEntry
 from tests.fakes import job_list
 from tests.fakes.job_list import GPT, HUGE, LIST, NOW, RESNET
 from tests.unit.cli.conftest import ReadApi

@@ -9,7 +9,7 @@ from cli.__main__ import main
 from cli.views.amounts import span
 from cli.views.ledger import details, migrations
 from cli.views.terminal import Terminal
-from shared import api
+from shared.readapi import api
 from tests.fakes.answers import JOBS, MIGRATIONS
 from tests.unit.cli.conftest import ReadApi
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from cli import client
 from cli.__main__ import main
 from cli.errors import UnansweredError
-from shared import api
+from shared.readapi import api
 from tests.fakes.answers import JOBS, NODES
 from tests.unit.cli.conftest import ReadApi
 

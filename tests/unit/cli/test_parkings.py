@@ -1,12 +1,9 @@
 """`shuntyard parkings`: jobs that were parked, for which job, and what that cost them."""
 
-import json
-
 import msgspec
 import pytest
 
 from cli.__main__ import main
-from shared.ledgers import ParkingsResponse
 from tests.fakes.answers import EXPLAIN_JOB, PARKINGS
 from tests.unit.cli.conftest import ReadApi
 
@@ -30,38 +27,6 @@ def test_the_ledger_has_cause_beneficiary_and_every_part_of_the_cost(
     assert main(["parkings"]) == 0
     assert squeezed(capsys.readouterr().out) == squeezed(TABLE)
     assert read_api.asked == ["/v1/parkings"]
-
-
-@pytest.mark.usefixtures("read_api")
-def test_wide_has_the_messages(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["parkings", "-o", "wide"]) == 0
-    out = capsys.readouterr().out
-    assert [x for x in ("pytorchjob", "gpt-park-2", "did not save in time") if x not in out] == []
-
-
-@pytest.mark.usefixtures("read_api")
-def test_a_namespace_has_its_own(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["parkings", "-n", "team-c", "-o", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [entry["job"] for entry in found["entries"]] == ["gpt"]
-    assert [one["job"] for one in found["declined"]] == ["team-c/job/gpt"]
-
-
-def test_an_empty_ledger_of_a_standby_says_both(
-    read_api: ReadApi, capsys: pytest.CaptureFixture[str]
-) -> None:
-    none = msgspec.structs.replace(PARKINGS, entries=(), declined=(), acting=False)
-    read_api.answers["/v1/parkings"] = (200, msgspec.json.encode(none))
-    assert main(["parkings"]) == 0
-    first, second = capsys.readouterr().out.splitlines()
-    assert first.startswith("this replica is a standby")
-    assert second == "no parkings"
-
-
-@pytest.mark.usefixtures("read_api")
-def test_json_is_the_answer_of_the_extender(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["parkings", "-o", "json"]) == 0
-    assert msgspec.json.decode(capsys.readouterr().out, type=ParkingsResponse) == PARKINGS
 
 
 @pytest.mark.usefixtures("read_api")

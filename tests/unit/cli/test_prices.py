@@ -13,7 +13,7 @@ from cli.__main__ import main
 from cli.errors import UnansweredError
 from cli.views import heatmap, terminal
 from cli.views.terminal import Terminal
-from shared.pricing import SlotRow
+from shared.readapi.pricing import SlotRow
 from tests.fakes.answers import PRICES, SLOTS
 from tests.unit.cli.conftest import ReadApi
 
@@ -117,7 +117,9 @@ def test_many_rows_are_cut_but_not_in_wide() -> None:
 
 
 def test_an_unpriced_resource_is_an_error_that_lists_the_priced_ones() -> None:
-    with pytest.raises(UnansweredError, match="no slot has a price for tpu; priced are: cpu, nvid"):
+    with pytest.raises(
+        UnansweredError, match="no slot has a price for tpu; resources with prices: cpu, nvid"
+    ):
         heatmap.lines(SLOTS, "tpu", PLAIN, wide=False)
 
 

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from cli.views import queue
 from cli.views.amounts import coming
 from cli.views.terminal import Terminal
-from shared import api
 from shared.progress import Span
-from shared.standing import StandingEntry
+from shared.readapi import api
+from shared.readapi.scores import StandingEntry
 from tests.fakes.answers import QUEUE
 
 NOW = QUEUE.generated_at

@@ -1,13 +1,8 @@
 """`shuntyard rescales`: the jobs whose number of workers changed, and those that kept it."""
 
-import json
-
-import msgspec
 import pytest
 
 from cli.__main__ import main
-from shared.ledgers import RescalesResponse
-from tests.fakes.answers import RESCALES
 from tests.unit.cli.conftest import ReadApi
 
 TABLE = """\
@@ -33,36 +28,3 @@ def test_the_ledger_has_cause_beneficiary_and_end(
     out = capsys.readouterr().out
     assert squeezed(out) == squeezed(TABLE)
     assert read_api.asked == ["/v1/rescales"]
-
-
-@pytest.mark.usefixtures("read_api")
-def test_wide_has_the_messages(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["rescales", "-o", "wide"]) == 0
-    out = capsys.readouterr().out
-    assert [x for x in ("pytorchjob", "r-3", "1 of 3 trainers saved") if x not in out] == []
-
-
-@pytest.mark.usefixtures("read_api")
-def test_a_namespace_has_its_own(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["rescales", "-n", "team-c", "-o", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [entry["job"] for entry in found["entries"]] == ["gpt"]
-    assert [one["job"] for one in found["declined"]] == ["team-c/job/gpt"]
-
-
-def test_an_empty_ledger_of_a_standby_says_both(
-    read_api: ReadApi, capsys: pytest.CaptureFixture[str]
-) -> None:
-    none = msgspec.structs.replace(RESCALES, entries=(), declined=(), acting=False)
-    read_api.answers["/v1/rescales"] = (200, msgspec.json.encode(none))
-    assert main(["rescales"]) == 0
-    first, second = capsys.readouterr().out.splitlines()
-    assert first.startswith("this replica is a standby")
-    assert second == "no rescales"
-
-
-def test_json_is_the_answer_of_the_extender(
-    read_api: ReadApi, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["rescales", "-o", "json"]) == 0
-    assert msgspec.json.decode(capsys.readouterr().out, type=RescalesResponse) == RESCALES

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from cli.views import nodes, terminal, training
-from shared import api
 from shared.progress import Category, Span, Use
+from shared.readapi import api
 
 ENCODINGS = {
     "utf-8": True,

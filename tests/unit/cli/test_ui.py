@@ -20,9 +20,9 @@ from cli.client import ByUrl
 from cli.doctor import findings
 from cli.ui import questions, server
 from cli.ui.guard import Guard
-from shared import api
 from shared.kube.auth import Credentials
 from shared.page import serving as page
+from shared.readapi import api
 from shared.system_clock import SystemClock
 from tests.unit.cli.conftest import ApiServer, ReadApi, serving
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from cli.__main__ import main
-from shared.answer import PROXIED_AUTHORIZATION, VIEWERS_ACCOUNT, VIEWERS_AUDIENCE
 from shared.kube import paths
+from shared.readapi.answer import PROXIED_AUTHORIZATION, VIEWERS_ACCOUNT, VIEWERS_AUDIENCE
 from tests.unit.cli.conftest import PASS_PATH, ApiServer
 from tests.unit.cli.test_by_service import PROXY, status
 

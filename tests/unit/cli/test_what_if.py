@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from cli import commands
 from cli.__main__ import main
 from cli.views import what_if
-from shared import api
-from shared.explanation import Bill
+from shared.readapi import api
+from shared.readapi.explanation import Bill
 from tests.fakes.answers import EXPLAIN_JOB, WHAT_IF
 from tests.unit.cli.conftest import ApiServer, ReadApi
 from tests.unit.cli.test_by_service import PROXY, status
@@ -23,8 +23,8 @@ Starts:   now
 Queue:    2 of 3
 Score:    1250 █████···
 Priority: user 5 of 10, job 50; urgency 5 of 100; 6 workers
-Price:    1 idle node (0.5 if the cluster were idle; 2x)
-Note:     left out: Service of v1
+Price:    as much as 1 idle node (0.5 if the cluster were idle; 2x)
+Note:     not part of a job: Service of v1
 
 NODE    ROLE    PODS
 node-a  worker     2
@@ -176,7 +176,7 @@ def test_the_start_is_one_line(answer: api.WhatIfResponse, line: str) -> None:
 def test_reason_and_cost_are_shown() -> None:
     shown = what_if.what_if(LATER, wide=False)
     assert "Reason:   GangDoesNotFit: full" in shown
-    assert "Price:    0.5 idle nodes if the cluster were idle" in shown
+    assert "Price:    as much as 0.5 idle nodes if the cluster were idle" in shown
     assert shown[-1] == "no other waiting job would start earlier or later; running jobs stay"
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from devcluster.assets import ensure
 from devcluster.errors import AssetsError
+from devcluster.programs.assets import ensure
 from tests.unit.devcluster.programs import VERSION_LINES, write_go, write_program
 
 ALL = frozenset(VERSION_LINES)

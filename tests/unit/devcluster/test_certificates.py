@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key, l
 from cryptography.x509.oid import NameOID
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 
-from devcluster import kubeconfigs
-from devcluster.certificates import Authority, Pair, create_signing_key
+from devcluster.credentials import kubeconfigs
+from devcluster.credentials.certificates import Authority, Pair, create_signing_key
 from shared.kube import auth
 from shared.system_clock import SystemClock
 

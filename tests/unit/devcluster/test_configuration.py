@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-from devcluster import control_plane, kwok, schedulers
-from devcluster.bootstrap import deploy_manifests
-from devcluster.differences import differences
-from devcluster.extender_process import extender, merged
-from devcluster.layout import Layout
+from devcluster.components import control_plane, kwok, schedulers
+from devcluster.components.schedulers import Peer
+from devcluster.credentials.bootstrap import deploy_manifests
+from devcluster.local.layout import Layout
+from devcluster.local.state import Component
 from devcluster.options import ClusterOptions
-from devcluster.schedulers import Peer
-from devcluster.state import Component
-from devcluster.versions import DEFAULT_KUBERNETES
+from devcluster.programs.differences import differences
+from devcluster.programs.versions import DEFAULT_KUBERNETES
+from devcluster.shuntyard.extender_process import extender, merged
 from extender.settings.extender import ExtenderSettings
 from extender.settings.policy import PolicySettings
 from shared import labels

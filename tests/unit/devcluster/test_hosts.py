@@ -4,10 +4,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from devcluster import processes, replicas
 from devcluster.errors import DevclusterError
-from devcluster.processes import MARK
-from devcluster.state import Component
+from devcluster.local import processes
+from devcluster.local.processes import MARK
+from devcluster.local.state import Component
+from devcluster.shuntyard import replicas
 
 WHY_NOT = replicas.missing()
 

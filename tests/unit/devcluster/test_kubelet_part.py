@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from devcluster import kubelet_part
-from devcluster.kubelet_part import Container, Probe, probes
+from devcluster.shuntyard import kubelet_part
+from devcluster.shuntyard.kubelet_part import Container, Probe, probes
 from tests.fakes.clock import FakeClock
 
 PROBE = Probe(period_seconds=5, timeout_seconds=2, failures=3)

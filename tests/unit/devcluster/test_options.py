@@ -2,8 +2,8 @@
 
 import pytest
 
-from devcluster import kwok
 from devcluster.cli import main
+from devcluster.components import kwok
 from devcluster.options import KwokNodes, Taint, parse_node_counts
 from shared.errors import InputError
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from devcluster import processes
-from devcluster.processes import MARK, Identity
+from devcluster.local import processes
+from devcluster.local.processes import MARK, Identity
 
 SLEEP = ("/bin/sleep", "600")
 STUBBORN = ("/bin/sh", "-c", "trap '' TERM; while :; do sleep 600; done")
@@ -98,7 +98,7 @@ def test_processes_that_no_file_names_are_found_by_their_mark(mark: str) -> None
 
 def test_a_process_outlives_the_program_that_started_it(mark: str) -> None:
     text = (
-        "import os, sys; from pathlib import Path; from devcluster import processes;"
+        "import os, sys; from pathlib import Path; from devcluster.local import processes;"
         f"environ = dict(os.environ) | {{processes.MARK: {mark!r}}};"
         f"processes.spawn({SLEEP!r}, environ, Path({mark!r}) / 'log')"
     )

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from devcluster import read_api_relay, read_api_service
-from devcluster.ports import LOOPBACK, free_ports
+from devcluster.local.ports import LOOPBACK, free_ports
+from devcluster.shuntyard import read_api_relay, read_api_service
 from tests.fakes.eventually import eventually
 
 Links = dict[str, tuple[bool, tuple[str, ...]]]

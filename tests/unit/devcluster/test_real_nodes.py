@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 import yaml
 
-from devcluster import control_plane, options
-from devcluster.certificates import Pair
+from devcluster import options
+from devcluster.components import control_plane
+from devcluster.credentials.certificates import Pair
 from devcluster.errors import MachineError
-from devcluster.layout import Layout
+from devcluster.local.layout import Layout
 from devcluster.options import ClusterOptions, RealNodes
+from devcluster.programs.versions import REAL_NODE_PROGRAMS
 from devcluster.real_nodes import (
     agents,
     conditions,
@@ -27,7 +29,6 @@ from devcluster.real_nodes import (
 )
 from devcluster.real_nodes.network import GATEWAY, GATEWAY_CARD, MOST_NODES, NETWORK, RealNode
 from devcluster.real_nodes.readiness import reported_ready
-from devcluster.versions import REAL_NODE_PROGRAMS
 from shared.errors import InputError
 from tests.unit.devcluster.programs import write_script
 

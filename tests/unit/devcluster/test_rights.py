@@ -9,7 +9,7 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from devcluster.bootstrap import DEPLOY
+from devcluster.credentials.bootstrap import DEPLOY
 from devcluster.errors import DevclusterError
 from devcluster.rights import calls
 from devcluster.rights.calls import Call

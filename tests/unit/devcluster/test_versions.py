@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from devcluster.building import MODULES
-from devcluster.versions import DEFAULT_KUBERNETES, RELEASES, Binary, release
+from devcluster.programs.building import MODULES
+from devcluster.programs.versions import DEFAULT_KUBERNETES, RELEASES, Binary, release
 
 KUBERNETES = sorted(RELEASES)
 STAGED = re.compile(r"=> k8s\.io/\S+ v(\S+)")

@@ -8,9 +8,9 @@ from tests.gate import lanes
 from tests.gate.selection import Selection
 
 DEMO = "tests/docs/test_demo.py"
-OWN = "tests/controlplane/test_process_node.py"
+OWN = "tests/controlplane/devcluster/test_process_node.py"
 PROMISE = "tests/conformance/test_watches.py"
-QUEUE = "tests/controlplane/test_queued_path.py"
+QUEUE = "tests/controlplane/queue/test_queued_path.py"
 QUANTITY = "tests/unit/test_quantity.py"
 CHOSEN = Selection((PROMISE, OWN, QUEUE, DEMO, QUANTITY), left_out=("tests/unit/test_duration.py",))
 MODULES = {
@@ -44,7 +44,7 @@ def test_a_missing_helm_does_not_stop_the_gate(monkeypatch, capsys):
             raise AssetsError("no go")
         return {}
 
-    monkeypatch.setattr("devcluster.assets.ensure", ensure)
+    monkeypatch.setattr("devcluster.programs.assets.ensure", ensure)
     gate.build()
     assert "kube-apiserver" in asked[0], "the tests on a control plane cannot do without"
     assert "left out: what actionlint and helm would have judged: no go" in capsys.readouterr().out

@@ -100,9 +100,9 @@ def test_the_table_of_concerns_names_tests_and_folders_that_exist():
 
 def test_a_change_of_the_queue_runs_the_tests_of_order_and_binding(ours):
     found = select(["extender/core/queue/order.py"], ours, selection.Concerns.read())
-    assert "tests/controlplane/test_queued_path.py" in found.chosen
+    assert "tests/controlplane/queue/test_queued_path.py" in found.chosen
     assert "tests/component/test_crash_steps.py" in found.chosen
-    assert "tests/controlplane/test_our_keys.py" in found.left_out
+    assert "tests/controlplane/rights/test_our_keys.py" in found.left_out
 
 
 def test_tests_that_still_import_a_deleted_module_run():
@@ -152,7 +152,7 @@ def test_a_change_of_the_agent_runs_no_test_of_the_simulator(ours):
 
 def test_a_change_of_the_extender_runs_it_on_the_control_plane(ours):
     reached = chosen(ours, "extender/")
-    assert "tests/controlplane/test_queued_path.py" in reached
+    assert "tests/controlplane/queue/test_queued_path.py" in reached
     own = [path for path in reached if selection.OWN_MARK in ours.texts[path]]
     assert not own
     assert not in_folders(reached, "tests/unit/process_node/", "tests/unit/trainer/test_kill.py")

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from shared import labels, pod_cpu
+from shared import labels
 from shared.kube import parse
 from shared.model import ContainerCpu, Pod
-from shared.pod_cpu import GivenCpu
+from shared.objects import pod_cpu
+from shared.objects.pod_cpu import GivenCpu
 from tests.fakes.kube_objects import container, encoded, pod
 
 RESTARTS = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]

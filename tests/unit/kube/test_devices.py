@@ -6,15 +6,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from shared.devices import (
-    CapacityPolicy,
-    ClaimSpec,
-    Constraint,
-    DeviceId,
-    DeviceRequest,
-    DeviceTaintRule,
-    Version,
-)
 from shared.kube import device_claims, devices
 from shared.kube.errors import OddObjectError
 from shared.kube.parse import decode_pod
@@ -28,7 +19,16 @@ from shared.model import (
     Toleration,
     Uid,
 )
-from tests.fakes.builders import (
+from shared.objects.devices import (
+    CapacityPolicy,
+    ClaimSpec,
+    Constraint,
+    DeviceId,
+    DeviceRequest,
+    DeviceTaintRule,
+    Version,
+)
+from tests.fakes.device_builders import (
     make_claim_template,
     make_device,
     make_device_claim,

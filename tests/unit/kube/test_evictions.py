@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from shared.disruptions import RESPONDER, Eviction, Turn
 from shared.kube import evictions
 from shared.kube.errors import OddObjectError
+from shared.objects.disruptions import RESPONDER, Eviction, Turn
 
 STAMP, AT = "2026-11-27T10:00:00Z", 1795773600.0
 

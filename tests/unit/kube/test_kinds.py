@@ -8,8 +8,8 @@ from extender.core.kinds import job_set
 from shared import foreign_labels, labels
 from shared.kube import job_sets, kinds, resources
 from shared.kube.errors import OddObjectError
-from shared.label_selectors import LabelSelector
 from shared.model import Owner, OwnerReference, Uid
+from shared.objects.label_selectors import LabelSelector
 from tests.fakes.kube_objects import encoded
 
 KINDS = {f"{kind.kind}.{kind.group}": kind for kind in kinds.OWNERS}

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from shared import model
-from shared.claims import PersistentVolume, PersistentVolumeClaim
 from shared.kube import parse
+from shared.objects.claims import PersistentVolume, PersistentVolumeClaim
 from tests.fakes.kube_objects import encoded, pod
 
 CLAIMS: dict[str, tuple[list[dict[str, Any]] | None, tuple[str, ...]]] = {

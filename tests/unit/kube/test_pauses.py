@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from shared.disruptions import HorizontalPodAutoscaler, PodDisruptionBudget
 from shared.kube import autoscalers, disruption_budgets, kinds, parse
-from shared.label_selectors import MOST_LINES, LabelSelector
 from shared.model import Owner, Pause
+from shared.objects.disruptions import HorizontalPodAutoscaler, PodDisruptionBudget
+from shared.objects.label_selectors import MOST_LINES, LabelSelector
 from tests.fakes.builders import make_owner
 from tests.fakes.kube_objects import encoded
 

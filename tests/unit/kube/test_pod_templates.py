@@ -7,8 +7,8 @@ import pytest
 from shared import foreign_labels, labels
 from shared.kube import kinds, parse
 from shared.kube.pod_templates import MOST_CHARACTERS
-from shared.label_selectors import MOST_LINES
 from shared.model import Owner
+from shared.objects.label_selectors import MOST_LINES
 from tests.fakes.kube_objects import encoded
 
 KINDS = {f"{kind.kind}.{kind.group}": kind for kind in kinds.OWNERS}

@@ -8,7 +8,8 @@ import pytest
 from prometheus_client import Metric
 
 from extender.core.cluster.reasons import Reason
-from extender.metrics.extender import ExtenderMetrics, Outcome, Verb
+from extender.metrics.extender import ExtenderMetrics
+from extender.metrics.requests import Outcome, Verb
 
 
 def ours(metrics: ExtenderMetrics) -> list[Metric]:
@@ -53,10 +54,10 @@ class Reflector:
 
 def test_relists_are_counted_once_at_any_number_of_scrapes() -> None:
     metrics, reflector = ExtenderMetrics(), Reflector(90.0, {"gone": 2})
-    metrics.observe_reflectors([reflector], 100.0)
-    metrics.observe_reflectors([reflector], 101.0)
+    metrics.watches.observe([reflector], 100.0)
+    metrics.watches.observe([reflector], 101.0)
     reflector.relists["gone"] = 3
-    metrics.observe_reflectors([reflector], 102.0)
+    metrics.watches.observe([reflector], 102.0)
     relists = value(metrics, "shuntyard_watch_relists_total", source="Pod", reason="gone")
     assert relists == 3
     assert value(metrics, "shuntyard_watch_last_event_age_seconds", source="Pod") == 12.0
@@ -65,7 +66,7 @@ def test_relists_are_counted_once_at_any_number_of_scrapes() -> None:
 @pytest.mark.parametrize("verb", Verb)
 def test_a_request_is_timed_under_its_verb(verb: Verb) -> None:
     metrics = ExtenderMetrics()
-    metrics.observe_request(verb, Outcome.OK, 0.25)
+    metrics.requests.observe(verb, Outcome.OK, 0.25)
     name = "shuntyard_request_duration_seconds_sum"
     assert value(metrics, name, verb=verb.value) == 0.25
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from extender.servers.readapi import deltas
 from extender.servers.readapi.deltas import Listing
-from shared import api
+from shared.readapi import api
 from tests.fakes.answers import NODES, QUEUE
 
 ENTRIES = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 3), max_size=8)

@@ -200,7 +200,7 @@ def test_objects_without_pods_are_left_out_with_a_note() -> None:
     body = {"kind": "List", "apiVersion": "v1", "items": [service, job(), service]}
     supposed = read(body)
     assert len(supposed.pods) == 1
-    assert supposed.notes == ("left out: Service of v1",)
+    assert supposed.notes == ("not part of a job: Service of v1",)
 
 
 def test_another_scheduler_gets_a_note() -> None:

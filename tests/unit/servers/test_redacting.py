@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from extender.core.kinds import registry
 from extender.servers.auth import redacting
 from extender.servers.auth.redacting import HIDDEN
-from shared import api
-from shared.explanation import Ahead, Change, Step, StepKind
-from shared.ledgers import Declined, RescaleEntry, RescalesResponse
-from shared.tenancy import NamespaceEntry, NamespacesResponse
+from shared.readapi import api
+from shared.readapi.explanation import Ahead, Change, Step, StepKind
+from shared.readapi.ledgers import Declined, RescaleEntry, RescalesResponse
+from shared.readapi.tenancy import NamespaceEntry, NamespacesResponse
 
 KNOWN = frozenset({"red", "blue", "com", "deep-blue"})
 

@@ -10,15 +10,14 @@ from extender.core.expressions.syntax import Node
 from extender.core.nodes import device_kinds
 from extender.store import device_groups, device_taints, devices
 from extender.store.store import ClusterStore
-from shared.devices import DeviceRequest
 from shared.model import Delete, Upsert
-from tests.fakes.builders import (
+from shared.objects.devices import DeviceRequest
+from tests.fakes.builders import make_node, make_pod
+from tests.fakes.device_builders import (
     make_claim_template,
     make_device,
     make_device_claim,
     make_device_class,
-    make_node,
-    make_pod,
     make_slice,
     make_taint_rule,
 )

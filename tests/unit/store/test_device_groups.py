@@ -13,9 +13,9 @@ from extender.core.nodes.device_sets import NodeDevices, NodeSets, Seen, node_se
 from extender.store import device_groups
 from extender.store.device_groups import DeviceGroups
 from extender.store.device_taints import TaintRules
-from shared.devices import Device, DeviceId, DeviceTaintRule, Version
 from shared.model import NodeName, Taint
-from tests.fakes.builders import make_device, make_taint_rule
+from shared.objects.devices import Device, DeviceId, DeviceTaintRule, Version
+from tests.fakes.device_builders import make_device, make_taint_rule
 
 DRIVER = "gpu.example.com"
 OWN = f'device.attributes["{DRIVER}"]'

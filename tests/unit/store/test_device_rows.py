@@ -9,8 +9,9 @@ from extender.store import device_rows
 from extender.store.device_claims import ClaimedDevices
 from extender.store.device_holders import Waiting
 from extender.store.device_rows import DeviceRows, Load, load
-from shared.devices import DeviceId
-from tests.fakes.builders import make_device_claim, make_node
+from shared.objects.devices import DeviceId
+from tests.fakes.builders import make_node
+from tests.fakes.device_builders import make_device_claim
 
 COLUMN = "claims"
 TEMPLATE = "of claims"

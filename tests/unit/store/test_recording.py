@@ -20,7 +20,6 @@ from extender.store.store import ClusterStore
 from shared.model import Delete, NodeName, Replace, Toleration, Uid, Upsert
 from shared.progress import Category, Use
 from tests.fakes.builders import (
-    make_device_class,
     make_namespace,
     make_node,
     make_owner,
@@ -30,6 +29,7 @@ from tests.fakes.builders import (
     make_term,
     pinned_to,
 )
+from tests.fakes.device_builders import make_device_class
 from tests.fakes.reports import make_heartbeat, make_pod_report
 
 ODD = make_shape(

@@ -23,11 +23,12 @@ QUIET_SECONDS = "0.4"
 """Twenty steps of the example."""
 SHORT_SECONDS = "0.05"
 """For a trainer of which every check that waits for nothing passes."""
-WAIT_FOR_NOTHING = ("ignores-others", "holds")
+WAIT_FOR_NOTHING = ("ignores-others", "ignores-malformed", "holds")
 CHECKS = (
-    *("opens", "ignores-others", "answers", "holds", "continues-after-cancel"),
-    *("continues-after-deadline", "ends-in-hold", "resumes", "saves-on-term"),
-    *("ignores-second-term", "answers-failure", "holds-again", "survives-kill"),
+    *("opens", "ignores-others", "ignores-malformed", "answers", "holds", "answers-again"),
+    *("continues-after-cancel", "continues-after-deadline", "ends-in-hold", "resumes"),
+    *("saves-on-term", "ignores-second-term", "answers-on-term", "answers-failure"),
+    *("holds-again", "survives-kill", "begins-without-checkpoint"),
     *("yields-to-later-start", "begins-no-older-start", "completes"),
 )
 
@@ -229,6 +230,18 @@ BROKEN: dict[str, tuple[str, str, str, str]] = {
         "            save(step, weight)\n            sys.exit(143)"),
         "ignores-second-term", "exit code -15 after two SIGTERM",
     ),
+    "a request that is malformed ends it": (
+        "    return found if right else {}", "    return found", "ignores-malformed",
+        "the program ended with 1",
+    ),
+    "a pod must be named": (
+        'found.get("pod_uid") in {"", UID}', 'found.get("pod_uid") == UID',
+        "continues-after-cancel", "ack-continues.json: not within 3 s",
+    ),
+    "a checkpoint that is gone ends it": (
+        "    except (KeyError, FileNotFoundError) as error:", "    except KeyError as error:",
+        "begins-without-checkpoint", "the program ended with 1",
+    ),
     "a failed save ends it": (
         "            except OSError as error:\n", "            except ImportError as error:\n",
         "answers-failure", "the program ended with 1",
@@ -249,6 +262,34 @@ def test_a_broken_rule_is_found(tmp_path: Path, old: str, new: str, check: str, 
     limits = ("--seconds", "3", "--quiet-seconds", quiet)
     code, results, output = run(*limits, sys.executable, program)
     assert (code, [n for n, r in results.items() if r == "FAILED"]) == (1, [check]), output
+    assert text in output
+
+
+# what is changed in the example, the check that names it without failing, what it prints
+WASTEFUL: dict[str, tuple[str, str, str, str]] = {
+    "it answers once in a hold": (
+        "        if other := new_request():", "        if other := '':", "answers-again",
+        "ack-again.json: not within 3 s",
+    ),
+    "SIGTERM comes before a request": (
+        "        if name := new_request():",
+        "        if (name := new_request()) and not terminating:",
+        "answers-on-term", "it ended without an answer",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "check", "text"), WASTEFUL.values(), ids=WASTEFUL)
+def test_a_rule_that_costs_work_again_is_named(
+    tmp_path: Path, old: str, new: str, check: str, text: str
+) -> None:
+    source = EXAMPLE.read_text()
+    assert source.count(old) == 1
+    program = tmp_path / "train.py"
+    program.write_text(source.replace(old, new))
+    code, results, output = run("--seconds", "3", sys.executable, program)
+    odd = {n: r for n, r in results.items() if r not in {"ok", "not tested"}}
+    assert (code, odd) == (0, {check: "should"}), output
     assert text in output
 
 

@@ -27,7 +27,7 @@ from tests.unit.trainer.processes import (
 FOLDER = ROOT / "trainer" / "shuntyard_trainer"
 FRAMEWORKS = {
     "accelerate.py": {"accelerate"},
-    "deepspeed.py": {"deepspeed"},
+    "deepspeed.py": {"deepspeed", "torch"},
     "huggingface.py": {"transformers"},
     "keras.py": {"keras"},
     "lightning.py": {"lightning", "pytorch_lightning"},
@@ -36,8 +36,10 @@ FRAMEWORKS = {
     "torch_files.py": {"torch"},
     "torch_folders.py": {"torch"},
     "torch_generators.py": {"torch"},
+    "torch_incremental.py": {"torch"},
     "torch_loop.py": {"torch"},
     "torch_ranks.py": {"torch"},
+    "torch_shards.py": {"torch"},
 }
 """Modules that import a framework, and which one; nothing else may import these modules."""
 

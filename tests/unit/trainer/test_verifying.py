@@ -95,6 +95,15 @@ def test_steps_have_one_format_and_other_files_another(tmp_path: Path) -> None:
     assert examine(tmp_path / "step-22", lambda: False) != one
 
 
+def test_one_that_lacks_a_shard_has_another_format(tmp_path: Path) -> None:
+    for name, shards in (("step-1", 2), ("step-2", 1)):
+        (tmp_path / name).mkdir()
+        for shard in range(shards):
+            (tmp_path / name / f"__{shard}_0.distcp").touch()
+    one, other = (examine(tmp_path / name, lambda: False) for name in ("step-1", "step-2"))
+    assert one != other
+
+
 class Loader:
     """Loads checkpoints; refuses those of some steps."""
 
@@ -161,6 +170,84 @@ def test_a_format_that_could_not_be_loaded_is_loaded_again(tmp_path: Path) -> No
     for step in (2, 3):
         training.checkpoints.save_now(step)
     assert loader.loaded == ["step-1.txt", "step-2.txt"]
+
+
+def test_what_is_missing_is_found_at_every_save(tmp_path: Path) -> None:
+    loader, inspected = Loader(), []
+
+    def inspect(path: str) -> None:
+        inspected.append(Path(path).name)
+        if path.endswith("step-2.txt"):
+            raise KeyError("the optimizer")
+
+    training = Training(tmp_path, verify=loader, inspect=inspect)
+    training.checkpoints.begin(0)
+    training.checkpoints.save_now(1)
+    with pytest.raises(SaveError, match="is not whole: KeyError: 'the optimizer'"):
+        training.checkpoints.save_now(2)
+    assert (loader.loaded, inspected) == (["step-1.txt"], ["step-1.txt", "step-2.txt"])
+
+
+class Round:
+    """Agreement of two ranks that are threads."""
+
+    def __init__(self) -> None:
+        self._barrier = threading.Barrier(2)
+        self._mine = [0, 0]
+
+    def of(self, rank: int) -> Callable[[int], int]:
+        def agree(mine: int) -> int:
+            self._mine[rank] = mine
+            self._barrier.wait(60.0)
+            most = max(self._mine)
+            self._barrier.wait(60.0)
+            return most
+
+        return agree
+
+
+def _on_two_ranks(directory: Path, loaders: list[Callable[[str], object]]) -> list[str]:
+    """Save step 1 on two ranks that each load a part; return the error of each, empty without."""
+    together, errors = Round(), ["", ""]
+
+    def save(rank: int) -> None:
+        checkpoints = Checkpoints(
+            directory,
+            lambda step: directory / f"step-{step}",
+            rank=rank,
+            world_size=2,
+            agree=together.of(rank),
+            every_rank_saves=True,
+            every_rank_verifies=True,
+            verify=loaders[rank],
+            handle_sigterm=False,
+        )
+        try:
+            checkpoints.save_now(1)
+        except SaveError as error:
+            errors[rank] = str(error)
+
+    (directory / "step-1").mkdir(parents=True)
+    threads = [threading.Thread(target=save, args=(rank,)) for rank in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60.0)
+    return errors
+
+
+def test_every_rank_loads_a_part_and_one_that_cannot_refuses_the_checkpoint(tmp_path: Path) -> None:
+    whole: list[str] = []
+    assert _on_two_ranks(tmp_path / "a", [whole.append, whole.append]) == ["", ""]
+    assert len(whole) == 2
+
+    def broken(_path: str) -> None:
+        raise ValueError("a shard")
+
+    errors = _on_two_ranks(tmp_path / "b", [whole.append, broken])
+    assert errors[0] == "another rank could not save"
+    assert errors[1].endswith("cannot be loaded: ValueError: a shard")
+    assert not (tmp_path / "b/.shuntyard/saved.json").exists()
 
 
 def test_another_format_is_loaded_again(tmp_path: Path) -> None:

@@ -210,6 +210,10 @@ BROKEN = {
     "a step below 0": ("saved.json", '{"version":1,"step":-1,"started_at":1,"finished_at":2}'),
     "no number": ("saved.json", '{"version":1,"step":NaN,"started_at":1,"finished_at":2}'),
     "no text": ("done.json", "\udcff"),
+    "an unknown key nested 30,000 deep": (
+        "saved.json",
+        f'{{"version":1,"x":{"[" * 30_000}{"]" * 30_000}}}',
+    ),
     "an id that leads out of the directory": (
         "request.json",
         '{"version":1,"id":"../../x","pod_uid":"","action":"cancel","deadline":1,"hold_deadline":2}',

@@ -3,7 +3,7 @@
 from agent.reporting.board import Board
 from agent.reporting.outbox import Outbox
 from shared.model import Uid
-from shared.progress import PodReport, Use
+from shared.progress import GpuHealth, PodReport, Use
 from shared.wire import Event
 from tests.fakes.extender import place
 
@@ -25,10 +25,10 @@ def outbox(most_events: int = 10) -> Outbox:
 def test_a_pod_is_reported_with_its_problem_and_its_use() -> None:
     node = board("a", "b")
     node.set_reports({A: PodReport(uid=A, problem="p")}, [], urgent=False)
-    node.set_use({A: USE}, NODE_USE, 4.0)
+    node.set_use({A: USE}, NODE_USE, 4.0, GpuHealth(devices=2))
     state = node.state()
     assert state.pods == {A: PodReport(uid=A, problem="p", use=USE), B: PodReport(uid=B)}
-    assert (state.use, state.cpu_cores) == (NODE_USE, 4.0)
+    assert (state.use, state.cpu_cores, state.gpus) == (NODE_USE, 4.0, GpuHealth(devices=2))
 
 
 def test_the_state_is_the_same_object_until_something_changes() -> None:

@@ -10,7 +10,16 @@ from agent.reporting.outbox import Message, NodeState
 from extender.servers.agents.schema import read_heartbeat
 from shared import wire
 from shared.model import Uid
-from shared.progress import Checkpoint, CheckpointPhase, Goal, PodReport, Progress, Span, Use
+from shared.progress import (
+    Checkpoint,
+    CheckpointPhase,
+    Goal,
+    GpuHealth,
+    PodReport,
+    Progress,
+    Span,
+    Use,
+)
 from shared.wire import Heartbeat
 
 A = Uid("uid-a")
@@ -51,9 +60,10 @@ def test_a_report_arrives_unchanged() -> None:
 
 
 def test_a_heartbeat_has_its_sender_and_the_use_of_the_node() -> None:
-    body = sent(state=NodeState({}, Use(cpu_cores=2.0), 4.0))
+    gpus = GpuHealth(devices=8, lost=1, uncorrected_errors=3)
+    body = sent(state=NodeState({}, Use(cpu_cores=2.0), 4.0, gpus))
     assert (body.node, body.boot, body.sequence, body.full) == ("n1", "b", 4, True)
-    assert (body.sent_at, body.dropped, body.cpu_cores) == (9.0, 2, 4.0)
+    assert (body.sent_at, body.dropped, body.cpu_cores, body.gpus) == (9.0, 2, 4.0, gpus)
     assert body.use is not None
     assert body.use.cpu_cores == 2.0
 

@@ -14,8 +14,7 @@ from agent.sampling.pods import PodSampler
 from agent.sampling.readings import PodSource, Reading
 from shared.model import Uid
 from shared.progress import Use
-from tests.unit.agent.sampling import fake_nvml
-from tests.unit.agent.sampling.fake_nvml import RESERVED_BYTES, Device
+from tests.unit.agent.sampling.fake_nvml import RESERVED_BYTES, Device, install
 from tests.unit.agent.sampling.trees import OTHER, UID
 
 
@@ -35,18 +34,6 @@ class Pods(PodSource):
 
     def close(self) -> None:
         pass
-
-
-def install(monkeypatch: pytest.MonkeyPatch, *devices: Device, driver: bool = True):
-    module = fake_nvml.module(devices, driver=driver)
-    monkeypatch.setitem(sys.modules, MODULE, module)
-    has_library(monkeypatch)
-    return module
-
-
-def has_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The driver's library is there: the C library, which always is, takes its place."""
-    monkeypatch.setattr("agent.sampling.gpu.LIBRARY", "libc.so.6")
 
 
 def test_devices_are_read_with_their_processes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,23 +70,27 @@ def test_without_the_drivers_library_the_module_is_not_even_loaded(
 
 
 def test_without_the_package_the_reason_is_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    has_library(monkeypatch)
+    install(monkeypatch)
     monkeypatch.setitem(sys.modules, MODULE, None)  # what makes an import fail
     with pytest.raises(NoGpuError, match="nvidia-ml-py is not installed"):
         open_gpu()
 
 
-NO_GPU = {"without a device": (True, "no device"), "without a driver": (False, "Driver Not Loaded")}
+NO_GPU = {
+    "without a device": ("", "no device"),
+    "without a driver": ("NVML_ERROR_DRIVER_NOT_LOADED", "Driver Not Loaded"),
+}
 
 
-@pytest.mark.parametrize(("driver", "reason"), NO_GPU.values(), ids=NO_GPU)
+@pytest.mark.parametrize(("error", "reason"), NO_GPU.values(), ids=NO_GPU)
 def test_the_description_has_the_reason_why_no_gpu_is_read(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, driver: bool, reason: str
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: str, reason: str
 ) -> None:
-    install(monkeypatch, driver=driver)
+    machine = install(monkeypatch, error=error)
     samplers = find(Source.NONE, cgroup_root=tmp_path)
     assert samplers.description.startswith("pods: nothing; GPUs: none (NVML: ")
     assert reason in samplers.description
+    assert machine.initialised == 0
 
 
 def test_the_description_has_the_number_of_gpus(
@@ -110,18 +101,18 @@ def test_the_description_has_the_number_of_gpus(
 
 
 def test_the_node_and_its_pods_share_one_reading(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = install(monkeypatch, Device())
+    machine = install(monkeypatch, Device())
     reader = open_gpu()
     for now in (0.0, 0.1, FRESH_SECONDS, FRESH_SECONDS + 0.1):
         reader.read(now)
-    assert module.calls.count("utilization") == 2
+    assert machine.calls.count("utilization") == 2
 
 
 def test_the_library_is_shut_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = install(monkeypatch, Device())
+    machine = install(monkeypatch, Device())
     reader = open_gpu()
     reader.close()
-    assert module.calls[-1] == "shutdown"
+    assert machine.calls[-1] == "shutdown"
 
 
 MAPPINGS: dict[str, tuple[list[Device], dict[str, tuple[int, ...]], dict[str, Use]]] = {

@@ -7,8 +7,10 @@ from typing import Any
 import msgspec
 import yaml
 
-from shared import api
+from cli.doctor.site import pod_spec
 from shared.kube import paths, stamps
+from shared.progress import GpuHealth
+from shared.readapi import api
 from tests.unit.cli.doctor import healthy
 from tests.unit.cli.doctor.healthy import FakeCluster, Object
 
@@ -63,6 +65,29 @@ def more(**sections: Object) -> Break:
     return changed(healthy.EXTENDER_YAML, change)
 
 
+def without_volume(name: str) -> Break:
+    """Take a volume from the agents."""
+
+    def change(one: Object) -> None:
+        spec = pod_spec(one)
+        spec["volumes"] = [volume for volume in spec["volumes"] if volume["name"] != name]
+
+    return changed(healthy.DAEMON_SET, change)
+
+
+def undefined(*path: str) -> Break:
+    """Take a field from the schema of migrations that the API server publishes."""
+
+    def change(one: Object) -> None:
+        (schema,) = one["components"]["schemas"].values()
+        for name in path[:-1]:
+            schema = schema["properties"][name]
+            schema = schema.get("items", schema)
+        del schema["properties"][path[-1]]
+
+    return changed(healthy.OPENAPI, change)
+
+
 def configured(change: Callable[[Any], object]) -> Break:
     """Change kube-scheduler's configuration."""
 
@@ -78,9 +103,15 @@ def spec(**values: Any) -> Break:
     return changed(healthy.LEASE, lambda one: one["spec"].update(values))
 
 
-def nodes(*names: str, silent: tuple[str, ...] = (), ahead_seconds: float = 0.0) -> Break:
+def nodes(
+    *names: str,
+    silent: tuple[str, ...] = (),
+    ahead_seconds: float = 0.0,
+    gpus: GpuHealth | None = None,
+) -> Break:
     def change(cluster: FakeCluster) -> None:
-        answer = healthy.reporting(cluster.clock.now() + ahead_seconds, *names, silent=silent)
+        now = cluster.clock.now() + ahead_seconds
+        answer = healthy.reporting(now, *names, silent=silent, gpus=gpus)
         cluster.bodies[healthy.NODES] = msgspec.json.encode(answer)
 
     return change

@@ -1,6 +1,6 @@
 import pytest
 
-from devcluster.certificates import Authority
+from devcluster.credentials.certificates import Authority
 from tests.fakes.clock import FakeClock
 from tests.unit.cli.doctor import healthy
 from tests.unit.cli.doctor.healthy import FakeCluster

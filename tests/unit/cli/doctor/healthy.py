@@ -17,13 +17,15 @@ import yaml
 from cli.connection import Answer
 from cli.doctor import policies, rights
 from cli.doctor import running as checks
+from cli.doctor.definition import PUBLISHED, SCHEMA
 from cli.doctor.findings import Finding
 from cli.doctor.reading import Reader
 from cli.doctor.rights import REVIEWS
 from cli.doctor.site import DAEMON_SETS, SECRETS, Site
 from cli.service import DEFAULT_SERVICE, parse
-from shared import api
 from shared.kube import paths, stamps
+from shared.progress import GpuHealth
+from shared.readapi import api
 from tests.fakes.clock import FakeClock
 from tests.root import ROOT
 
@@ -42,6 +44,7 @@ KEYS = paths.namespaced(SECRETS, SYSTEM, "shuntyard-signing-keys")
 SECRET = paths.namespaced(SECRETS, SYSTEM, "shuntyard-certificates")
 AUTHORITY = paths.namespaced(paths.CONFIG_MAPS, AGENTS, "shuntyard-ca")
 GROUP = "/apis/shuntyard.io/v1alpha1"
+OPENAPI = f"{PUBLISHED}/{paths.group_version(paths.MIGRATIONS)}"
 ADMISSION = f"{paths.GROUPS}/{policies.GROUP}/v1"
 QUEUE, NODES, METRICS = (SERVICE.path(p) for p in ("/v1/queue", "/v1/nodes", "/metrics"))
 
@@ -140,6 +143,7 @@ def cluster(leaf: bytes, authority: bytes) -> FakeCluster:
     objects[SCHEDULER_YAML] = _map("scheduler.yaml", BASE / "scheduler.yaml")
     names = ("migrations", "migrations/status")
     objects[GROUP] = {"resources": [{"name": name} for name in names]}
+    objects[OPENAPI] = _published(by_name["CustomResourceDefinition", "migrations.shuntyard.io"])
     objects[LEASE] = {
         "spec": {
             "holderIdentity": "extender-a_0f",
@@ -164,9 +168,17 @@ def cluster(leaf: bytes, authority: bytes) -> FakeCluster:
     return healthy
 
 
-def reporting(now: float, *names: str, silent: tuple[str, ...] = ()) -> api.NodesResponse:
+def _published(definition: Object) -> Object:
+    """Return what the API server publishes of a definition."""
+    (version,) = definition["spec"]["versions"]
+    return {"components": {"schemas": {SCHEMA: version["schema"]["openAPIV3Schema"]}}}
+
+
+def reporting(
+    now: float, *names: str, silent: tuple[str, ...] = (), gpus: GpuHealth | None = None
+) -> api.NodesResponse:
     """Return the extender's answer about ready nodes."""
-    agent = api.AgentEntry(age_seconds=1.0, stale=False, complete=True)
+    agent = api.AgentEntry(age_seconds=1.0, stale=False, complete=True, gpus=gpus)
     entries = tuple(
         api.NodeEntry(
             name=name,

@@ -4,7 +4,9 @@ import pytest
 
 from cli.doctor import policies
 from cli.doctor.findings import Level
+from cli.doctor.site import pod_spec
 from shared.kube import paths, stamps
+from shared.progress import GpuHealth
 from tests.unit.cli.doctor import healthy
 from tests.unit.cli.doctor.breaking import (
     DAY,
@@ -29,7 +31,9 @@ from tests.unit.cli.doctor.breaking import (
     settings,
     spec,
     status,
+    undefined,
     without_holder,
+    without_volume,
 )
 from tests.unit.cli.doctor.healthy import FakeCluster, findings
 
@@ -107,6 +111,13 @@ BROKEN: dict[str, tuple[Break, str, Level, str]] = {
     "another definition": (
         changed(healthy.GROUP, lambda one: one["resources"].pop()),
         "definition", FAULT, "served without migrations/status",
+    ),
+    "a definition of another release": (
+        undefined("spec", "members", "nodeSelector"),
+        "definition", FAULT, "another release: the API server drops spec.members.nodeSelector",
+    ),
+    "a definition whose status lacks a field": (
+        undefined("status", "holdUntil"), "definition", FAULT, "drops status.holdUntil",
     ),
     "a missing right": (
         lacking("patch pods", "list nodes"),
@@ -310,6 +321,21 @@ BROKEN: dict[str, tuple[Break, str, Level, str]] = {
     "an agent that does not report": (
         nodes("node-a", silent=("node-b",)),
         "agents", WARNING, "from 1 of 2 ready nodes: node-b",
+    ),
+    "agents without a token": (
+        without_volume("token"), "agents", FAULT, "the agents mount no token",
+    ),
+    "agents with a token for another audience": (
+        more(agents={"audience": "training"}),
+        "agents", FAULT, "the agents' token is for shuntyard-extender, and agents.audience is",
+    ),
+    "agents with another account": (
+        changed(healthy.DAEMON_SET, lambda one: pod_spec(one).update(serviceAccountName="x")),
+        "agents", FAULT, "system:serviceaccount:shuntyard-agents:x, which agents.accounts",
+    ),
+    "GPUs that cannot be read": (
+        nodes("node-a", gpus=GpuHealth(devices=8, lost=1)),
+        "agents", WARNING, "GPUs have faults: node-a: 1 of 8 lost",
     ),
     "agents that do not report": (
         nodes(silent=tuple("abcdefg")),

@@ -16,7 +16,7 @@ from cli.doctor import certificates, findings, reading, rights, running, schedul
 from cli.doctor.findings import PAGE, Level, fault, ok, unknown, warning
 from cli.doctor.site import Settings
 from cli.views.terminal import Terminal
-from devcluster.certificates import Authority
+from devcluster.credentials.certificates import Authority
 from extender.settings.extender import ExtenderSettings
 from shared.kube import paths
 from tests.root import ROOT

@@ -4,8 +4,9 @@ from cli.doctor import running
 from cli.doctor.findings import Level
 from cli.doctor.site import SECRETS
 from shared.kube import paths
+from shared.progress import GpuHealth
 from tests.unit.cli.doctor import healthy
-from tests.unit.cli.doctor.breaking import configured, more
+from tests.unit.cli.doctor.breaking import configured, more, nodes
 from tests.unit.cli.doctor.healthy import FakeCluster, findings
 
 OK, WARNING, FAULT, UNKNOWN = Level
@@ -15,6 +16,13 @@ def test_deploy_base_is_healthy(well: FakeCluster) -> None:
     found = findings(well)
     assert [one for one in found if one.level is not OK] == []
     assert {one.check for one in found} == set(running.CHECKS)
+
+
+def test_gpus_without_faults_are_healthy(well: FakeCluster) -> None:
+    nodes("node-a", "node-b", gpus=GpuHealth(devices=8, uncorrected_errors=0))(well)
+    found = findings(well)
+    assert [one for one in found if one.level is not OK] == []
+    assert "the agents of 2 nodes read GPUs, which have no faults" in [one.message for one in found]
 
 
 def test_another_plugin_is_no_matter_without_bursts(well: FakeCluster) -> None:
@@ -67,3 +75,11 @@ def test_certificates_mounted_on_both_sides_are_healthy(well: FakeCluster) -> No
     assert finding.message.startswith(
         "the Secret shuntyard-agents/shuntyard-agent-tls has no ca.crt"
     )
+
+
+def test_without_a_deployment_nothing_is_concluded_about_the_leader(well: FakeCluster) -> None:
+    """As on a devcluster, whose extender is a process: the Lease is held by no pod of ours."""
+    del well.objects[healthy.DEPLOYMENT]
+    well.objects[healthy.LEASE]["spec"]["holderIdentity"] = "machine_0f"
+    levels = {one.level for one in findings(well) if one.check == "lease"}
+    assert levels == {OK, UNKNOWN}

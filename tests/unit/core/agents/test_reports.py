@@ -7,9 +7,9 @@ from extender.core.agents.reports import Freshness, Reporting
 from extender.core.cluster.job_views import view
 from extender.core.cluster.jobs import Job
 from extender.core.cluster.snapshot import Snapshot
-from shared import api
 from shared.model import JobKey, NodeName
 from shared.progress import Category, Checkpoint, Evidence, Span, Stage, Use
+from shared.readapi import api
 from tests.fakes.builders import make_node, make_pod
 from tests.fakes.reports import make_pod_report, make_report
 from tests.unit.core.clusters import store_of

@@ -16,9 +16,9 @@ from extender.core.queue import forecast, running_jobs
 from extender.core.queue.running_jobs import End, Source, Unknown
 from extender.core.queue.state import QueueState
 from shared import labels
-from shared.answer import EndEntry
 from shared.model import Entity, JobKey, NodeName, OwnProgress, Pod
 from shared.progress import NodeReport, PodReport, Progress, Span
+from shared.readapi.answer import EndEntry
 from tests.fakes.builders import make_node, make_pod
 from tests.fakes.deciding import queue_pass
 from tests.unit.core.cluster.train_jobs import KEY, train_job

@@ -14,7 +14,7 @@ from extender.core.parameters.cpu_shares import CpuShareParameters
 from extender.store.store import ClusterStore
 from shared import labels
 from shared.model import ContainerCpu, Entity, NodeName, Pod, PodKey, Uid, Upsert
-from shared.pod_cpu import GivenCpu
+from shared.objects.pod_cpu import GivenCpu
 from shared.progress import Category, PodReport, Span, Use
 from tests.fakes.builders import make_node, make_pod
 from tests.fakes.reports import make_pod_report, make_report

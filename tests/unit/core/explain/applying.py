@@ -8,8 +8,8 @@ from msgspec.structs import replace as changed
 from extender.core.kinds import registry
 from extender.core.nodes.feasibility import taint_text
 from shared import labels
-from shared.explanation import Step, StepKind
 from shared.model import Entity, Namespace, Node, NodeName, Owner, Pod, PodShape, Toleration, Uid
+from shared.readapi.explanation import Step, StepKind
 from tests.fakes.builders import make_taint
 from tests.unit.core.explain.situation import Situation
 

@@ -14,8 +14,9 @@ from extender.core.pricing.decision import PRICING, PricingTrigger
 from extender.core.pricing.history import History
 from extender.core.pricing.outcome import JobStatus, PricingOutcome, PricingState, Promise
 from extender.core.records.slot_plan import JobRequest, SlotPlan, Span
-from shared import api, labels
+from shared import labels
 from shared.model import Entity, JobKey, NodeName
+from shared.readapi import api
 from tests.fakes.builders import make_node, make_shape
 from tests.unit.core.clusters import queued_job
 

@@ -10,7 +10,7 @@ from extender.core.records import rescale
 from extender.core.records.rescale import Cause, Phase, Rescale
 from shared import labels
 from shared.model import JobKey, Owner
-from shared.pricing import AdmissionEntry
+from shared.readapi.pricing import AdmissionEntry
 from tests.fakes.builders import make_node, make_owner
 from tests.unit.core.clusters import queued_job, released_job, snapshot_of
 from tests.unit.core.explain.priced_jobs import PLANNED

@@ -12,9 +12,9 @@ from extender.core.explain import NO_FORECASTS, Forecasts
 from extender.core.parameters.combined import CoreParameters
 from extender.core.queue.forecast import Estimate
 from extender.core.queue.state import QueueState
-from shared import api
-from shared.answer import JobState
 from shared.model import Entity, JobKey, Pod
+from shared.readapi import api
+from shared.readapi.answer import JobState
 from tests.fakes.builders import make_node, make_pod
 from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import queued_job, released_job, snapshot_of

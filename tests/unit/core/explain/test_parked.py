@@ -16,8 +16,8 @@ from extender.core.queue.decision import QUEUE
 from extender.core.queue.state import QueueState
 from extender.core.records.parking import Cause
 from shared import labels
-from shared.explanation import Change
 from shared.model import Entity, JobKey
+from shared.readapi.explanation import Change
 from tests.fakes.builders import make_node, make_priority_class
 from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import snapshot_of

@@ -9,8 +9,8 @@ from extender.core.cluster.snapshot import Snapshot
 from extender.core.pricing.history import History
 from extender.core.pricing.outcome import PricingOutcome
 from shared import labels
-from shared.explanation import StepKind
 from shared.model import JobKey
+from shared.readapi.explanation import StepKind
 from tests.fakes.builders import make_node
 from tests.unit.core.clusters import snapshot_of
 from tests.unit.core.explain.priced_jobs import (

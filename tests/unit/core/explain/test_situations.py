@@ -12,9 +12,9 @@ from extender.core.cluster.reasons import Reason
 from extender.core.cluster.session import Reading, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.queue.decision import QueueOutcome
-from shared import api
-from shared.explanation import Change, StepKind
 from shared.model import PodKey
+from shared.readapi import api
+from shared.readapi.explanation import Change, StepKind
 from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import snapshot_of
 from tests.unit.core.explain.applying import applied

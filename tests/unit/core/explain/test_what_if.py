@@ -13,16 +13,11 @@ from extender.core.parameters.combined import CoreParameters
 from extender.core.queue.hypothetical import HypotheticalJob
 from extender.core.queue.state import QueueState
 from extender.servers.readapi import manifests
-from shared import api, labels
+from shared import labels
 from shared.errors import InputError
 from shared.model import Entity
-from tests.fakes.builders import (
-    make_node,
-    make_owner,
-    make_pod,
-    make_priority_class,
-    make_shape,
-)
+from shared.readapi import api
+from tests.fakes.builders import make_node, make_owner, make_pod, make_priority_class, make_shape
 from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import queued_job, released_job, snapshot_of
 

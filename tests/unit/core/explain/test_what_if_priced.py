@@ -8,7 +8,8 @@ from extender.core.cluster.session import Reading, Session
 from extender.core.queue.forecast import BY_PLAN
 from extender.core.queue.state import QueueState
 from extender.servers.readapi import manifests
-from shared import api, labels
+from shared import labels
+from shared.readapi import api
 from tests.fakes.builders import make_node
 from tests.fakes.deciding import queue_pass
 from tests.unit.core.pricing.priced_cluster import (

@@ -1,7 +1,8 @@
 """Selectors of devices, and what they are for one device: None where the value cannot be known.
 
-``tests/controlplane/test_oracle_claims.py`` asks the real kube-scheduler the same. The forms are
-those that tests of k8s.io/dynamic-resource-allocation v0.36.3, cel/compile_test.go, cover.
+``tests/controlplane/placement/test_oracle_claims.py`` asks the real kube-scheduler the same. The
+forms are those that tests of k8s.io/dynamic-resource-allocation v0.36.3, cel/compile_test.go,
+cover.
 """
 
 from typing import Any, Final

@@ -9,8 +9,8 @@ from extender.core.expressions.errors import EvaluationError, UnsupportedError
 from extender.core.expressions.evaluation import Scope, Subject
 from extender.core.expressions.values import Quantity, Semver
 from extender.core.nodes.device_kinds import Kind, Selections
-from shared.devices import Device
 from shared.kube import devices
+from shared.objects.devices import Device
 from tests.unit.core.expressions.selectors import ATTRIBUTES, CAPACITY, DRIVER, SELECTORS
 
 

@@ -83,6 +83,14 @@ CASES: dict[str, Case] = {
         f"annotation {TASKS}",
         "each with a minMember of at least 1",
     ),
+    "task groups nested 30,000 deep": (
+        bad(
+            on={"applicationId": "a"},
+            noted=TASK | {TASKS: f'[{{"x":{"[" * 30_000}{"]" * 30_000}}}]'},
+        ),
+        f"annotation {TASKS}",
+        "a JSON list of task groups",
+    ),
     "no task group at all": (
         bad(on={"applicationId": "a"}, noted=TASK | {TASKS: "[]"}),
         f"annotation {TASKS}: '[]'",

@@ -3,7 +3,6 @@
 import pytest
 
 from extender.core.records import migration_entries
-from shared.ledgers import Declined, Transition
 from shared.model import (
     JobKey,
     Migration,
@@ -14,6 +13,7 @@ from shared.model import (
     Trigger,
     Uid,
 )
+from shared.readapi.ledgers import Declined, Transition
 from tests.fakes.builders import make_shape
 from tests.unit.core.clusters import snapshot_of
 

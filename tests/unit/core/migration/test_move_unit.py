@@ -11,7 +11,7 @@ from extender.core.parameters.combined import CoreParameters
 from extender.core.records.migration_reasons import MigrationReason as R
 from shared import labels
 from shared.model import Mover
-from shared.pod_cpu import ContainerCpu, GivenCpu
+from shared.objects.pod_cpu import ContainerCpu, GivenCpu
 from tests.fakes.builders import (
     make_claim,
     make_owner,

@@ -8,7 +8,7 @@ from extender.core.nodes import device_columns, device_kinds
 from extender.core.nodes.device_catalog import Share
 from extender.core.nodes.device_columns import layout
 from extender.core.nodes.device_kinds import Kind, Selections
-from tests.fakes.builders import make_device
+from tests.fakes.device_builders import make_device
 
 DRIVER = "gpu.example.com"
 BY_INDEX = Kind((f'device.attributes["{DRIVER}"].index > 1',))

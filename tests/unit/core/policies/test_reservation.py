@@ -1,70 +1,14 @@
 """Room kept for a job that has waited too long: its turn, its start, and jobs before it."""
 
-import json
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from extender.core.nodes.node_table import NodeTable
 from extender.core.parameters.queue import BackfillParameters
 from extender.core.queue import backfill
-from extender.core.queue.backfill import HeadReservation, Waiter
+from extender.core.queue.backfill import Waiter
 from shared.model import JobKey, Uid
 from tests.fakes.builders import make_node, make_room, make_shape
 from tests.unit.core.policies.reservations import gang_of, held, pods_on, room_of
-
-GOLDEN = Path(__file__).parents[3] / "golden" / "reservation"
-CASES = {
-    path.name.removesuffix(".input.json"): path for path in sorted(GOLDEN.glob("*.input.json"))
-}
-
-
-@pytest.mark.parametrize("path", CASES.values(), ids=CASES.keys())
-def test_golden_case_comes_out_as_recorded(path: Path, update_golden: bool) -> None:
-    case = json.loads(path.read_text())
-    assert case["_why"]
-    got = run(case)
-    output = path.with_name(path.name.replace(".input.", ".output."))
-    if update_golden:
-        output.write_text(json.dumps(got, indent=2) + "\n")
-    assert got == json.loads(output.read_text())
-
-
-def run(case: dict[str, Any]) -> Any:
-    place = gang_of(case["holder"]["pods"], case["holder"]["cpu"])
-    room, found = held(case["nodes"], case["tenants"], place, case["now"])
-    if found is None:
-        return {"reservation": None}
-    kept = (found.after.used - found.before.used)[:, room.resources.index("cpu")]
-    names = [node.name for node in room.nodes]
-    return {
-        "starts_at": found.starts_at,
-        "waits_for": list(found.waits_for),
-        "kept": {name: cpu / 1000 for name, cpu in zip(names, kept.tolist(), strict=True) if cpu},
-        "passes": [
-            how(found, room, one["pods"], one["lasts"], case["now"], place)
-            for one in case["passing"]
-        ],
-    }
-
-
-def how(
-    kept: HeadReservation,
-    room: NodeTable,
-    wanted: dict[str, int],
-    lasts: float | None,
-    now: float,
-    place: backfill.PlaceHead,
-) -> str:
-    """Say by which rule, if by any, pods with these reservations may pass."""
-    if backfill.gone_in_time(kept, now, lasts):
-        return "gone in time"
-    pods = pods_on(room, wanted)
-    free = backfill.open_nodes(kept, room).with_pods(pods).free
-    if (free >= 0).all():
-        return "beside its reservations"
-    return "with other reservations" if backfill.beside(kept, pods, place) else "no"
 
 
 def waiter(name: str, created_at: float, max_wait: float | None, uid: str = "") -> Waiter:

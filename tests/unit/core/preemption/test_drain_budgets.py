@@ -17,10 +17,10 @@ from extender.core.records.drain_budget_reasons import NoBudget
 from extender.core.records.parking import Cause, Parking, Phase
 from extender.core.records.parking_reasons import ParkingReason as R
 from shared import labels
-from shared.disruptions import PodDisruptionBudget
-from shared.label_selectors import LabelSelector
-from shared.ledgers import Declined
 from shared.model import Entity, JobKey
+from shared.objects.disruptions import PodDisruptionBudget
+from shared.objects.label_selectors import LabelSelector
+from shared.readapi.ledgers import Declined
 from tests.fakes.builders import make_node, make_owner, make_pod
 from tests.unit.core.clusters import snapshot_of
 

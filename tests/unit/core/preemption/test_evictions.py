@@ -13,9 +13,9 @@ from extender.core.records import parking
 from extender.core.records.parking import Cause, Parking, Phase
 from extender.core.records.parking_reasons import ParkingReason as R
 from shared import labels
-from shared.disruptions import Eviction, Turn
-from shared.ledgers import Declined
 from shared.model import Entity, JobKey, Uid
+from shared.objects.disruptions import Eviction, Turn
+from shared.readapi.ledgers import Declined
 from tests.fakes.builders import make_node, make_owner, make_pod
 from tests.unit.core.clusters import snapshot_of
 

@@ -11,9 +11,9 @@ from extender.core.preemption.new_parkings import RequestedParking, requested_pa
 from extender.core.records.parking import Cause, ParkingProposal, parking_records
 from extender.core.records.parking_reasons import ParkingReason as R
 from shared import labels
-from shared.disruptions import HorizontalPodAutoscaler, PodDisruptionBudget
-from shared.label_selectors import LabelSelector
 from shared.model import Entity, JobKey, Owner, Pause
+from shared.objects.disruptions import HorizontalPodAutoscaler, PodDisruptionBudget
+from shared.objects.label_selectors import LabelSelector
 from tests.fakes.builders import make_node, make_owner, make_pod
 from tests.unit.core.clusters import snapshot_of
 

@@ -13,19 +13,18 @@ from extender.core.parameters.placement import LEVELS
 from extender.core.queue import decision
 from extender.core.queue.state import QueueState
 from shared import labels
-from shared.devices import CapacityPolicy, Constraint, DeviceRequest
 from shared.model import Entity, PodClaim, Taint, Toleration, Uid
-from tests.fakes.builders import (
+from shared.objects.devices import CapacityPolicy, Constraint, DeviceRequest
+from tests.fakes.builders import make_node, make_pod
+from tests.fakes.deciding import queue_pass
+from tests.fakes.device_builders import (
     make_claim_template,
     make_device,
     make_device_claim,
     make_device_class,
     make_named_claim,
-    make_node,
-    make_pod,
     make_slice,
 )
-from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import queued_job, snapshot_of
 
 ATTRIBUTE = 'device.attributes["gpu.example.com"]'

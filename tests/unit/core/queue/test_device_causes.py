@@ -6,15 +6,14 @@ import pytest
 
 from extender.core.nodes.device_columns import MOST_KINDS
 from extender.store.device_groups import MOST_APART
-from shared.devices import Constraint, Device, DeviceRequest
 from shared.model import Entity, PodClaim, Uid
-from tests.fakes.builders import (
+from shared.objects.devices import Constraint, Device, DeviceRequest
+from tests.fakes.builders import make_node, make_pod
+from tests.fakes.device_builders import (
     make_claim_template,
     make_device,
     make_device_class,
     make_named_claim,
-    make_node,
-    make_pod,
     make_slice,
 )
 from tests.unit.core.clusters import queued_job

@@ -13,20 +13,18 @@ from extender.core.parameters.combined import CoreParameters
 from extender.core.queue import decision
 from extender.core.queue.state import QueueState
 from extender.core.scheduler import direct_gangs, filtering, prioritizing
-from shared.devices import DeviceRequest
 from shared.model import Delete, Entity, JobKey, NodeName, Pod, Taint, Toleration, Upsert
-from tests.fakes.builders import (
+from shared.objects.devices import DeviceRequest
+from tests.fakes.builders import make_node, make_owner, make_pod
+from tests.fakes.deciding import queue_pass
+from tests.fakes.device_builders import (
     make_claim_template,
     make_device,
     make_device_claim,
     make_device_class,
-    make_node,
-    make_owner,
-    make_pod,
     make_slice,
     make_taint_rule,
 )
-from tests.fakes.deciding import queue_pass
 from tests.unit.core.clusters import queued_job, snapshot_of, store_of
 
 GPU = "example.com/gpu"

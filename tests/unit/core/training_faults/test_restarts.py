@@ -14,7 +14,7 @@ from extender.core.records import hang_restarts
 from extender.core.records.hang_restarts import HangRestarts
 from shared import labels
 from shared.model import Delete, Owner, Upsert
-from shared.owners import JobState
+from shared.objects.owners import JobState
 from shared.progress import Checkpoint
 from tests.fakes.builders import make_owner
 from tests.unit.core.training_faults.training import KEY, Training

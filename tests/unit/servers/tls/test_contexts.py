@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from devcluster.certificates import Authority
+from devcluster.credentials.certificates import Authority
 from extender.servers.tls.contexts import ClientTrust
 from shared.system_clock import SystemClock
 

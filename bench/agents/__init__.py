@@ -1,0 +1,1 @@
+"""Benchmarks of the agent, and of agents' heartbeats at the extender."""

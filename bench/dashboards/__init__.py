@@ -1,0 +1,1 @@
+"""Benchmarks of metrics and dashboards."""

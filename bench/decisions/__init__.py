@@ -1,0 +1,1 @@
+"""Benchmarks of decisions: time by the size of the cluster."""

@@ -1,0 +1,1 @@
+"""Programs of other projects in a cluster: control plane, schedulers, nodes."""

@@ -1,0 +1,1 @@
+"""Certificates, kubeconfigs and roles of a cluster."""

@@ -1,0 +1,1 @@
+"""What a cluster has on this machine: files, ports and processes."""

@@ -1,0 +1,1 @@
+"""Parts of ``shared.model``, each for some kinds of API objects."""
