@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import BinaryIO, Final, TextIO
 
 import msgspec
+from msgspec.structs import replace
 
-from cli import arguments, sanitize
+from cli import arguments, output, sanitize
 from cli.errors import UnreadableError
 from cli.views.amounts import duration
 from cli.views.terminal import UNLIMITED, Terminal, of_stream, wrapped
 from shared import labels, places
 from shared.errors import InputError, MalformedError
-from shared.parsing.checking import Finding, check
+from shared.parsing.checking import Finding, Read, check
 from shared.places import MetricsPlace, PathVariables
 from shared.progress import Goal
 from shared.terminal import plain
@@ -30,6 +31,8 @@ _POD: Final = PathVariables(namespace="", job="", pod="", uid="")
 _BETTER: Final = {Goal.MIN: "lower is better", Goal.MAX: "higher is better"}
 _WIDTH: Final = 10
 _TO_COPY: Final = "try"
+_COMPRESSED: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\x00": "xz"}
+"""First bytes of a compressed file, such as a container's rotated log, and its format."""
 
 
 def run(options: Namespace, out: TextIO) -> int:
@@ -43,9 +46,9 @@ def run(options: Namespace, out: TextIO) -> int:
             findings.append(_check(file, _place(options)))
         except UnreadableError as error:
             print(f"{arguments.program()}: {sanitize.lines(str(error))}", file=sys.stderr)
-    if options.output == "json":
-        print(msgspec.json.format(msgspec.json.encode(findings)).decode(), file=out)
-    else:
+    if options.output in output.DOCUMENTS:
+        print(output.document(options, msgspec.json.encode(findings)), file=out)
+    elif findings:
         wide = options.output == "wide"
         screen = of_stream(out)
         blocks = [
@@ -127,16 +130,38 @@ def _place(options: Namespace) -> MetricsPlace:
 def _check(file: str, place: MetricsPlace) -> Finding:
     try:
         if file == STANDARD_INPUT:
-            data = sys.stdin.buffer.read()
-            return check(lambda offset, length: data[offset : offset + length], "", place)
+            if sys.stdin is None:
+                raise UnreadableError("standard input: it is closed")
+            return _checked(_whole(sys.stdin.buffer), "", place)
         with Path(file).open("rb") as opened:
-            return check(lambda offset, length: _read(opened, offset, length), file, place)
+            return _checked(_parts(opened) if opened.seekable() else _whole(opened), file, place)
     except (InputError, MalformedError) as error:
         raise UnreadableError(f"{file}: {error}") from error
     except OSError as error:
         raise UnreadableError(f"{file}: {error.strerror}") from error
 
 
-def _read(file: BinaryIO, offset: int, length: int) -> bytes:
-    file.seek(offset)
-    return file.read(length)
+def _checked(read: Read, file: str, place: MetricsPlace) -> Finding:
+    start = read(0, max(map(len, _COMPRESSED)))
+    for magic, name in _COMPRESSED.items():
+        if start.startswith(magic):
+            text = (
+                f"compressed with {name}; decompress it first, or pipe its text to `logs-check -`"
+            )
+            raise UnreadableError(f"{file or 'standard input'}: {text}")
+    found = check(read, file, place)
+    return found if start else replace(found, why_not="no values found: it is empty")
+
+
+def _parts(file: BinaryIO) -> Read:
+    def read(offset: int, length: int) -> bytes:
+        file.seek(offset)
+        return file.read(length)
+
+    return read
+
+
+def _whole(file: BinaryIO) -> Read:
+    """Return parts of what has one direction only: a pipe, as in ``<(kubectl logs POD)``."""
+    data = file.read()
+    return lambda offset, length: data[offset : offset + length]

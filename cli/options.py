@@ -144,12 +144,21 @@ def add_man(parser: argparse.ArgumentParser) -> None:
 
 def add_logs_check(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``logs-check``, named as the annotation's keys."""
-    parser.add_argument("files", metavar="FILE", nargs="+", help="a file; - for standard input")
+    parser.add_argument(
+        "files",
+        metavar="FILE",
+        nargs="+",
+        help="a file, or - for standard input, as in: kubectl logs POD | shuntyard logs-check -",
+    )
     keys = parser.add_argument_group("as in the annotation shuntyard.io/metrics")
     keys.add_argument("--format", metavar="NAME", help="read in this format (default: auto)")
     keys.add_argument("--metric", metavar="NAME", help="follow this series")
     keys.add_argument("--total-steps", metavar="N", help="where the run ends")
-    keys.add_argument("--regex", metavar="PATTERN", help="read lines with this pattern")
+    keys.add_argument(
+        "--regex",
+        metavar="PATTERN",
+        help="read lines with this pattern; (?P<value>...) is the value",
+    )
 
 
 def add_what_if(parser: argparse.ArgumentParser) -> None:

@@ -87,9 +87,11 @@ class _Metric(Struct):
         count: All of this attempt and those before.
         curve: Those that have a step and a time, thinned out.
         last: The last one.
+        placed: The last one that has a step: some steps are too coarse to distinguish values.
     """
 
     last: Point
+    placed: Point | None = None
     count: int = 0
     curve: list[CurvePoint] = field(default_factory=list)
 
@@ -123,6 +125,7 @@ class _Values:
         self.left_seconds = self.left_seconds if point.left_seconds is None else point.left_seconds
         metric = self.metrics.setdefault(point.metric, _Metric(point))
         metric.last, metric.count = point, metric.count + 1
+        metric.placed = metric.placed if point.step is None else point
         if point.step is not None and at_seconds is not None and taken.is_finite:
             metric.curve.append(CurvePoint(point.step, point.value, at_seconds))
             if len(metric.curve) > MOST_KEPT:
@@ -205,9 +208,9 @@ def _finding(found: Finding, values: _Values, place: MetricsPlace) -> Finding:
         why = why_none(names, place.metric) if names else nothing
         return replace(found, why_not=why, series=names)
     metric, goal = values.metrics[name], place.goal or goal_of(name) or Goal.MIN
-    last = metric.last
-    total = place.total_steps or values.totals.get(last.unit)
-    if total is not None and total < (last.step or 0.0):
+    last, placed = metric.last, metric.placed
+    total = place.total_steps or values.totals.get((placed or last).unit)
+    if total is not None and placed is not None and total < (placed.step or 0.0):
         total = None  # the run is beyond it, so it is not the run's
     remaining, why = _remaining(metric, total, goal)
     return replace(
@@ -216,9 +219,9 @@ def _finding(found: Finding, values: _Values, place: MetricsPlace) -> Finding:
         goal=goal,
         points=metric.count,
         value=last.value if isfinite(last.value) else None,
-        step=last.step,
+        step=None if placed is None else placed.step,
         total_steps=total,
-        unit=None if last.step is None else last.unit,
+        unit=None if placed is None else placed.unit,
         attempts=values.attempts,
         remaining=remaining,
         stated_left=values.left_seconds,
@@ -229,7 +232,7 @@ def _finding(found: Finding, values: _Values, place: MetricsPlace) -> Finding:
 
 def _remaining(metric: _Metric, total: int | None, goal: Goal) -> tuple[Span | None, str]:
     """Return the predicted time from the last value to the end, or why it is not known."""
-    if metric.last.step is None:
+    if metric.placed is None:
         return None, "time left: unknown, because the file does not say the step of a value"
     if total is None:
         advised = "add total-steps=… to the annotation"

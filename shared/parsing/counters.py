@@ -107,10 +107,14 @@ class Counts(Struct, frozen=True):
 
 
 _LEADING: Final = re.compile(
-    r"(?:^|\] )\s*\[([0-9]{1,12})\]\s|^\s*([0-9]{1,12}):\s|^\[ *([0-9]{1,9}), *([0-9]{1,12})\] "
+    r"(?:^|\] )\s*\[([0-9]{1,12})\]:?\s|^\s*([0-9]{1,12}):\s|^\[ *([0-9]{1,9}), *([0-9]{1,12})\] "
     r"|^\[([0-9]{1,9})/([0-9]{1,9})\] ?\[ *([0-9]{1,9})/([0-9]{1,9})\]"
-    r"|^\[ *([0-9]{1,12})/([0-9]{1,12})\] |^\s*([0-9]{1,12})/([0-9]{1,12})(?:: | \(epoch )"
+    r"|^\[ *([0-9]{1,12})/([0-9]{1,12})\] |^\s*([0-9]{1,12})/([0-9]{1,12})(?:[:,] | \(epoch )"
 )
+_ROUND: Final = re.compile(
+    r"[\s\]:|]\[([0-9]{1,12})\]\s{1,20}[A-Za-z][\w@'-]{0,60}(?: [A-Za-z]\w{0,40})?[:=] ?[-+]?[0-9]"
+)
+"""A boosting round behind any prefix, right before a value: ``INFO [15]  train-logloss:0.005``."""
 
 
 class Position:
@@ -135,6 +139,7 @@ class Position:
         self._gap = 1.0
         self._before = 0.0
         self._round = Place()
+        self._round_gap = 1.0
         self._ended: dict[Unit, float] = {}
 
     def place(self, counts: Counts) -> Place:
@@ -149,7 +154,10 @@ class Position:
             return place
         if total is not None and (last.total_steps, last.unit) == (total, place.unit):
             ended_at = last.step or 0.0
-            is_behind = ended_at >= total - 1 > place.step and place.step < ended_at / 2
+            has_ended = ended_at >= total - 1 or ended_at + self._round_gap > total
+            is_behind = has_ended and place.step < min(total - 1, ended_at / 2)
+            if place.step > ended_at:
+                self._round_gap = place.step - ended_at
             if is_behind or ended_at >= total > 1 >= place.step:
                 self._ended[place.unit] = self._ended.get(place.unit, 0.0) + total
         elif total is not None and total != last.total_steps and place.unit == last.unit:
@@ -351,9 +359,10 @@ def leading_counts(line: str, *, has_values: bool) -> Counts | None:
     """
     index = _LEADING.search(line) if line else None
     if index is None:
-        return None
+        prefixed = _ROUND.search(line) if has_values else None
+        return None if prefixed is None else Counts(step=float(prefixed[1]))
     if done := index[9] or index[11]:
-        length = int(index[10] or index[12])
+        length = total(float(index[10] or index[12]))
         return Counts(step=float(done), total_steps=length) if has_values else None
     if index[5]:
         epoch, epochs, done, length = (int(index[i]) for i in range(5, 9))

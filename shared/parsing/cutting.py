@@ -16,15 +16,19 @@ _ESCAPES: Final = re.compile(
     rb"|[ -/]*[0-~]"  # two-character sequences, character sets
     rb"|)"
 )
+_MARKS: Final = (b"\xef\xbb\xbf", b"\xff\xfe")
+"""What Windows puts before UTF-8 and UTF-16; of the latter the NUL bytes are dropped as well."""
+_LOWEST_MARK: Final = min(_MARKS)[:1]
 _CONTROLS: Final = bytes(c for c in range(32) if c != ord("\t")) + b"\x7f"
 LOST_BEGINNING: Final = "… "
 """Prefix of a line whose beginning was dropped: no anchored pattern matches it."""
+_UNUSUAL: Final = bytes(c for c in range(32) if c not in b"\t\n") + b"\x7f"
 _ENDS: Final = b"\r\n"
 _WINDOW: Final = 4096
 
 
 def clean(line: bytes) -> str:
-    """Return the text of a line without escape sequences, controls and trailing blanks.
+    """Return the text of a line without a mark of its encoding, controls and trailing blanks.
 
     Backspaces are dropped and do not erase: programs that write them (Keras) continue with a
     carriage return, which has ended the line already. NUL bytes are the hole left by a program that
@@ -32,7 +36,20 @@ def clean(line: bytes) -> str:
     """
     if b"\x1b" in line:
         line = _ESCAPES.sub(b"", line)
+    if line > _LOWEST_MARK:  # quicker than to look for each
+        line = line.removeprefix(_MARKS[0]).removeprefix(_MARKS[1])
     return line.translate(None, _CONTROLS).decode("utf-8", "replace").rstrip()
+
+
+def plain_lines(data: bytes) -> list[str] | None:
+    """Return whole lines of plain ASCII, from which ``clean`` would only strip; None for others."""
+    if not data.endswith(b"\n") or not data.isascii():
+        return None
+    if len(data.translate(None, _UNUSUAL)) != len(data):
+        return None
+    lines = data.decode("ascii").split("\n")
+    lines.pop()
+    return lines
 
 
 class Cut(Struct, frozen=True):
@@ -108,6 +125,12 @@ class LineCutter:
 
     def cut(self, data: bytes, most_lines: int) -> Cut:
         """See ``Cutter``."""
+        plain = plain_lines(data) if self.is_empty and len(data) <= self._most else None
+        if plain is None or len(plain) > most_lines:
+            return self._cut(data, most_lines)
+        return Cut(len(data), tuple(filter(None, map(str.rstrip, plain))))
+
+    def _cut(self, data: bytes, most_lines: int) -> Cut:
         pieces = head_of(data, most_lines).splitlines(keepends=True)
         rest = b""
         if len(pieces) > most_lines:

@@ -24,7 +24,7 @@ LONGEST_WORDS: Final = 160
 MOST_NUMBERS: Final = 100
 """Numbers of a line that are read."""
 _ITEM: Final = re.compile(
-    r"(?<![\w./+@-])(?<![0-9]:)(?<![0-9],)"
+    r"(?<![\w./+@-])(?:(?<![0-9]:)|(?<=[A-Za-z][0-9]:))(?<![0-9],)"
     r"(?P<value>[-+]?(?:[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
     r"(?!,?[0-9])"
     r"(?:[eE][-+]?[0-9]+)?|[-+]?(?:nan|inf)\b)"
@@ -45,6 +45,8 @@ _PHASE_BEHIND: Final = re.compile(r"[ _]?\((train|val|valid|test|eval)\)", re.IG
 _WRAPPED: Final = re.compile(r"\b(?:tensor|array|param|np\.float[0-9]{2})\($", re.IGNORECASE)
 """Around a value, as in ``loss: tensor(0.3, device='cuda:0')``."""
 _TRAILING: Final = " \t:=[(#\"'|<"
+_ELLIPSIS: Final = re.compile(r"\s{0,4}(?:\.{2,}|…)$")
+"""Behind a name, as in ``Epoch... (39/116 | Loss: 0.19)``."""
 _SEPARATORS: Final = re.compile(r"[][(){},;|\t\"<>]|(?<!\w)'|'(?!\w)| {2,}|: | - | = ")
 _GLOBAL_STEP: Final = re.compile(
     r"(?:.* )?(?:global|total|optimizer|optim|completed|learning|train|training)[ _]?"
@@ -216,7 +218,7 @@ def _name(gap: str) -> Name:
 
 def _words(gap: str) -> str:
     text = _PHASE_BEHIND.sub(r"_\1", _BRACKETED.sub("", _WRAPPED.sub("", gap)))
-    text = text.rstrip(_TRAILING).removesuffix(" is")
+    text = _ELLIPSIS.sub("", text.rstrip(_TRAILING).removesuffix(" is"))
     words = _WORDS.search(_SEPARATORS.split(text)[-1].rpartition(":")[2].strip())
     is_of_address = words is not None and words.string[: words.start()].endswith(("?", "&"))
     return "" if words is None or is_of_address else words[0]

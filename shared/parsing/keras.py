@@ -44,6 +44,7 @@ class Keras:
         self._epochs: int | None = None
         self._printed: Names[None] = Names()
         self._has_ended = False
+        self._fits = 0
 
     @property
     def held_bytes(self) -> int:
@@ -53,9 +54,7 @@ class Keras:
     def feed(self, line: str) -> Sequence[Point]:
         """See ``Parser``."""
         if "Epoch " in line[:_COUNT_WITHIN] and (header := _EPOCH.fullmatch(line.strip())):
-            self._epoch, self._epochs = int(header[1]), int(header[2])
-            self._printed.clear()
-            self._has_ended = False
+            self._begin(int(header[1]), int(header[2]))
             return NOTHING
         if "/" not in line[:_COUNT_WITHIN] or " - " not in line:
             return NOTHING
@@ -67,6 +66,13 @@ class Keras:
         if counted[2].isdigit() and int(counted[1]) == int(counted[2]):
             return self._end(pairs)
         return self._inside(pairs, counted)
+
+    def _begin(self, epoch: int, epochs: int) -> None:
+        """Begin an epoch; a program that fits one epoch at a time does not print which it is."""
+        self._fits = self._fits + self._has_ended if epoch == epochs == 1 else 0
+        self._epoch, self._epochs = epoch + self._fits, None if self._fits else epochs
+        self._printed.clear()
+        self._has_ended = False
 
     def _end(self, pairs: list[tuple[str, float]]) -> Sequence[Point]:
         """Return the new values of this epoch: the bar is full before validation and after.

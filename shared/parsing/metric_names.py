@@ -44,10 +44,12 @@ _OTHER_VALUE: Final = re.compile(
 _SEPARATORS: Final = re.compile(r"[\s_/.\-]+")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z][a-z])")
 """Between the words of ``ValLoss``."""
-_VALIDATION: Final = r"(?:eval(?:uation)?|val(?:id?|idation)?|dev|cv)(?:_\d+'s)?"
+_VALIDATION: Final = r"(?:eval(?:uation)?|val(?:id?|idation)?|dev|cv)(?:_\d+)?(?:'s)?"
 _TRAINING: Final = r"(?:train(?:ing)?)"
 _MEAN: Final = r"(?:(?:avg|avr|average|mean|epoch|total|tot|running|reduced)_)*"
 _MEAN_WORD: Final = re.compile(r"(?:^|_)(?:mean|avg|average)(?=_|$)")
+_LOG: Final = r"(?:(?:binary_|multi_|m)?log)?"
+"""The log loss of LightGBM and XGBoost is a loss, and better to follow than an AUC beside it."""
 _MODEL: Final = r"(?:(?:lm|main)_)?"
 """Of the model alone, where a run also prints its loss with all that is added to it."""
 _LOSS_OF: Final = rf"(?:{_TRAINING}(?:_total)?|total)"
@@ -76,9 +78,9 @@ class _Tier(NamedTuple):
 _TIERS: Final = tuple(
     _Tier(re.compile(pattern), alike)
     for pattern, alike in (
-        (rf"{_MEAN}eval_{_MEAN}{_MODEL}(?:log)?loss", True),
+        (rf"{_MEAN}eval_{_MEAN}{_MODEL}{_LOG}loss", True),
         (
-            rf"{_MEAN}{_VALIDATION}_{_MEAN}{_MODEL}(?:log)?loss(?:_epoch)?|loss_(?:{_VALIDATION})",
+            rf"{_MEAN}{_VALIDATION}_{_MEAN}{_MODEL}{_LOG}loss(?:_epoch)?|loss_(?:{_VALIDATION})",
             True,
         ),
         (rf"(?:rollout_|env_|test_)?{_OF_EPISODE}(?:rew(?:ards?)?|return)(?:_mean)?", False),
@@ -94,7 +96,8 @@ _TIERS: Final = tuple(
         (rf"(?:{_TRAINING}_)?(?:batch_loss|loss_step|step_loss)", True),
         (r"test_loss|loss_test", True),
         (r".*map(?:50|_50|@0?_?5)[-_:]0?_?95.*|.*bbox_map", False),
-        (rf"{_VALIDATION}_.*{_QUALITY}|{_QUALITY}_{_VALIDATION}", False),
+        (rf"{_VALIDATION}_{_MEAN}(?:ppl|perplexity|xent|nll|cross_?entropy|bp[bc])", True),
+        (rf"{_VALIDATION}_(?:.*{_QUALITY}|l[12])|{_QUALITY}_{_VALIDATION}", False),
         (rf"(?:{_VALIDATION}_|{_TRAINING}_)?{_MEAN}{_EPISODE}score", True),
         (r"\w*loss_\w*total|\w+_total_loss", False),
         (rf"{_VALIDATION}_.*loss.*", False),
@@ -134,6 +137,8 @@ _PART: Final = re.compile(
     r"(?:.*_)?(?:reg|regulari[sz]ation|aux|auxiliary|penalty|l2|commitment|router|balancing|kld?)_loss"
 )
 """A loss that is added to another one; alone it does not show how far a run is."""
+_DATA: Final = re.compile(rf"(?:{_TRAINING}|test(?:ing)?)_")
+"""Before a name: of what data it is."""
 _EPISODES: Final = re.compile(r"(?:n_|num_|total_)?episodes?")
 MOST_METRICS: Final = 256
 """Names of one source; a training script has ten, a thorough one a hundred."""
@@ -184,7 +189,7 @@ def _best_of(found: tuple[str, ...]) -> tuple[str, ...]:
     if not tiers:
         return ()
     best = min(tiers)
-    names = tiers[best][:1] if _TIERS[best].alike else _means(tiers[best])
+    names = tiers[best][:1] if _TIERS[best].alike else _held_out(_means(tiers[best]))
     plays = any(_EPISODES.fullmatch(_plain(name)) for name in found)
     is_part = _PART.fullmatch(_plain(names[0])) is not None
     is_side = is_part or plays or not measures_convergence(names[0])
@@ -200,6 +205,13 @@ def _means(names: list[str]) -> list[str]:
     without = {_MEAN_WORD.sub("", _plain(name)).strip("_") for name in names}
     means = [name for name in names if _MEAN_WORD.search(_plain(name))]
     return means if len(without) == 1 == len(means) else names
+
+
+def _held_out(names: list[str]) -> list[str]:
+    """Return the name on test data alone where the names are one thing on two sets of data."""
+    without = {_DATA.sub("", _plain(_HUMP.sub("_", name))) for name in names}
+    tests = [name for name in names if _plain(name).startswith("test")]
+    return tests if len(without) == 1 == len(tests) else names
 
 
 @lru_cache(maxsize=1024)

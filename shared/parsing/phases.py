@@ -44,14 +44,16 @@ _OF_PART: Final = re.compile(
     re.IGNORECASE,
 )
 """Of a part of the data or of the model: ``eval: bucket 1 perplexity 53.76``."""
+_FOLD: Final = re.compile(r"\bfolds?\W{0,3}[0-9]", re.IGNORECASE)
 _OF_THE_PAST: Final = re.compile(
     r"\b(?:(?:re)?load(?:ed|ing)?|restor(?:ed?|ing)|resum(?:ed?|ing)|start(?:ed|ing)? from)\b"
     r".{0,60}\b(?:model|checkpoint|ckpt|weights?|state|snapshot|epoch|step|iter(?:ation)?"
-    r"|batch|data|dataset|shard|file)\b",
+    r"|batch|data|dataset|shard|file)\b"
+    r"|^\W{0,8}best\b[^(]{1,200}\((?:at )?(?:epoch|step|iter)",
     re.IGNORECASE,
 )
-_PAST_WORDS: Final = ("load", "restor", "resum", "from")
-_OF_NO_PLACE: Final = ("best", "sav", "checkpoint", "ckpt", "wrote", "stop", "improv", "schedul")
+_PAST_WORDS: Final = ("load", "restor", "resum", "from", "best")
+_OF_NO_PLACE: Final = ("best", "sav", "checkpoint", "ckpt", "wrote", "stop", "improv", "scheduler")
 _OF_VALIDATION: Final = ("validat", "evaluat")
 
 
@@ -89,6 +91,11 @@ def is_validation(line: str, lower: str, name: str) -> bool:
         return not (match[0][:1] in "|([" and _TRAINING_PART.search(line))
     head = line[: line.find(name)] if name else ""
     return _OTHER_DATA.search(head) is not None and not _TRAINING.search(head)
+
+
+def is_of_fold(line: str, lower: str) -> bool:
+    """Return True for a line that says which fold of a cross-validation this is."""
+    return "fold" in lower and _FOLD.search(line) is not None
 
 
 def is_of_part(line: str) -> bool:

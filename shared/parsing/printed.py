@@ -47,12 +47,12 @@ _VALUES: Final = (
     *("loss", "acc", "ppl", "perplexity", "err", "mae", "mse", "auc", "f1", "bleu", "wer", "cer"),
     *("map", "iou", "dice", "rew", "return", "elbo", "nll", "xent", "bpb", "bpc", "psnr", "ssim"),
     *("top", "l_", "fid", "score", "pearson", "spearman", "objective", "cost", "epe", "mpjpe"),
-    *("ndcg", "mrr"),
+    *("ndcg", "mrr", "'s l"),
 )
 """A line without any of these has no value; faster than a pattern."""
 _COUNTERS: Final = (
     *("step", "iter", "epoch", "%|", "batch", "update", "rank", "tick", "episode", "generation"),
-    *("round", "train"),
+    *("round", "train", "fold"),
 )
 """A line without any of these, or a value, has no place."""
 _TOTALS: Final = ("epochs", "max", "total", "iters", "steps", "num_", "epoch")
@@ -97,6 +97,7 @@ class Printed:
         self._names_steps = False
         self._shapes = Shapes()
         self._trained = ""
+        self._has_folds = False
         self._units = Units()
 
     @property
@@ -194,7 +195,11 @@ class Printed:
         if not items or self._is_of_another_rank(items) or phases.is_of_the_past(line, lower):
             return NOTHING
         found = LineCounts(items)
-        values = found.values(items, self._wholes) or value_at(line)
+        self._has_folds = self._has_folds or phases.is_of_fold(line, lower)
+        values = found.values(items, self._wholes)
+        is_loss_missing = not values or ("loss" in lower and not _has_loss(values))
+        stated = value_at(line) if is_loss_missing else {}
+        values = {**stated, **values}
         if values and not self._has_begun:
             self._hint.take_name(next(iter(values)))
         if self._validates or phases.is_validation(line, lower, next(iter(values), "")):
@@ -203,7 +208,7 @@ class Printed:
         counts_no_training = is_first and found.counts_batches and values and not _has_loss(values)
         if counts_no_training or (not found.used and phases.is_of_part(line)):
             return NOTHING
-        self._trained = line
+        self._trained = "" if stated else line
         return self._training(line, found, values)
 
     def _training(
@@ -218,7 +223,10 @@ class Printed:
         counts = self._counts(found, has_values=has_values)
         self._names_steps = self._names_steps or found.step is not None
         if counts is None and not self._names_steps:
-            return leading_counts(line, has_values=has_values)
+            led = leading_counts(line, has_values=has_values)
+            if led is None or led.total_steps is None:
+                return led
+            return self._unless_of_epoch(self._places.below_header(led))
         is_remark = _REMARK.match(line) is not None
         if counts is None or not has_values or not (is_remark or _has_no_end(counts)):
             return counts
@@ -300,8 +308,9 @@ class Printed:
         if not values or place is None or self._line - self._placed_at > MOST_LINES_APART:
             return NOTHING
         self._has_begun = True
-        total_steps = place.total_steps or self.announced.total(place.step, place.unit)
         step, unit = place.step, place.unit
+        total_steps = place.total_steps or self.announced.total(step, unit)
+        total_steps = None if self._has_folds else total_steps  # the end of one fold
         return self._units.kept(
             [
                 Point(name, value, step, total_steps, unit=unit, left_seconds=left_seconds)

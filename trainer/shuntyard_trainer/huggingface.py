@@ -32,7 +32,8 @@ from shuntyard_trainer.torch_shards import inspect_below
 
 _LOADED = ("optimizer.pt", "scheduler.pt")
 """Files that the Trainer loads with ``weights_only``; the model is in safetensors."""
-_WEIGHTS = (".safetensors", ".bin", ".pt", ".pth")
+_TEXTS = (".json", ".txt", ".md", ".jinja", ".model")
+"""Of configuration and tokenizer; a program may save its model under any other name."""
 _SUMMARY = "train_runtime"
 """Key of a log's last entry; its loss is a mean of the run and not a new point."""
 
@@ -188,7 +189,7 @@ def _inspect(path: str) -> None:
 
 def _has_weights(name: str) -> bool:
     others = name.startswith(("optimizer", "scheduler", "scaler", "rng_state", "training_args"))
-    return not others and (name.endswith(_WEIGHTS) or name.startswith("pytorch_model"))
+    return not others and not name.endswith(_TEXTS)
 
 
 def _check(args: TrainingArguments) -> None:

@@ -10,9 +10,10 @@ from typing import Any, Final
 
 import pytest
 
-from devcluster.extender_process import merged
 from devcluster.options import ProcessNodes
+from devcluster.shuntyard.extender_process import merged
 from shared import labels
+from shared.kube import paths
 from tests.controlplane import training_yard
 from tests.controlplane.jobs import Manifest
 from tests.controlplane.training_yard import TrainingYard
@@ -194,6 +195,22 @@ async def test_a_hung_gang_is_restarted_once_from_its_checkpoint_and_the_events_
     box = yard.cluster.layout.volume / yard.team / NAME / "checkpoints/.shuntyard"
     assert json.loads((box / "trainer.json").read_text())["resumed_step"] == 10
     assert "Hung, found" in await asyncio.to_thread(shown, yard)
+
+
+async def test_other_schedulers_read_the_last_checkpoint_on_the_pod_of_rank_0(
+    yard: TrainingYard,
+) -> None:
+    await Begun.of(yard, "nan")
+
+    async def noted() -> dict[str, str]:
+        pods = await yard.items(paths.pods(yard.team))
+        (first,) = (p for p in pods if p["metadata"]["labels"][labels.JOB_INDEX_LABEL] == "0")
+        found: dict[str, str] = first["metadata"]["annotations"]
+        assert found.get(labels.LAST_CHECKPOINT_STEP) == "10", found
+        return found
+
+    found = await eventually(noted, PATIENCE_SECONDS)
+    assert found[labels.LAST_CHECKPOINT_TIME].endswith("Z")
 
 
 async def test_a_worker_that_is_far_behind_is_named_with_its_node(yard: TrainingYard) -> None:

@@ -1,12 +1,17 @@
 """``shuntyard logs-check``: files in, what the agent would read out."""
 
+import gzip
 import io
 import json
+import lzma
+import os
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import yaml
 
 from cli.__main__ import main
 from tests.unit.parsing.test_corpus import CORPUS
@@ -153,6 +158,54 @@ def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch, capsys: Capture
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
     assert checked("-") == 0
     assert capsys.readouterr().out.startswith("standard input: ")
+
+
+def test_a_closed_standard_input_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    assert checked("-") == 2
+    assert capsys.readouterr().err == "shuntyard: standard input: it is closed\n"
+
+
+def test_a_pipe_is_read_to_its_end(capsys: Captured) -> None:
+    reading, writing = os.pipe()
+    lines = "".join(f"step {n}/9 loss {1 / n:.3f}\n" for n in range(1, 5))
+    os.write(writing, lines.encode())
+    os.close(writing)
+    try:
+        assert checked(f"/dev/fd/{reading}") == 0
+    finally:
+        os.close(reading)
+    assert "4 of 9, counted in steps" in capsys.readouterr().out
+
+
+COMPRESSED = {"gzip": gzip.compress, "xz": lzma.compress}
+
+
+@pytest.mark.parametrize(("name", "compress"), COMPRESSED.items(), ids=COMPRESSED)
+def test_a_compressed_file_is_refused_by_the_name_of_its_format(
+    name: str, compress: Callable[[bytes], bytes], tmp_path: Path, capsys: Captured
+) -> None:
+    file = tmp_path / "0.log.20260101"
+    file.write_bytes(compress((CORPUS / "timm.log").read_bytes()))
+    assert checked(str(file)) == 2
+    captured = capsys.readouterr()
+    assert not captured.out, "no empty line"
+    assert f"0.log.20260101: compressed with {name};" in captured.err
+
+
+def test_an_empty_file_is_called_empty(tmp_path: Path, capsys: Captured) -> None:
+    assert checked(written(tmp_path / "train.log")) == 1
+    assert "problem:  no values found: it is empty" in capsys.readouterr().out
+
+
+def test_yaml_has_what_json_has(capsys: Captured) -> None:
+    file = str(CORPUS / "timm.log")
+    assert checked(file, "-o", "json") == 0
+    as_json = json.loads(capsys.readouterr().out)
+    assert checked(file, "-o", "yaml") == 0
+    assert yaml.safe_load(capsys.readouterr().out) == as_json
 
 
 def test_a_stated_total_replaces_that_of_the_file(capsys: Captured) -> None:

@@ -69,7 +69,17 @@ PREFERRED = {
         "rollout/ep_rew_mean",
     ),
     "gradient boosting": (["train-rmse", "eval-rmse"], "eval-rmse"),
-    "two values on validation data": (["valid_0's auc", "valid_0's binary_logloss"], None),
+    "two values on validation data": (["valid_0's auc", "valid_0's rmse"], None),
+    "the log loss before an AUC": (
+        ["valid_1 auc", "valid_1 binary_logloss"],
+        "valid_1 binary_logloss",
+    ),
+    "a perplexity before an accuracy": (
+        ["Validation accuracy", "Validation perplexity", "xent"],
+        "Validation perplexity",
+    ),
+    "one error on training and on test data": (["train-rmse", "test-rmse"], "test-rmse"),
+    "one accuracy, and another on test data": (["Train Acc", "Test F1"], None),
     "two accuracies": (["Acc@1", "Acc@5"], None),
     "no metric": (["lr", "grad_norm", "loss scale", "epoch"], None),
     "nothing": ([], None),

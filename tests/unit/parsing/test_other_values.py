@@ -234,6 +234,38 @@ PLACED = {
         lines("Total T: {0} Episode Num: 3 Episode T: 9 Reward: {1}", *STEPS),
         ("Reward", 0.6, 40.0, None),
     ),
+    "a fold of a cross-validation, whose end is not that of the run": (
+        lines("fold 2/5 epoch {0}/9 loss {1}", *EPOCHS),
+        ("loss", 0.5, 4.0, None),
+    ),
+    "a count that begins again where its next line would be behind its end": (
+        2 * lines("train: {0}/45 loss: {1}", *STEPS),
+        ("loss", 0.6, 85.0, None),
+    ),
+    "a heading with a schedule": (
+        lines("Epoch {0} (rate 0.1, schedule=1):\ntrain: 3/8 loss: {1}", *EPOCHS),
+        ("loss", 0.5, 3.375, None),
+    ),
+    "a part of the epoch ahead of the value": (
+        lines("epoch {0}/9\n3/8, train_loss: 0.9\n6/8, train_loss: {1}", *EPOCHS),
+        ("train_loss", 0.5, 3.75, 9),
+    ),
+    "what was best before, and when": (
+        TRAINING + 2 * "best dev acc: 0.9, F1: 0.8 (epoch: 5)\n",
+        ("loss", 0.6, 40.0, None),
+    ),
+    "a loss ahead of its step, beside another value": (
+        lines("training loss at step {0}: {1}, accuracy: 0.3", *STEPS),
+        ("training loss", 0.6, 40.0, None),
+    ),
+    "boosting rounds with names right before the values": (
+        lines("[{0}]:\ttrain's l2:0.1\tvalid's l2:{1}", *STEPS),
+        ("valid's l2", 0.6, 40.0, None),
+    ),
+    "boosting rounds behind a prefix": (
+        lines("10:06:44 ERROR Tracker: INFO [{0}]\ttrain-rmse:0.1\teval-rmse:{1}", *STEPS),
+        ("eval-rmse", 0.6, 40.0, None),
+    ),
     "a reward and its mean": (
         lines("step {0} episode_reward {1} mean_episode_reward 0.3", *STEPS),
         ("mean_episode_reward", 0.3, 40.0, None),

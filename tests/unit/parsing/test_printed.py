@@ -47,6 +47,10 @@ KERAS = {
         "Epoch 1/2\n9/9 - 3s - hello - loss: 0.5\n9/9 - loss: 0.5\n1/2 - a: b\n",
         [],
     ),
+    "a fit of one epoch, again and again": (
+        "Epoch 1/1\n9/9 - 3s - 3ms/step - loss: 0.7\nEpoch 1/1\n9/9 - 3s - 3ms/step - loss: 0.6\n",
+        [("loss", 0.7, 1), ("loss", 0.6, 2)],
+    ),
     "restarted": (
         "Epoch 1/2\n9/9 - 3s - 3ms/step - loss: 0.7\nEpoch 1/2\n9/9 - 3s - 3ms/step - loss: 0.8\n",
         [("loss", 0.7, 1), ("loss", 0.8, 1)],
@@ -334,8 +338,8 @@ LINES = {
 
 
 ROUNDS = (
-    "Fold 1 | Epoch 1/3 | loss 0.9\nFold 1 | Epoch 3/3 | loss 0.8\n"
-    "Fold 2 | Epoch 1/3 | loss 0.7\nFold 2 | Epoch 3/3 | loss 0.6\n"
+    "Stage 1 | Epoch 1/3 | loss 0.9\nStage 1 | Epoch 3/3 | loss 0.8\n"
+    "Stage 2 | Epoch 1/3 | loss 0.7\nStage 2 | Epoch 3/3 | loss 0.6\n"
 )
 
 

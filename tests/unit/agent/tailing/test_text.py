@@ -18,6 +18,8 @@ CASES = {
     "tabs stay": (b"1%\tLoss: 2", "1%\tLoss: 2"),
     "blanks in front stay, behind they go": (b"  x  ", "  x"),
     "bytes that are no UTF-8 are marked": (b"a\xffb", "a\ufffdb"),
+    "the byte order mark of Windows goes": (b"\xef\xbb\xbfepoch,loss", "epoch,loss"),
+    "so do that of UTF-16 and its NUL bytes": ("epoch,loss".encode("utf-16"), "epoch,loss"),
     "letters of every script stay": ("━ é".encode(), "━ é"),
 }
 
