@@ -33,7 +33,7 @@ def draw(figures: Figures, file: Path) -> None:
             width.plot(places, [_median_width(part) for _, part in kept], **style)
         coverage.set_ylabel("part of the true values in the band")
         width.set_ylabel(
-            "median width of the band (of the true time left,\nor of the whole improvement)"
+            "median width of the band, as a part of\nthe time left or whole improvement"
         )
         for axes in (coverage, width):
             axes.set_xlabel("part of the run that is over")
