@@ -5,9 +5,12 @@ have the prefix that torchrun puts before them::
 
     [default0]:Train Epoch: 1 [0/60000 (0%)]<TAB>Loss: 2.300000      torchrun --tee 3
     [rank1]: RuntimeError: boom                                       tracebacks of torch
+    [1,0]<stdout>:iter 100: loss 2.4049                               mpirun --tag-output
+    [1,mpirank:0,algo-1]<stdout>:#015Epoch 0: loss=2.29               SageMaker
 
 Source:
-    torch 2.13, ``distributed/elastic/multiprocessing`` (``[<role><local rank>]:``).
+    torch 2.13, ``distributed/elastic/multiprocessing`` (``[<role><local rank>]:``); Open MPI,
+    ``iof_base_output.c`` (``[<job>,<rank>]<stream>:``).
 """
 
 import re
@@ -42,7 +45,14 @@ from shared.parsing.trainer_state import TrainerState
 from shared.parsing.ultralytics import Ultralytics
 from shared.parsing.wandb import Wandb
 
-_RANK_PREFIX: Final = re.compile(r"\[[A-Za-z_]{1,32}([0-9]{1,5})\]:")
+_RANK_PREFIX: Final = re.compile(
+    r"\[(?:[A-Za-z_]{1,32}([0-9]{1,5})\]:"
+    r"|[\w.@-]{1,64},(?:mpirank:)?([0-9]{1,5})(?:,[\w.-]{1,64})?\]<std(?:out|err)>:)"
+)
+_CODES: Final = re.compile(r"#033\[[0-9;?]{0,8}[A-Za-z]")
+"""A control code as MPI's output has it on SageMaker, in octal digits."""
+_RETURN: Final = "#015"
+"""A carriage return there."""
 NO_RANK: Final = -1
 """Rank of lines without a prefix."""
 AGREEING_LINES: Final = 3
@@ -85,8 +95,15 @@ _BY_SUFFIX: Final = {
 def split_rank(line: str) -> tuple[int, str]:
     """Return the local rank that printed a line (or ``NO_RANK``), and the rest of the line."""
     if line.startswith("[") and (prefix := _RANK_PREFIX.match(line)):
-        return int(prefix[1]), line[prefix.end() :]
+        return int(prefix[1] or prefix[2]), line[prefix.end() :]
     return NO_RANK, line
+
+
+def lines_behind_rank(text: str) -> Sequence[str]:
+    """Return the lines of a line of one rank, whose carriage returns may be ``#015``."""
+    if _RETURN not in text:
+        return (text,)
+    return [_CODES.sub("", part).rstrip() for part in text.split(_RETURN)]
 
 
 def candidates() -> tuple[Parser, ...]:
@@ -250,7 +267,11 @@ class Detector:
             if len(self._ranks) == MOST_RANKS:
                 return NOTHING
             self._ranks[rank] = ProcessDetector()
-        points = self._ranks[rank].feed(text)
+        detector = self._ranks[rank]
+        if rank == NO_RANK:
+            points = detector.feed(text)
+        else:
+            points = [p for part in lines_behind_rank(text) for p in detector.feed(part)]
         if points and rank != self._followed_rank:
             self._followed_rank = rank
             self._ranks = {
