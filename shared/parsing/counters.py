@@ -373,14 +373,23 @@ def leading_counts(line: str, *, has_values: bool) -> Counts | None:
     return Counts(step=float(index[1] or index[2]))
 
 
+def is_counter(name: str) -> bool:
+    """Return True for a name that counts steps or epochs: ``Epoch-Num`` does as ``epoch_num``."""
+    return _key(name) in COUNTERS
+
+
 def total(value: float | None) -> int | None:
     """Return a total as a whole number; None if it is not above 0."""
     return int(value) if value is not None and 0 < value < MOST_TOTAL else None
 
 
+def _key(name: str) -> str:
+    return name.lower().replace("-", "_")
+
+
 def _counters(names: Sequence[str]) -> tuple[str | None, ...]:
     """Return which names are a step, a total of steps, an epoch, a total of epochs."""
-    lower = {name.lower(): name for name in names}
+    lower = {_key(name): name for name in names}
     kinds = (STEP_KEYS, TOTAL_STEP_KEYS, EPOCH_KEYS, TOTAL_EPOCH_KEYS)
     return tuple(next((lower[key] for key in keys if key in lower), None) for keys in kinds)
 

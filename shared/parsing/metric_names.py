@@ -150,7 +150,7 @@ T = TypeVar("T")
 @lru_cache(maxsize=1024)
 def is_metric(name: str) -> bool:
     """Return True if a key of a structured line may be a metric: no step, time or bookkeeping."""
-    return name.lower() not in NOT_METRICS and not _BOOKKEEPING.fullmatch(name)
+    return name.lower().replace("-", "_") not in NOT_METRICS and not _BOOKKEEPING.fullmatch(name)
 
 
 def is_known(name: str) -> bool:
