@@ -258,6 +258,10 @@ PLACED = {
         lines("training loss at step {0}: {1}, accuracy: 0.3", *STEPS),
         ("training loss", 0.6, 40.0, None),
     ),
+    "a count without a name where names follow their numbers": (
+        lines("   {0} 93.44 s run, {1} loss, 0.00012 LR, 642.43 GB used", *STEPS),
+        ("loss", 0.6, 40, None),
+    ),
     "boosting rounds with names right before the values": (
         lines("[{0}]:\ttrain's l2:0.1\tvalid's l2:{1}", *STEPS),
         ("valid's l2", 0.6, 40.0, None),
