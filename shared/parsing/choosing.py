@@ -177,11 +177,25 @@ class ProcessDetector:
             kept = self._kept.setdefault(index, [])
             kept.append(points)
             if self._is_agreed(candidate, kept):
-                self._chosen = candidate
-                self._candidates, self._feeds, self._kept = (), (), {}
-                self._holders = holders((candidate,))
-                return self._with_totals([point for points in kept for point in points])
+                return self._choose(candidate, kept)
+            if isinstance(candidate, Printed) and (drawn := self._drawn()) is not None:
+                return self._choose(*drawn)
         return NOTHING
+
+    def _choose(self, parser: Parser, kept: list[Sequence[Point]]) -> Sequence[Point]:
+        """Read the log with one parser from here on; return its points so far."""
+        self._chosen = parser
+        self._candidates, self._feeds, self._kept = (), (), {}
+        self._holders = holders((parser,))
+        return self._with_totals([point for points in kept for point in points])
+
+    def _drawn(self) -> tuple[Lightning, list[Sequence[Point]]] | None:
+        """Return Lightning and its points, where its bar was drawn often with the same values."""
+        for index, kept in self._kept.items():
+            parser = self._candidates[index]
+            if isinstance(parser, Lightning) and parser.bars >= AGREEING_LINES:
+                return parser, kept
+        return None
 
     def _with_totals(self, points: Sequence[Point]) -> Sequence[Point]:
         """Return the points with the total that was printed before, where the format has none."""

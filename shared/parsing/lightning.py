@@ -41,11 +41,16 @@ LONGEST_VALUE: Final = 32
 
 
 class Lightning:
-    """Values that are printed differently than before."""
+    """Values that are printed differently than before.
+
+    Attributes:
+        bars: Bars so far, also those without a new value.
+    """
 
     format = "lightning"
 
     def __init__(self) -> None:
+        self.bars = 0
         self._step: float | None = None
         self._epochs: int | None = None
         self._in_block = False
@@ -61,6 +66,7 @@ class Lightning:
         if line.startswith("Epoch "):
             self._in_block = False
             if bar := _TQDM.fullmatch(line.rstrip()):
+                self.bars += 1
                 self._place(bar[1], bar[2], bar[3])
                 return self._new(bar[4])
             if block := _RICH.fullmatch(line.rstrip()):
