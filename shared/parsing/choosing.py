@@ -32,7 +32,7 @@ from shared.parsing.huggingface import HuggingFace
 from shared.parsing.keras import Keras
 from shared.parsing.lightning import Lightning
 from shared.parsing.megatron import Megatron
-from shared.parsing.metric_names import best_of
+from shared.parsing.metric_names import best_of, preferred
 from shared.parsing.mlflow import MlflowMetric
 from shared.parsing.mllog import MlLog
 from shared.parsing.mnist import Mnist
@@ -43,6 +43,7 @@ from shared.parsing.structured import JsonLines, Table
 from shared.parsing.tfevents import TfEvents
 from shared.parsing.trainer_state import TrainerState
 from shared.parsing.ultralytics import Ultralytics
+from shared.parsing.units import is_inside_epoch
 from shared.parsing.wandb import Wandb
 
 _RANK_PREFIX: Final = re.compile(
@@ -63,6 +64,8 @@ _WITHOUT_TOTALS: Final = (Aligned, Boxes, HuggingFace, JsonLines, Lightning, Tab
 """Formats whose lines may lack the end of the run, which the program printed before them."""
 PRINTED_LINES: Final = 3
 """Lines with values before they are read without a known format."""
+SURE_LINES: Final = 2
+"""The same where each has a loss at a part of an epoch: nothing but a training prints that."""
 MANY_PRINTED: Final = 12
 """Such lines after which one or two that a known format reads are the exception."""
 MOST_AHEAD: Final = 2
@@ -78,6 +81,7 @@ _UNKNOWN: Final = "auto"
 _RANKED: Final = "torchrun"
 __all__ = ["Detector", "format_of", "parser_for"]
 _AUTO: Final = "auto"
+_LOSS: Final = "loss"
 _TFEVENTS: Final = "tfevents"
 _TRAINER_STATE: Final = "trainer-state"
 _MLFLOW: Final = "mlflow"
@@ -217,7 +221,9 @@ class ProcessDetector:
         if len(kept) == MOST_PRINTED:
             del kept[0]
         first = _first_of_run(kept)
-        is_agreed = len(kept) - first >= PRINTED_LINES and _advances(kept[first:])
+        lines = len(kept) - first
+        is_enough = lines >= PRINTED_LINES or (lines == SURE_LINES and _is_sure(kept[first:]))
+        is_agreed = is_enough and _advances(kept[first:])
         if is_agreed:
             del kept[:first]
         return is_agreed
@@ -227,6 +233,15 @@ def _first_of_run(kept: Sequence[Sequence[Point]]) -> int:
     """Return how many lines ahead have a greater step than the one behind them."""
     steps = [points[0].step or 0.0 for points in kept[: MOST_AHEAD + 1]]
     return next((i for i in range(len(steps) - 1, 0, -1) if steps[i - 1] > steps[i]), 0)
+
+
+def _is_sure(kept: Sequence[Sequence[Point]]) -> bool:
+    """Return True if each line has the loss to follow, inside an epoch."""
+    metric = preferred(point.metric for points in kept for point in points)
+    if metric is None or _LOSS not in metric.lower():
+        return False
+    inside = (any(p.metric == metric and is_inside_epoch(p) for p in points) for points in kept)
+    return all(inside)
 
 
 def _advances(kept: Sequence[Sequence[Point]]) -> bool:

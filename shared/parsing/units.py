@@ -34,7 +34,7 @@ class Units:
         kept: list[Point] = []
         for point in points:
             unit = self._units.get(point.metric)
-            if unit == point.unit or unit is None or _is_inside_epoch(point):
+            if unit == point.unit or unit is None or is_inside_epoch(point):
                 self._units.put(point.metric, point.unit)
                 self._waiting.pop(point.metric, None)
             elif (first := self._waiting.pop(point.metric, None)) is None:
@@ -47,6 +47,6 @@ class Units:
         return kept
 
 
-def _is_inside_epoch(point: Point) -> bool:
+def is_inside_epoch(point: Point) -> bool:
     """Return True for a value at a part of an epoch: it is the mean of none."""
     return point.unit == "epoch" and point.step is not None and not point.step.is_integer()
