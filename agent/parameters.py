@@ -171,8 +171,8 @@ class Following:
         Ge(0.05),
         Le(60),
         Doc(
-            "How often a pod's metrics are read; half as often once its run is ten minutes old and "
-            "no checkpoint is asked for."
+            "How often a pod's metrics are read; half as often once its run, or a log without any "
+            "value, is ten minutes old and no checkpoint is asked for."
         ),
     ] = 5.0
     checkpoint_seconds: Annotated[

@@ -1,7 +1,7 @@
 """Builds the body of a heartbeat, every value within the limits of the wire format."""
 
 import logging
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 def heartbeat(
     message: Message, *, node: str, boot: str, sent_at: float, dropped: int
 ) -> wire.Heartbeat:
-    """Return the body of a message.
+    """Return the body of a message, to be encoded: its pods already are.
 
     Args:
         message: The content.
@@ -40,7 +40,7 @@ def heartbeat(
         use=message.state.use,
         cpu_cores=message.state.cpu_cores,
         gpus=message.state.gpus,
-        pods=tuple(_pod(report) for report in message.changed),
+        pods=cast("tuple[PodReport, ...]", tuple(map(_pod, message.changed))),
         gone=message.gone,
         events=message.events,
         dropped=dropped,
@@ -62,26 +62,33 @@ def clipped(text: str, most_bytes: int = MOST_TEXT_BYTES) -> str:
     return f"{encoded[: most_bytes - 3].decode(errors='ignore')}…"
 
 
-def _pod(report: PodReport) -> PodReport:
-    """Return the report of a pod within the limits; one that is beyond must not block the others.
+def _pod(report: PodReport) -> msgspec.Raw:
+    """Return a pod's report as JSON within the limits; one beyond must not block the others.
 
-    It is read as the extender reads it: a number that is not finite is lost, or refused where the
-    field needs one.
+    It is decoded as the extender does that: a number that is not finite is lost, or refused where
+    the field needs one.
     """
-    clipped_report = msgspec.structs.replace(
-        report, problem=clipped(report.problem), checkpoint=_checkpoint(report.checkpoint)
-    )
     try:
-        return wire.decode(PodReport, wire.encode(clipped_report))
+        encoded = wire.encode(_clipped(report))
+        wire.decode(PodReport, encoded)
     except (msgspec.MsgspecError, OverflowError) as error:
         problem = clipped(f"it cannot be reported: {error}")
         log.error("pod %s: %s", report.uid, problem)  # noqa: TRY400 - the text says it all
-        return PodReport(uid=report.uid, problem=problem)
+        encoded = wire.encode(PodReport(uid=report.uid, problem=problem))
+    return msgspec.Raw(encoded)
+
+
+def _clipped(report: PodReport) -> PodReport:
+    problem, checkpoint = clipped(report.problem), _checkpoint(report.checkpoint)
+    if problem == report.problem and checkpoint is report.checkpoint:  # nearly always
+        return report
+    return msgspec.structs.replace(report, problem=problem, checkpoint=checkpoint)
 
 
 def _checkpoint(checkpoint: Checkpoint | None) -> Checkpoint | None:
     if checkpoint is None:
         return None
-    return msgspec.structs.replace(
-        checkpoint, detail=clipped(checkpoint.detail), path=clipped(checkpoint.path)
-    )
+    detail, path = clipped(checkpoint.detail), clipped(checkpoint.path)
+    if (detail, path) == (checkpoint.detail, checkpoint.path):
+        return checkpoint
+    return msgspec.structs.replace(checkpoint, detail=detail, path=path)

@@ -178,6 +178,23 @@ class FileFollower:
             return _NOTHING
         self._used_at = now
         self._open_files.use(self, self.suspend)
+        return self._read_on(file, status) or self._read_any(file, status)
+
+    def _read_on(self, file: SourceFile, status: os.stat_result) -> Chunk | None:
+        """Return the few bytes that a file has got; None for all that is not so simple."""
+        unread = status.st_size - file.offset
+        most_bytes = min(self._limits.bytes_per_poll, self._limits.behind_bytes)
+        data = file.read_on(unread) if file.offset and 0 <= unread <= most_bytes else None
+        if data is None:
+            return None
+        file.note_status(status)
+        backlog = file.offset < file.backlog_bytes
+        cut = self._cutter.cut(data, self._limits.lines_per_poll)
+        file.advance(data[: cut.consumed])
+        more = file.offset < status.st_size
+        return _chunk(cut, before=_NO_CUT, backlog=backlog, more=more)
+
+    def _read_any(self, file: SourceFile, status: os.stat_result) -> Chunk:
         before, truncated = _NO_CUT, False
         if not file.is_as_read(status.st_size):
             before, truncated = self._cutter.restart(), True

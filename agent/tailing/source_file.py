@@ -79,6 +79,19 @@ class SourceFile:
         start = self.offset - len(self._seam)
         return os.pread(self._open, len(self._seam), start) == self._seam
 
+    def read_on(self, length: int) -> bytes | None:
+        """Return the next bytes; None if the file no longer has what was read so far.
+
+        The same as ``is_as_read`` and ``read`` with one system call less.
+        """
+        seam = len(self._seam)
+        data = os.pread(self._open, seam + length, self.offset - seam)
+        if not data.startswith(self._seam):
+            return None
+        if os.pread(self._open, len(self._head), 0) != self._head:
+            return None
+        return data[seam:]
+
     def read(self, most_bytes: int) -> bytes:
         """Return the next bytes without moving the offset; ``advance`` does that."""
         return os.pread(self._open, most_bytes, self.offset)

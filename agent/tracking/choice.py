@@ -20,21 +20,40 @@ class Choice(Struct, frozen=True):
 
     Attributes:
         attempt: Attempt of the run, over all its files.
+        names: Number of metrics that the source had; None if it was not the only one.
     """
 
     metric: str
     source: Source
     track: Track
     attempt: int
+    names: int | None
+
+    def holds(self, sources: Sequence[Source]) -> bool:
+        """Return True if nothing has come that could change it: the usual case, a single metric."""
+        source = self.source
+        return (
+            len(sources) == 1
+            and sources[0] is source
+            and len(source.tracks) == 1
+            and source.tracks.get(self.metric) is self.track
+            and len(source.names) == self.names
+            and source.attempt == self.attempt
+        )
 
 
-def choose(sources: Sequence[Source], stated: str | None) -> Choice | None:
+def choose(
+    sources: Sequence[Source], stated: str | None, before: Choice | None = None
+) -> Choice | None:
     """Return the choice; None while no source has a value of a followed metric.
 
     Args:
         sources: Sources of one pod.
         stated: Metric that the user named.
+        before: The choice at the reading before, for the same metric named; it saves time.
     """
+    if before is not None and before.holds(sources):
+        return before
     metric = _metric(sources, stated)
     candidates = [source for source in sources if metric in source.tracks]
     if metric is None or not candidates:
@@ -45,7 +64,8 @@ def choose(sources: Sequence[Source], stated: str | None) -> Choice | None:
         later = (source.first_at or 0.0) > chosen.last_at
         if later and source.tracks[metric].points >= SETTLED_POINTS:
             chosen, attempt = source, attempt + source.attempt
-    return Choice(metric, chosen, chosen.tracks[metric], attempt)
+    names = len(chosen.names) if len(sources) == 1 else None
+    return Choice(metric, chosen, chosen.tracks[metric], attempt, names)
 
 
 def _metric(sources: Sequence[Source], stated: str | None) -> str | None:

@@ -29,6 +29,7 @@ class PaceMeter:
     def __init__(self) -> None:
         self.pace: Pace | None = None
         self._gaps = array("d")
+        self._longest = 0.0
         self._taken = self._attempts = 0
         self._is_live = False
 
@@ -49,15 +50,20 @@ class PaceMeter:
             self._set(min(now, max(source.last_at for source in sources)))
             return
         if self._is_live and is_same_run:
-            self._gaps.append(max(0.0, now - self.pace.moved_at))
-            del self._gaps[:-MOST_GAPS]
+            self._add(max(0.0, now - self.pace.moved_at))
         self._is_live = True
         self._set(now)
+
+    def _add(self, gap: float) -> None:
+        gaps = self._gaps
+        gaps.append(gap)
+        dropped = gaps.pop(0) if len(gaps) > MOST_GAPS else None
+        self._longest = max(gaps) if dropped == self._longest else max(self._longest, gap)
 
     def _set(self, moved_at: float) -> None:
         self.pace = Pace(
             moved_at=moved_at,
             gaps=len(self._gaps),
             usual_seconds=median(self._gaps[-USUAL_GAPS:]) if self._gaps else 0.0,
-            longest_seconds=max(self._gaps, default=0.0),
+            longest_seconds=self._longest,
         )

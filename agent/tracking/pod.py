@@ -23,7 +23,8 @@ from shared.wire import CheckpointRequest, Command, PodPlace
 POD_BYTES: Final = 8192
 """Memory of a pod before anything is read: place, report, checkpoint directory."""
 STEADY_SECONDS: Final = 600.0
-"""A run that is so old changes little from one reading to the next."""
+"""A run that is so old changes little from one reading to the next, and so does a log without any
+value for so long."""
 STEADY_RATIO: Final = 2.0
 """It is read less often by this factor, unless a checkpoint is asked for."""
 FOUND_RATIO: Final = 3.0
@@ -93,7 +94,7 @@ class TrackedPod:
         """Stop reading the source that uses most memory; return False if there is none."""
         dropped = self._sources.drop_largest()
         if dropped:
-            self._choice = choose(self._sources.all, self._metrics.metric)
+            self._choice = choose(self._sources.all, self._metrics.metric, self._choice)
             self._update_report()
         self.held_bytes = POD_BYTES + self._sources.held_bytes
         return dropped
@@ -156,7 +157,7 @@ class TrackedPod:
             rare = FOUND_RATIO if self._sources.all else 1.0
             self._find_at = monotonic + rare * self._context.find_seconds
         reads = tuple(source.read(now, monotonic, self.allowance) for source in self._sources.all)
-        self._choice = choose(self._sources.all, self._metrics.metric)
+        self._choice = choose(self._sources.all, self._metrics.metric, self._choice)
         self._pace.take(self._sources.all, now)
         if any(read.more for read in reads):  # ticks up to now need the values up to now
             self._read_at = monotonic
@@ -165,10 +166,16 @@ class TrackedPod:
         return reads
 
     def _interval_seconds(self, now: float) -> float:
-        begun_at = None if self._choice is None else self._choice.track.first_at
         waiting = self._checkpoint is not None and self._checkpoint.phase in _WAITING
+        begun_at = self._begun_at()
         steady = begun_at is not None and now - begun_at >= STEADY_SECONDS and not waiting
         return self._context.interval_seconds * (STEADY_RATIO if steady else 1.0)
+
+    def _begun_at(self) -> float | None:
+        """Return when the run began, or its log while no value is known; None before that."""
+        if self._choice is not None:
+            return self._choice.track.first_at
+        return max((s.begun_at for s in self._sources.all if s.begun_at is not None), default=None)
 
     def _advance(self, now: float) -> None:
         for source in self._sources.all:
@@ -184,18 +191,21 @@ class TrackedPod:
 
     def _report(self) -> PodReport:
         choice = self._choice
-        sources = self._sources
-        problems = [self._problem, sources.problem, sources.dropped_problem, self.allowance.problem]
-        problems += [source.problem for source in self._sources.all]
-        if choice is None:
-            problems.append(why_no_choice(self._sources.all, self._metrics.metric))
         report = PodReport(
             uid=self.uid,
             progress=None if choice is None else self._progress(choice),
             checkpoint=self._checkpoint,
-            problem="; ".join(dict.fromkeys(filter(None, problems)))[:PROBLEM_CHARACTERS],
+            problem=self._problems(),
         )
         return self.report if report == self.report else report
+
+    def _problems(self) -> str:
+        sources = self._sources
+        problems = [self._problem, sources.problem, sources.dropped_problem, self.allowance.problem]
+        problems += [source.problem for source in sources.all]
+        if self._choice is None:
+            problems.append(why_no_choice(sources.all, self._metrics.metric))
+        return "; ".join(dict.fromkeys(filter(None, problems)))[:PROBLEM_CHARACTERS]
 
     def _total_steps(self, choice: Choice) -> int | None:
         return self._metrics.total_steps or choice.source.total_steps

@@ -75,6 +75,7 @@ class Source:
     Attributes:
         tracks: The followed metric, and preferred ones that have too few values yet.
         names: Names of the metrics so far.
+        begun_at: When its first line was written, or read where that is not stated; None before it.
         first_at: When its first value was made; None before it.
         last_at: When its last value was made.
         problem: Why it cannot be read.
@@ -99,6 +100,7 @@ class Source:
         self._totals: dict[Unit, int] = {}
         self._unit: Unit | None = None
         self._ends_at: float | None = None
+        self.begun_at: float | None = None
         self.first_at: float | None = None
         self.last_at = 0.0
         self.problem = ""
@@ -181,6 +183,8 @@ class Source:
     ) -> Counts:
         self.problem = batch.problem
         self.lines += batch.lines
+        if self.begun_at is None and batch.lines:
+            self.begun_at = min(now, batch.first_at or now)
         if batch.truncated:
             self._series.file_restarted()
             _add_event(events, "truncated", now, self.name)
@@ -241,7 +245,7 @@ class Source:
 
     def _value(self, point: Point, at: float) -> bool:
         """Process a value; return True if the run has diverged with it."""
-        track = self._track(point.metric)
+        track = self.tracks.get(point.metric) or self._track(point.metric)
         if track is None:
             return False
         was_finite = not track.diverged
@@ -295,7 +299,8 @@ class Source:
             stated = self._written_at if reading.backlog else now
             if not reading.backlog and 0 < begun_at < now:
                 stated = begun_at + reading.share * (now - begun_at)
-        at = max(min(stated or now, now), min(self.last_at, now))
+        at = stated if stated and stated < now else now
+        at = max(at, self.last_at) if self.last_at <= now else now
         self.first_at = at if self.first_at is None else self.first_at
         self.last_at = at
         return at

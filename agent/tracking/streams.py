@@ -42,10 +42,12 @@ class Batch(Struct, frozen=True, kw_only=True):
     Attributes:
         readings: To be iterated once; lines are parsed only then, so that a long past is never in
             memory as a whole.
+        first_at: When the first line was written; None if the source does not state it.
     """
 
     readings: Iterable[Reading] = ()
     lines: int = 0
+    first_at: float | None = None
     truncated: bool = False
     more: bool = False
     dropped_bytes: int = 0
@@ -265,6 +267,7 @@ def _batch(chunk: Chunk, readings: Iterable[Reading]) -> Batch:
     return Batch(
         readings=readings,
         lines=len(chunk.lines),
+        first_at=chunk.times[0] if chunk.times else None,
         truncated=chunk.truncated,
         more=chunk.more,
         dropped_bytes=chunk.dropped_bytes,

@@ -170,7 +170,9 @@ class Track:
         if span is None or passed_seconds <= 0:
             return span
         return Span(
-            *(max(0.0, seconds - passed_seconds) for seconds in msgspec.structs.astuple(span))
+            max(0.0, span.value - passed_seconds),
+            max(0.0, span.low - passed_seconds),
+            max(0.0, span.high - passed_seconds),
         )
 
     @property

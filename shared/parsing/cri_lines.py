@@ -17,11 +17,13 @@ Source:
 from datetime import UTC, datetime
 from typing import Final
 
-from shared.parsing.cutting import Cut, LineCutter, clean, head_of
+from shared.parsing.cutting import Cut, LineCutter, clean, head_of, plain_lines
 
 _STREAMS: Final = (b"stdout", b"stderr")
 _PARTIAL: Final = b"P"
 _FULL: Final = b"F"
+_STREAM_TEXTS: Final = ("stdout", "stderr")
+_FULL_TEXT: Final = "F"
 _FIELDS: Final = 4
 """Time, stream, tag, content; an empty content may lack its blank."""
 _ANY: Final = 2**31
@@ -50,6 +52,31 @@ class CriCutter:
 
     def cut(self, data: bytes, most_lines: int) -> Cut:
         """See ``Cutter``."""
+        ordinary = self._ordinary(data, most_lines)
+        return self._cut(data, most_lines) if ordinary is None else ordinary
+
+    def _ordinary(self, data: bytes, most_lines: int) -> Cut | None:
+        """Return what ``_cut`` would, of whole lines of plain text; None if there are others."""
+        is_inside = self._kept or self._lost or self._skipping
+        if is_inside or len(data) > self._most or not all(map(_is_empty, self._streams.values())):
+            return None
+        pieces = plain_lines(data)
+        if pieces is None or len(pieces) > most_lines:
+            return None
+        lines: list[str] = []
+        times: list[float | None] = []
+        for piece in pieces:
+            fields = piece.split(" ", 3)
+            if len(fields) != _FIELDS or fields[2] != _FULL_TEXT or fields[1] not in _STREAM_TEXTS:
+                return None
+            if not fields[0]:
+                return None
+            if text := fields[3].rstrip():
+                lines.append(text)
+                times.append(_moment(fields[0]))
+        return Cut(len(data), tuple(lines), tuple(times))
+
+    def _cut(self, data: bytes, most_lines: int) -> Cut:
         lines: list[str] = []
         times: list[float | None] = []
         consumed = dropped_bytes = dropped_lines = 0
@@ -153,13 +180,24 @@ class CriCutter:
         self._kept = kept[-self._most :]
 
 
+def _is_empty(cutter: LineCutter) -> bool:
+    return cutter.is_empty
+
+
 def moment(stamp: bytes) -> float | None:
     """Return a runtime's time stamp in seconds since the epoch; None if it is not one.
 
     The second may have any number of digits; without a zone it is UTC.
     """
     try:
-        parsed = datetime.fromisoformat(stamp.decode("ascii"))
+        return _moment(stamp.decode("ascii"))
+    except UnicodeDecodeError:
+        return None
+
+
+def _moment(stamp: str) -> float | None:
+    try:
+        parsed = datetime.fromisoformat(stamp)
     except ValueError:
         return None
     return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()

@@ -22,6 +22,7 @@ _LOWEST_MARK: Final = min(_MARKS)[:1]
 _CONTROLS: Final = bytes(c for c in range(32) if c != ord("\t")) + b"\x7f"
 LOST_BEGINNING: Final = "… "
 """Prefix of a line whose beginning was dropped: no anchored pattern matches it."""
+_UNUSUAL: Final = bytes(c for c in range(32) if c not in b"\t\n") + b"\x7f"
 _ENDS: Final = b"\r\n"
 _WINDOW: Final = 4096
 
@@ -38,6 +39,17 @@ def clean(line: bytes) -> str:
     if line > _LOWEST_MARK:  # quicker than to look for each
         line = line.removeprefix(_MARKS[0]).removeprefix(_MARKS[1])
     return line.translate(None, _CONTROLS).decode("utf-8", "replace").rstrip()
+
+
+def plain_lines(data: bytes) -> list[str] | None:
+    """Return whole lines of plain ASCII, from which ``clean`` would only strip; None for others."""
+    if not data.endswith(b"\n") or not data.isascii():
+        return None
+    if len(data.translate(None, _UNUSUAL)) != len(data):
+        return None
+    lines = data.decode("ascii").split("\n")
+    lines.pop()
+    return lines
 
 
 class Cut(Struct, frozen=True):
@@ -113,6 +125,12 @@ class LineCutter:
 
     def cut(self, data: bytes, most_lines: int) -> Cut:
         """See ``Cutter``."""
+        plain = plain_lines(data) if self.is_empty and len(data) <= self._most else None
+        if plain is None or len(plain) > most_lines:
+            return self._cut(data, most_lines)
+        return Cut(len(data), tuple(filter(None, map(str.rstrip, plain))))
+
+    def _cut(self, data: bytes, most_lines: int) -> Cut:
         pieces = head_of(data, most_lines).splitlines(keepends=True)
         rest = b""
         if len(pieces) > most_lines:

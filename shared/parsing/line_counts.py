@@ -9,7 +9,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final, Self
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -157,17 +157,6 @@ class LineCounts:
         if any(id(item) not in indices for item in taken.values()):
             return None
         return {role: indices[id(item)] for role, item in taken.items()}
-
-    def with_counters(self, counters: Mapping[str, Item]) -> Self:
-        """Return the counters of a line that differs in its digits only; see ``is_settled``.
-
-        Args:
-            counters: Those of that line, by their roles.
-        """
-        other = type(self).__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other.__dict__.update(counters)
-        return other
 
     def counts(self) -> Counts | None:
         """Return the counters of the line; None without any."""

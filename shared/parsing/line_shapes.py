@@ -42,11 +42,11 @@ _UNSURE: Final = re.compile(
 """``1,234`` is one number, and ``0,234`` is two; ``1e999`` is infinite, and a word."""
 
 
-class _Number(Struct, frozen=True):
-    """A number of a line.
+class _Counter(Struct, frozen=True):
+    """A counter of a line.
 
     Attributes:
-        item: As it was in the line that was learned.
+        item: The number among those of ``_Shape.found``.
         begin: Where it is.
         end: The same.
         total: Where its total is; None without one.
@@ -57,17 +57,11 @@ class _Number(Struct, frozen=True):
     end: int
     total: tuple[int, int] | None
 
-    def read(self, line: str) -> Item:
-        """Return the number as a line of the same shape has it."""
-        item, total = self.item, self.total
-        return Item(
-            item.name,
-            item.gap,
-            float(line[self.begin : self.end]),
-            None if total is None else int(line[total[0] : total[1]]),
-            item.suffix,
-            may_count=item.may_count,
-        )
+    def take(self, line: str) -> None:
+        """Give the number the value that a line of the same shape has."""
+        self.item.value = float(line[self.begin : self.end])
+        if self.total is not None:
+            self.item.total = int(line[self.total[0] : self.total[1]])
 
 
 class _Shape(Struct, frozen=True):
@@ -75,15 +69,15 @@ class _Shape(Struct, frozen=True):
 
     Attributes:
         fixed: Places of digits that belong to a name, with that text.
-        found: Counters of the line that was learned.
-        counters: Its counters, by their roles.
+        found: Counters of the line that was read last.
+        counters: Where they are.
         values: Each value with its name, begin and end.
         has_more: The line begins with a count, or has a time left.
     """
 
     fixed: tuple[tuple[int, int, str], ...]
     found: LineCounts
-    counters: tuple[tuple[str, _Number], ...]
+    counters: tuple[_Counter, ...]
     values: tuple[tuple[str, int, int], ...]
     has_more: bool
 
@@ -99,7 +93,7 @@ class KnownLine(Struct, frozen=True):
 
     Attributes:
         text: The line; empty if nothing else is to be read of it.
-        found: Its counters.
+        found: Its counters, until the next line is read.
         values: Its values by their names.
     """
 
@@ -129,11 +123,10 @@ class Shapes:
         for begin, end, text in shape.fixed:
             if line[begin:end] != text:
                 return None
-        counters = {role: number.read(line) for role, number in shape.counters}
+        for counter in shape.counters:
+            counter.take(line)
         values = {name: float(line[begin:end]) for name, begin, end in shape.values}
-        return KnownLine(
-            line if shape.has_more else "", shape.found.with_counters(counters), values
-        )
+        return KnownLine(line if shape.has_more else "", shape.found, values)
 
     def learn(self, line: str, wholes: Names[str]) -> None:
         """Learn the shape of a line that had values and was read for its own sake.
@@ -184,7 +177,7 @@ def _shape(line: str, wholes: Names[str]) -> _Shape | None:
     return _Shape(
         fixed=_fixed(line, numbers),
         found=found,
-        counters=tuple((role, _number(*numbers[index])) for role, index in roles.items()),
+        counters=tuple(_counter(*numbers[index]) for index in roles.values()),
         values=tuple((name, begin, end) for name, (begin, end) in named.items()),
         has_more=bool(leading_counts(line, has_values=True)) or stated_left(line) is not None,
     )
@@ -200,9 +193,9 @@ def _is_settled(number: tuple[Item, re.Match[str]]) -> bool:
     return not is_scaled and is_settled(item, digits)
 
 
-def _number(item: Item, match: re.Match[str]) -> _Number:
+def _counter(item: Item, match: re.Match[str]) -> _Counter:
     total = None if item.total is None else match.span("total")
-    return _Number(item, *match.span("value"), total)
+    return _Counter(item, *match.span("value"), total)
 
 
 def _is_once(name: str, text: str) -> bool:

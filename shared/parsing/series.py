@@ -66,7 +66,15 @@ class Series:
 
     def take(self, point: Point) -> Taken:
         """Classify a point, and remember it."""
-        metric = self._metrics.get(point.metric)
+        metric, step = self._metrics.get(point.metric), point.step
+        if metric is None or step is None or not metric.goes_on(step):
+            return self._take(point, metric)
+        if point.total_steps is not None:
+            self._last = point
+        return Taken(point, True, False, self.attempt)
+
+    def _take(self, point: Point, metric: "_Metric | None") -> Taken:
+        step = point.step
         has_new_metrics = metric is None and self._has_ended(point)
         if point.total_steps is not None:
             self._last = point
@@ -76,13 +84,13 @@ class Series:
             if len(self._metrics) >= MOST_METRICS:
                 return Taken(point, False, False, self.attempt)
             metric = self._add(point.metric)
-        if point.step is None:
+        if step is None:
             return Taken(point, True, False, self.attempt)
-        restarted = metric.begins_attempt(point.step, point.value, ranks=self._has_ranks)
+        restarted = metric.begins_attempt(step, point.value, ranks=self._has_ranks)
         if restarted:
             self._begin_attempt()
             metric = self._add(point.metric)
-        is_new = metric.add(point.step, point.value)
+        is_new = metric.add(step, point.value)
         self._has_ranks = self._has_ranks or not (is_new or metric.is_repeating)
         return Taken(point, is_new, restarted or has_new_metrics, self.attempt, has_new_metrics)
 
@@ -136,15 +144,26 @@ class _Metric:
             return False
         return not (ranks and step in self._recent)
 
+    def goes_on(self, step: float) -> bool:
+        """Add a step that is plainly the next one; else do nothing and return False."""
+        is_next = step > self._last and self._first is not None
+        if is_next and not (self.may_repeat or self.is_repeating):
+            self._remember(step)
+            return True
+        return False
+
     def add(self, step: float, value: float) -> bool:
         """Return True if the step is new."""
         if step <= self._last:
             return False
         self.is_repeating = False
         self._first = self._first or (step, repr(value))
+        self._remember(step)
+        return True
+
+    def _remember(self, step: float) -> None:
         self._last = step
         recent = self._recent
         recent.append(step)
         if len(recent) > LAG_POINTS:
             del recent[0]
-        return True

@@ -137,6 +137,18 @@ async def test_the_map_has_racks_and_a_square_in_the_colour_of_its_job(
         await expect(nodes.get_by_text(f"rack {RACKS[0]}:")).to_have_count(0)
 
 
+async def test_faults_of_gpus_are_listed_below_the_map(browser: Browser, trust: Trust) -> None:
+    async with scene(trust) as cluster, opened(browser, cluster.running) as tab:
+        await tab.show("nodes")
+        faults = tab.page.get_by_role("table", name="Nodes with faults of GPUs")
+        await expect(faults).to_have_count(0)
+        gpus = {"devices": 8, "lost": 1, "uncorrected_errors": 3}
+        answer = await cluster.beat(heartbeat("gpu-2", 1, gpus=gpus))
+        assert answer.status == 200, answer.text
+        row = faults.get_by_role("row").filter(has_text="gpu-2")
+        await expect(row).to_contain_text("1 of 8 lost, 3 uncorrected errors")
+
+
 async def test_a_job_that_has_ended_is_on_no_node_of_the_map(
     browser: Browser, trust: Trust
 ) -> None:

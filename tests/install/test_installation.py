@@ -4,6 +4,7 @@ Everything runs in containers, from our images, under the rights of deploy/base.
 """
 
 import asyncio
+import json
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -17,13 +18,12 @@ from devcluster import api
 from devcluster.cluster import Cluster
 from devcluster.real_nodes.installation import AGENTS, SYSTEM, Installation, image
 from devcluster.shuntyard.extender_process import merged
-from shared import labels
 from shared.kube import paths
 from tests.controlplane.devcluster.real_yard import FIRST as FIRST_NODE
 from tests.controlplane.devcluster.real_yard import SECOND as SECOND_NODE
 from tests.controlplane.real_training_yard import AGENT_SETTINGS, NODES, SETTINGS
 from tests.controlplane.training_yard import PATIENCE_SECONDS, converging, two_at_once
-from tests.controlplane.watching import job_of
+from tests.controlplane.watching import is_gated, job_of
 from tests.fakes.eventually import eventually
 from tests.install import remains
 from tests.install.tags import FIRST, NEXT
@@ -93,21 +93,15 @@ async def test_both_replicas_are_ready_on_different_nodes_and_agents_verify_them
     print(f"ready {installed.ready_seconds:.1f} s after kubectl apply")  # noqa: T201 - a figure
 
 
-async def test_a_job_that_only_names_our_scheduler_is_gated_placed_and_shown(
+async def test_a_job_that_only_names_our_scheduler_is_placed_shown_and_gated_while_jobs_wait(
     yard: InstalledYard,
 ) -> None:
     begun = time.monotonic()
     await yard.submit(gang("first", SHORT))
     await yard.until_bound("first")
     bound_seconds = time.monotonic() - begun
-    assert any(
-        {"name": labels.GATE} in (event.pod["spec"].get("schedulingGates") or ())
-        for event in yard.history.events
-        if job_of(event.pod) == yard.key("first")
-    )
-    cordoned = gang("waits", SHORT)
     await yard.cordon(NODES)
-    await yard.submit(cordoned)
+    await yard.submit(gang("waits", SHORT))
     await yard.until_there("waits")
 
     async def shown() -> bool:
@@ -116,9 +110,20 @@ async def test_a_job_that_only_names_our_scheduler_is_gated_placed_and_shown(
         return True
 
     await eventually(shown, PATIENCE_SECONDS, "the queue shows what waits")
+    await eventually(lambda: _would_gate(yard), PATIENCE_SECONDS, "new pods are gated")
+    await yard.submit(gang("gated", SHORT))
+    await yard.until_there("gated")
+    assert all(map(is_gated, yard.of("gated")))
     await yard.cordon(NODES, cordoned=False)
-    await yard.until_bound("waits")
+    await yard.until_bound("waits", "gated")
     print(f"a gang of two was bound after {bound_seconds:.1f} s")  # noqa: T201 - a figure
+
+
+async def _would_gate(yard: InstalledYard) -> bool:
+    """Ask the API server, without creating a pod: the policy gates while jobs lack room."""
+    pod = {"metadata": {"name": "asked"}, "spec": gang("asked", SHORT)["spec"]["template"]["spec"]}
+    made = await yard.client.post(paths.pods(yard.team), pod, params={"dryRun": "All"})
+    return is_gated(json.loads(made))
 
 
 async def test_a_converged_job_moves_to_the_other_node_with_its_checkpoint(

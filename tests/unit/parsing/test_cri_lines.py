@@ -1,7 +1,12 @@
 """Lines of container logs: the format of the runtime taken off, parts put together."""
 
-import pytest
+from unittest.mock import patch
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.parsing import cri_lines
 from shared.parsing.cri_lines import CriCutter, moment
 
 T = b"2016-10-06T00:17:09.669794202Z"
@@ -88,3 +93,34 @@ def test_a_reader_that_starts_in_the_middle_skips_lines_that_may_have_begun_befo
     cutter.enter()
     data = b"of a line\n" + T + b" stdout F the end of parts\n" + T + b" stdout F whole\n"
     assert cutter.cut(data, 10).lines == ("whole",)
+
+
+HEADS = (T, b"2016-10-06T00:17:09Z", b"soon", b"")
+BODIES = (b"a", b"a b ", b"", b"  ", b"\ta", b"a\rb", b"\x1b[1ma", "é".encode(), b"\x7f", b"x" * 60)
+PIECES = st.builds(
+    b" ".join,
+    st.tuples(
+        st.sampled_from(HEADS),
+        st.sampled_from((b"stdout", b"stderr", b"stdlog")),
+        st.sampled_from((b"F", b"F", b"F", b"P", b"F:x")),
+        st.sampled_from(BODIES),
+    ),
+)
+BLOCKS = st.lists(
+    st.tuples(st.lists(PIECES, max_size=4), st.sampled_from((b"\n", b"\n", b"", b"\n\n")))
+)
+
+
+@given(BLOCKS, st.sampled_from((50, 1000)), st.integers(1, 5))
+def test_ordinary_lines_are_cut_as_all_others(
+    blocks: list[tuple[list[bytes], bytes]], line_bytes: int, most_lines: int
+) -> None:
+    """What is cut line by line is the definition."""
+    cutter, definition = CriCutter(line_bytes), CriCutter(line_bytes)
+    for pieces, end in blocks:
+        data = b"\n".join(pieces) + end
+        with patch.object(cri_lines, "plain_lines", lambda _: None):
+            want = definition.cut(data, most_lines)
+        assert cutter.cut(data, most_lines) == want
+        assert vars(cutter._streams[b"stdout"]) == vars(definition._streams[b"stdout"])
+        assert (cutter._kept, cutter._lost) == (definition._kept, definition._lost)

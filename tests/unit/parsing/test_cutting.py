@@ -1,7 +1,12 @@
 """Bytes become complete lines; incomplete ones wait, within a limit."""
 
-import pytest
+from unittest.mock import patch
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.parsing import cutting
 from shared.parsing.cutting import BytesCutter, LineCutter
 
 CASES = {
@@ -75,3 +80,34 @@ def test_binary_files_are_given_as_they_are() -> None:
     assert (cut.data, cut.lines, cut.consumed) == (b"\r\n\0\xff", (), 4)
     cutter.enter()
     assert cutter.restart().dropped_bytes == cutter.rotate().dropped_bytes == 0
+
+
+BLOCK = st.lists(
+    st.sampled_from(
+        (
+            b"a",
+            b" b",
+            b"\n",
+            b"\n",
+            b"\r",
+            b"\t",
+            b"\x1b[1m",
+            "é".encode(),
+            b"\x0b",
+            b"\x00",
+            b"x" * 9,
+        )
+    ),
+    max_size=12,
+).map(b"".join)
+
+
+@given(st.lists(BLOCK, max_size=5), st.integers(1, 5))
+def test_plain_lines_are_cut_as_all_others(blocks: list[bytes], most_lines: int) -> None:
+    """What is cut line by line is the definition."""
+    cutter, definition = LineCutter(12), LineCutter(12)
+    for data in blocks:
+        with patch.object(cutting, "plain_lines", lambda _: None):
+            want = definition.cut(data, most_lines)
+        assert cutter.cut(data, most_lines) == want
+        assert vars(cutter) == vars(definition)

@@ -1,9 +1,13 @@
 """New points, duplicates, restarts, and points that only look like a restart."""
 
 import math
+from unittest.mock import patch
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from shared.parsing import series as series_module
 from shared.parsing.base import Point
 from shared.parsing.series import LAG_POINTS, MOST_METRICS, Series
 
@@ -127,3 +131,27 @@ def test_a_training_that_has_not_ended_is_not_replaced() -> None:
     series = Series()
     series.take(Point("Loss", 0.5, 5, 10, unit="epoch"))
     assert not series.take(Point("Total Loss", 0.5, 1, 60, unit="epoch")).has_new_metrics
+
+
+STEPS = st.sampled_from((None, 0.0, 1.0, 2.0, 2.5, 3.0, 4.0, 5.0, 9.0, math.nan))
+POINTS = st.builds(
+    Point,
+    st.sampled_from(("loss", "total_loss", "val_loss")),
+    st.sampled_from((0.5, 0.25, math.nan)),
+    STEPS,
+    st.sampled_from((None, 3, 9)),
+)
+
+
+@given(st.lists(st.one_of(POINTS, st.just("the file restarts")), max_size=40))
+def test_the_next_step_is_classified_as_all_others(happenings: list[Point | str]) -> None:
+    """Without the short way the classification is the definition."""
+    series, definition = Series(), Series()
+    for point in happenings:
+        if isinstance(point, str):
+            series.file_restarted()
+            definition.file_restarted()
+            continue
+        with patch.object(series_module._Metric, "goes_on", lambda *_: False):
+            want = definition.take(point)
+        assert repr(series.take(point)) == repr(want)

@@ -1,6 +1,9 @@
 """Every report is within the limits of the wire format."""
 
+import math
+
 import pytest
+from msgspec.structs import replace
 
 from agent.reporting import bodies
 from agent.reporting.outbox import Message, NodeState
@@ -85,3 +88,8 @@ def test_a_pod_that_cannot_be_reported_does_not_block_the_others() -> None:
     body = sent(bad, FULL)
     assert body.pods[0].problem.startswith("it cannot be reported: ")
     assert body.pods[1] == FULL
+
+
+def test_a_number_that_is_not_finite_is_lost() -> None:
+    pod = replace(FULL, progress=replace(PROGRESS, growth=math.inf, value=math.nan))
+    assert sent(pod).pods == (replace(FULL, progress=replace(PROGRESS, growth=None, value=None)),)

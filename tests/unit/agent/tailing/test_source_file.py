@@ -33,9 +33,11 @@ def test_a_file_is_as_read_while_its_beginning_and_what_was_read_last_stay(tmp_p
     file.advance(file.read(800))
     assert file.is_as_read(1000)
     assert not file.is_as_read(799)
+    assert file.read_on(200) == b"x" * 200
     for changed, as_read in ((0, False), (255, False), (500, True), (740, False), (900, True)):
         path.write_bytes(b"x" * changed + b"y" + b"x" * (999 - changed))
         assert file.is_as_read(1000) is as_read
+        assert (file.read_on(200) is not None) is as_read
     file.close()
 
 

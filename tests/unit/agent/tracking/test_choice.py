@@ -1,5 +1,8 @@
 """The metric and file that count for a pod."""
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from agent.tracking.choice import Choice, choose, why_no_choice
 from tests.unit.agent.tracking.streams import NOW, GivenSource, loss
 
@@ -94,3 +97,23 @@ def test_lines_without_a_value_are_reported_in_steps() -> None:
     assert why_no_choice([source], None).endswith(f"did you mean regex={source.given.hint}")
     source.say(loss(1, 1.0))
     assert "no values" not in why_no_choice([source], None)
+
+
+VALUES = st.tuples(
+    st.sampled_from(("loss", "val_loss", "test_loss", "lr", "reward")),
+    st.sampled_from((1.0, 2.0, 3.0, 4.0)),
+    st.sampled_from((0, 1)),
+)
+
+
+@given(st.lists(VALUES, max_size=20), st.sampled_from((None, "loss", "val_loss")))
+def test_a_choice_that_is_kept_is_the_one_that_would_be_made(
+    values: list[tuple[str, float, int]], stated: str | None
+) -> None:
+    sources, choice = [GivenSource("a"), GivenSource("b")], None
+    for number, (name, at, source) in enumerate(values):
+        sources[source].say(loss(at, 1.0, name=name), now=NOW + number)
+        for read in ([sources[0]], sources):
+            choice, want = choose(read, stated, choice), choose(read, stated)
+            assert (choice is None) == (want is None)
+            assert choice is None or speaks(choice) == speaks(want)

@@ -1,6 +1,7 @@
 """All pods of the node: the order of readings, and the outcome of commands."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,24 @@ def test_an_old_run_is_read_half_as_often_unless_a_checkpoint_is_asked_for(yard:
     assert readings(yard, pod, 12) == 2
     assert len(yard.turn(pod, commands=(replace(ASK, deadline=9 * START),)).counts) == 1
     assert readings(yard, pod, 12) == 4
+
+
+def test_a_log_without_values_is_read_half_as_often_once_it_is_old(tmp_path: Path) -> None:
+    folder = tmp_path / "pods" / "team_a_uid-a" / "main"
+    folder.mkdir(parents=True)
+    log = folder / "0.log"
+    stamp = datetime.fromtimestamp(START - STEADY_SECONDS + 60.0, UTC).isoformat()
+    log.write_text(f"{stamp} stdout F loading the data\n")
+    yard, pod = Yard(tmp_path), place("a")
+    yard.turn(pod)
+    assert readings(yard, pod, 12) == 4
+    yard.seconds += 60.0
+    yard.turn(pod)
+    assert readings(yard, pod, 12) == 2
+    with log.open("a") as stream:
+        stream.writelines(f"{stamp} stdout F step {n} loss 0.5\n" for n in range(4))
+    yard.seconds += 6.0
+    assert step(yard.turn(pod)) == 3
 
 
 def test_all_pods_are_read_in_the_same_turn_whenever_they_came(tmp_path: Path) -> None:
