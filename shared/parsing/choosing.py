@@ -296,11 +296,11 @@ class Detector:
             if len(self._ranks) == MOST_RANKS:
                 return NOTHING
             self._ranks[rank] = ProcessDetector()
-        detector = self._ranks[rank]
-        if rank == NO_RANK:
-            points = detector.feed(text)
+        feed = self._ranks[rank].feed
+        if rank < 0:
+            points = feed(text)
         else:
-            points = [p for part in lines_behind_rank(text) for p in detector.feed(part)]
+            points = [point for part in lines_behind_rank(text) for point in feed(part)]
         if points and rank != self._followed_rank:
             self._followed_rank = rank
             self._ranks = {
