@@ -266,7 +266,7 @@ def test_of_the_ranks_of_mpi_the_lowest_is_followed(prefix: str) -> None:
 def test_a_carriage_return_in_octal_digits_ends_a_line() -> None:
     bar = "#015Epoch {}:  50% 1/2 [00:00<00:00, 6.5it/s, loss={}, v_num=0]#033[A"
     line = "[1,mpirank:0,algo-1]<stdout>:" + "".join(bar.format(i, 2.5 - i / 4) for i in range(4))
-    assert values(read(Detector(), line + "\n"))[-1] == ("loss", 1.75, 3.0)
+    assert values(read(Detector(), line + "\n"))[-1] == ("loss", 1.75, 3.5)
 
 
 def test_a_loss_that_megatron_leaves_out_is_a_nan() -> None:
