@@ -5,9 +5,12 @@ have the prefix that torchrun puts before them::
 
     [default0]:Train Epoch: 1 [0/60000 (0%)]<TAB>Loss: 2.300000      torchrun --tee 3
     [rank1]: RuntimeError: boom                                       tracebacks of torch
+    [1,0]<stdout>:iter 100: loss 2.4049                               mpirun --tag-output
+    [1,mpirank:0,algo-1]<stdout>:#015Epoch 0: loss=2.29               SageMaker
 
 Source:
-    torch 2.13, ``distributed/elastic/multiprocessing`` (``[<role><local rank>]:``).
+    torch 2.13, ``distributed/elastic/multiprocessing`` (``[<role><local rank>]:``); Open MPI,
+    ``iof_base_output.c`` (``[<job>,<rank>]<stream>:``).
 """
 
 import re
@@ -29,7 +32,7 @@ from shared.parsing.huggingface import HuggingFace
 from shared.parsing.keras import Keras
 from shared.parsing.lightning import Lightning
 from shared.parsing.megatron import Megatron
-from shared.parsing.metric_names import best_of
+from shared.parsing.metric_names import best_of, preferred
 from shared.parsing.mlflow import MlflowMetric
 from shared.parsing.mllog import MlLog
 from shared.parsing.mnist import Mnist
@@ -40,9 +43,17 @@ from shared.parsing.structured import JsonLines, Table
 from shared.parsing.tfevents import TfEvents
 from shared.parsing.trainer_state import TrainerState
 from shared.parsing.ultralytics import Ultralytics
+from shared.parsing.units import is_inside_epoch
 from shared.parsing.wandb import Wandb
 
-_RANK_PREFIX: Final = re.compile(r"\[[A-Za-z_]{1,32}([0-9]{1,5})\]:")
+_RANK_PREFIX: Final = re.compile(
+    r"\[(?:[A-Za-z_]{1,32}([0-9]{1,5})\]:"
+    r"|[\w.@-]{1,64},(?:mpirank:)?([0-9]{1,5})(?:,[\w.-]{1,64})?\]<std(?:out|err)>:)"
+)
+_CODES: Final = re.compile(r"#033\[[0-9;?]{0,8}[A-Za-z]")
+"""A control code as MPI's output has it on SageMaker, in octal digits."""
+_RETURN: Final = "#015"
+"""A carriage return there."""
 NO_RANK: Final = -1
 """Rank of lines without a prefix."""
 AGREEING_LINES: Final = 3
@@ -53,6 +64,8 @@ _WITHOUT_TOTALS: Final = (Aligned, Boxes, HuggingFace, JsonLines, Lightning, Tab
 """Formats whose lines may lack the end of the run, which the program printed before them."""
 PRINTED_LINES: Final = 3
 """Lines with values before they are read without a known format."""
+SURE_LINES: Final = 2
+"""The same where each has a loss at a part of an epoch: nothing but a training prints that."""
 MANY_PRINTED: Final = 12
 """Such lines after which one or two that a known format reads are the exception."""
 MOST_AHEAD: Final = 2
@@ -68,6 +81,7 @@ _UNKNOWN: Final = "auto"
 _RANKED: Final = "torchrun"
 __all__ = ["Detector", "format_of", "parser_for"]
 _AUTO: Final = "auto"
+_LOSS: Final = "loss"
 _TFEVENTS: Final = "tfevents"
 _TRAINER_STATE: Final = "trainer-state"
 _MLFLOW: Final = "mlflow"
@@ -85,8 +99,15 @@ _BY_SUFFIX: Final = {
 def split_rank(line: str) -> tuple[int, str]:
     """Return the local rank that printed a line (or ``NO_RANK``), and the rest of the line."""
     if line.startswith("[") and (prefix := _RANK_PREFIX.match(line)):
-        return int(prefix[1]), line[prefix.end() :]
+        return int(prefix[1] or prefix[2]), line[prefix.end() :]
     return NO_RANK, line
+
+
+def lines_behind_rank(text: str) -> Sequence[str]:
+    """Return the lines of a line of one rank, whose carriage returns may be ``#015``."""
+    if _RETURN not in text:
+        return (text,)
+    return [_CODES.sub("", part).rstrip() for part in text.split(_RETURN)]
 
 
 def candidates() -> tuple[Parser, ...]:
@@ -160,11 +181,25 @@ class ProcessDetector:
             kept = self._kept.setdefault(index, [])
             kept.append(points)
             if self._is_agreed(candidate, kept):
-                self._chosen = candidate
-                self._candidates, self._feeds, self._kept = (), (), {}
-                self._holders = holders((candidate,))
-                return self._with_totals([point for points in kept for point in points])
+                return self._choose(candidate, kept)
+            if isinstance(candidate, Printed) and (drawn := self._drawn()) is not None:
+                return self._choose(*drawn)
         return NOTHING
+
+    def _choose(self, parser: Parser, kept: list[Sequence[Point]]) -> Sequence[Point]:
+        """Read the log with one parser from here on; return its points so far."""
+        self._chosen = parser
+        self._candidates, self._feeds, self._kept = (), (), {}
+        self._holders = holders((parser,))
+        return self._with_totals([point for points in kept for point in points])
+
+    def _drawn(self) -> tuple[Lightning, list[Sequence[Point]]] | None:
+        """Return Lightning and its points, where its bar was drawn often with the same values."""
+        for index, kept in self._kept.items():
+            parser = self._candidates[index]
+            if isinstance(parser, Lightning) and parser.bars >= AGREEING_LINES:
+                return parser, kept
+        return None
 
     def _with_totals(self, points: Sequence[Point]) -> Sequence[Point]:
         """Return the points with the total that was printed before, where the format has none."""
@@ -186,7 +221,9 @@ class ProcessDetector:
         if len(kept) == MOST_PRINTED:
             del kept[0]
         first = _first_of_run(kept)
-        is_agreed = len(kept) - first >= PRINTED_LINES and _advances(kept[first:])
+        lines = len(kept) - first
+        is_enough = lines >= PRINTED_LINES or (lines == SURE_LINES and _is_sure(kept[first:]))
+        is_agreed = is_enough and _advances(kept[first:])
         if is_agreed:
             del kept[:first]
         return is_agreed
@@ -196,6 +233,15 @@ def _first_of_run(kept: Sequence[Sequence[Point]]) -> int:
     """Return how many lines ahead have a greater step than the one behind them."""
     steps = [points[0].step or 0.0 for points in kept[: MOST_AHEAD + 1]]
     return next((i for i in range(len(steps) - 1, 0, -1) if steps[i - 1] > steps[i]), 0)
+
+
+def _is_sure(kept: Sequence[Sequence[Point]]) -> bool:
+    """Return True if each line has the loss to follow, inside an epoch."""
+    metric = preferred(point.metric for points in kept for point in points)
+    if metric is None or _LOSS not in metric.lower():
+        return False
+    inside = (any(p.metric == metric and is_inside_epoch(p) for p in points) for points in kept)
+    return all(inside)
 
 
 def _advances(kept: Sequence[Sequence[Point]]) -> bool:
@@ -250,7 +296,11 @@ class Detector:
             if len(self._ranks) == MOST_RANKS:
                 return NOTHING
             self._ranks[rank] = ProcessDetector()
-        points = self._ranks[rank].feed(text)
+        feed = self._ranks[rank].feed
+        if rank < 0:
+            points = feed(text)
+        else:
+            points = [point for part in lines_behind_rank(text) for point in feed(part)]
         if points and rank != self._followed_rank:
             self._followed_rank = rank
             self._ranks = {

@@ -110,6 +110,7 @@ _LEADING: Final = re.compile(
     r"(?:^|\] )\s*\[([0-9]{1,12})\]:?\s|^\s*([0-9]{1,12}):\s|^\[ *([0-9]{1,9}), *([0-9]{1,12})\] "
     r"|^\[([0-9]{1,9})/([0-9]{1,9})\] ?\[ *([0-9]{1,9})/([0-9]{1,9})\]"
     r"|^\[ *([0-9]{1,12})/([0-9]{1,12})\] |^\s*([0-9]{1,12})/([0-9]{1,12})(?:[:,] | \(epoch )"
+    r"|^\s*([0-9]{1,9}) +(?=[0-9]{1,9}\.[0-9]{1,9} [A-Za-z])"
 )
 _ROUND: Final = re.compile(
     r"[\s\]:|]\[([0-9]{1,12})\]\s{1,20}[A-Za-z][\w@'-]{0,60}(?: [A-Za-z]\w{0,40})?[:=] ?[-+]?[0-9]"
@@ -355,14 +356,15 @@ def leading_counts(line: str, *, has_values: bool) -> Counts | None:
     """Return the number that a line begins with, as LightGBM, XGBoost and CLU count; else None.
 
     ``[2,  4000] loss: 1.8`` has an epoch and a step, ``[2/25][50/1583]`` both with their ends.
-    ``[20/300]`` or ``20/300:`` count before a value only: builds and downloads are counted so, too.
+    ``[20/300]``, ``20/300:`` and, where names follow their numbers, ``20 4.3 s run`` count before a
+    value only: builds and downloads are counted so, too.
     """
     index = _LEADING.search(line) if line else None
     if index is None:
         prefixed = _ROUND.search(line) if has_values else None
         return None if prefixed is None else Counts(step=float(prefixed[1]))
-    if done := index[9] or index[11]:
-        length = total(float(index[10] or index[12]))
+    if done := index[9] or index[11] or index[13]:
+        length = total(float(index[10] or index[12] or 0))
         return Counts(step=float(done), total_steps=length) if has_values else None
     if index[5]:
         epoch, epochs, done, length = (int(index[i]) for i in range(5, 9))
@@ -373,14 +375,23 @@ def leading_counts(line: str, *, has_values: bool) -> Counts | None:
     return Counts(step=float(index[1] or index[2]))
 
 
+def is_counter(name: str) -> bool:
+    """Return True for a name that counts steps or epochs: ``Epoch-Num`` does as ``epoch_num``."""
+    return _key(name) in COUNTERS
+
+
 def total(value: float | None) -> int | None:
     """Return a total as a whole number; None if it is not above 0."""
     return int(value) if value is not None and 0 < value < MOST_TOTAL else None
 
 
+def _key(name: str) -> str:
+    return name.lower().replace("-", "_")
+
+
 def _counters(names: Sequence[str]) -> tuple[str | None, ...]:
     """Return which names are a step, a total of steps, an epoch, a total of epochs."""
-    lower = {name.lower(): name for name in names}
+    lower = {_key(name): name for name in names}
     kinds = (STEP_KEYS, TOTAL_STEP_KEYS, EPOCH_KEYS, TOTAL_EPOCH_KEYS)
     return tuple(next((lower[key] for key in keys if key in lower), None) for keys in kinds)
 

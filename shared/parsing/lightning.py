@@ -8,10 +8,11 @@
                                                                    train_loss: 3.320
                                                                    val_loss: 1.797
 
-A bar repeats the last value of every metric each time it is drawn, also that of the previous epoch
-until there is a new one. So only a value that is printed differently than before is a point. Three
-digits are printed. The step counts epochs from 0: 1.5 is the middle of the second. ``CSVLogger``,
-with a path to its ``metrics.csv``, is more exact.
+Where no bar can be drawn, the first is ``Epoch 1:  50% 5/10 [``. A bar repeats the last value of
+every metric each time it is drawn, also that of the previous epoch until there is a new one. So
+only a value that is printed differently than before is a point. Three digits are printed. The step
+counts epochs from 0: 1.5 is the middle of the second. ``CSVLogger``, with a path to its
+``metrics.csv``, is more exact.
 
 Source:
     Lightning 2.6, ``callbacks/progress/tqdm_progress.py`` and ``rich_progress.py``.
@@ -25,7 +26,8 @@ from shared.parsing.base import NOTHING, NUMBER, Point
 from shared.parsing.metric_names import Names, is_metric
 
 _TQDM: Final = re.compile(
-    r"Epoch ([0-9]{1,9}): +(?:[0-9]{1,3}%)?\|[^|]*\| ([0-9]{1,12})/([0-9]{1,12}|\?) "
+    r"Epoch ([0-9]{1,9}): +(?:(?:[0-9]{1,3}%)?\|[^|]*\||[0-9]{1,3}%) "
+    r"([0-9]{1,12})/([0-9]{1,12}|\?) "
     r"\[[0-9:]+(?:<[0-9:?]+)?, +[0-9.?]+(?:it/s|s/it)((?:, [^=,\]]{1,200}=[^,\]]+)*)\]"
 )
 _RICH: Final = re.compile(
@@ -41,11 +43,16 @@ LONGEST_VALUE: Final = 32
 
 
 class Lightning:
-    """Values that are printed differently than before."""
+    """Values that are printed differently than before.
+
+    Attributes:
+        bars: Bars so far, also those without a new value.
+    """
 
     format = "lightning"
 
     def __init__(self) -> None:
+        self.bars = 0
         self._step: float | None = None
         self._epochs: int | None = None
         self._in_block = False
@@ -61,6 +68,7 @@ class Lightning:
         if line.startswith("Epoch "):
             self._in_block = False
             if bar := _TQDM.fullmatch(line.rstrip()):
+                self.bars += 1
                 self._place(bar[1], bar[2], bar[3])
                 return self._new(bar[4])
             if block := _RICH.fullmatch(line.rstrip()):

@@ -80,7 +80,7 @@ _TIERS: Final = tuple(
     for pattern, alike in (
         (rf"{_MEAN}eval_{_MEAN}{_MODEL}{_LOG}loss", True),
         (
-            rf"{_MEAN}{_VALIDATION}_{_MEAN}{_MODEL}{_LOG}loss(?:_epoch)?|loss_(?:{_VALIDATION})",
+            rf"{_MEAN}{_VALIDATION}_{_MEAN}{_MODEL}{_LOG}loss(?:_epoch)?|loss_(?:{_VALIDATION})(?:_epoch)?",
             True,
         ),
         (rf"(?:rollout_|env_|test_)?{_OF_EPISODE}(?:rew(?:ards?)?|return)(?:_mean)?", False),
@@ -89,11 +89,11 @@ _TIERS: Final = tuple(
             False,
         ),
         (
-            rf"{_MEAN}(?:{_TRAINING}_)?{_MEAN}loss(?:_epoch)?|loss_{_LOSS_OF}(?:_loss)?",
+            rf"{_MEAN}(?:{_TRAINING}_)?{_MEAN}loss(?:_epoch)?|loss_{_LOSS_OF}(?:_loss|_epoch)?",
             True,
         ),
         (rf"{_MEAN}{_MODEL}(?:{_TRAINING}_)?{_MEAN}{_MODEL}{_MEAN}loss", True),
-        (rf"(?:{_TRAINING}_)?(?:batch_loss|loss_step|step_loss)", True),
+        (rf"(?:{_TRAINING}_)?(?:batch_loss|loss_step|step_loss)|loss_{_TRAINING}_step", True),
         (r"test_loss|loss_test", True),
         (r".*map(?:50|_50|@0?_?5)[-_:]0?_?95.*|.*bbox_map", False),
         (rf"{_VALIDATION}_{_MEAN}(?:ppl|perplexity|xent|nll|cross_?entropy|bp[bc])", True),
@@ -150,7 +150,7 @@ T = TypeVar("T")
 @lru_cache(maxsize=1024)
 def is_metric(name: str) -> bool:
     """Return True if a key of a structured line may be a metric: no step, time or bookkeeping."""
-    return name.lower() not in NOT_METRICS and not _BOOKKEEPING.fullmatch(name)
+    return name.lower().replace("-", "_") not in NOT_METRICS and not _BOOKKEEPING.fullmatch(name)
 
 
 def is_known(name: str) -> bool:

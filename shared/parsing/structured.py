@@ -11,7 +11,7 @@ from sys import getsizeof
 from typing import Any, Final
 
 from shared.parsing.base import LONGEST_NAME, NOTHING, Point, number, plain
-from shared.parsing.counters import COUNTERS, TOTALS, Position, counts_of
+from shared.parsing.counters import COUNTERS, TOTALS, Position, counts_of, is_counter
 from shared.parsing.json_scan import decoded
 from shared.parsing.metric_names import TIME_KEYS, is_metric
 from shared.parsing.stated_end import stated_left
@@ -170,7 +170,7 @@ class Table:
         if len(values) == len(self._header) and any(value is not None for value in values):
             return self._row(values, cells)
         names = line.lstrip("#").split() if line.startswith("#") else ()
-        if not line.startswith("#") or (names and names[0].lower() in COUNTERS):
+        if not line.startswith("#") or (names and is_counter(names[0])):
             self._take_header("  ".join(names) or line)
         return NOTHING
 
@@ -211,13 +211,13 @@ class Table:
         for separator in separators:
             names = _cells(line, separator)
             grouped = _WIDE.split(line.strip()) if separator == _BLANKS else []
-            if separator == _BLANKS and not (names and names[0].lower() in COUNTERS):
+            if separator == _BLANKS and not (names and is_counter(names[0])):
                 continue
             names = names if self._is_header(names) or not grouped else grouped
             if self._is_header(names):
                 self._separator, self._header, self._has_rows = separator, tuple(names), False
                 self._grouped = tuple(grouped)
-                self._counters = not COUNTERS.isdisjoint(map(str.lower, names))
+                self._counters = any(map(is_counter, names))
                 return
 
     def _is_header(self, names: Sequence[str]) -> bool:
@@ -230,7 +230,7 @@ class Table:
             return False
         if any(number(name) is not None or len(name) > LONGEST_NAME for name in filled):
             return False
-        has_step = not COUNTERS.isdisjoint(map(str.lower, filled))
+        has_step = any(map(is_counter, filled))
         if self._strict and not has_step:
             return False
         return has_step or not self._has_rows or not filled.isdisjoint(self._header)

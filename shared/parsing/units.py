@@ -6,7 +6,8 @@
     Epoch 1 Loss 3.39             the mean of the epoch: no step back from 500 to 1
 
 Some programs only show in their second epoch that a count goes on over the end of the first. So a
-metric may change its unit: where two of its values follow each other in the other one.
+metric may change its unit: where two of its values follow each other in the other one, or where one
+is at a part of an epoch, at which no mean of an epoch is.
 """
 
 from collections.abc import Sequence
@@ -33,7 +34,7 @@ class Units:
         kept: list[Point] = []
         for point in points:
             unit = self._units.get(point.metric)
-            if unit == point.unit or unit is None:
+            if unit == point.unit or unit is None or is_inside_epoch(point):
                 self._units.put(point.metric, point.unit)
                 self._waiting.pop(point.metric, None)
             elif (first := self._waiting.pop(point.metric, None)) is None:
@@ -44,3 +45,8 @@ class Units:
                 kept.append(first)
             kept.append(point)
         return kept
+
+
+def is_inside_epoch(point: Point) -> bool:
+    """Return True for a value at a part of an epoch: it is the mean of none."""
+    return point.unit == "epoch" and point.step is not None and not point.step.is_integer()

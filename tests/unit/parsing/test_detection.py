@@ -40,6 +40,13 @@ def test_lines_before_the_detection_are_not_lost() -> None:
     assert values(read(Detector(), text)) == [("loss", 3, 1), ("loss", 2, 2), ("loss", 1, 3)]
 
 
+def test_a_bar_that_repeats_its_values_is_detected() -> None:
+    bar = "Epoch 0:  9{0}%|#####| 9{0}/100 [00:33<00:03, 27.7it/s, loss=0.223, v_num=7]\n"
+    detector = Detector()
+    points = read(detector, "".join(bar.format(i) for i in range(3)))
+    assert (detector.format, values(points)) == ("lightning", [("loss", 0.223, 0.9)])
+
+
 def test_of_several_ranks_the_lowest_that_prints_is_followed() -> None:
     lines = [f"[default{rank}]:" + JSON.format(step) for step in range(6) for rank in (3, 1)]
     detector = Detector()

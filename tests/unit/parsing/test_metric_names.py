@@ -14,6 +14,10 @@ PREFERRED = {
     "Hugging Face in TensorBoard": (["train/loss", "eval/loss", "train/grad_norm"], "eval/loss"),
     "Lightning": (["train_loss_step", "train_loss_epoch", "val_loss"], "val_loss"),
     "Lightning without validation": (["train_loss_step", "train_loss_epoch"], "train_loss_epoch"),
+    "a loss of steps beside that of epochs": (
+        ["loss_train_step", "loss_train_epoch"],
+        "loss_train_epoch",
+    ),
     "Keras inside its first epoch": (["batch_accuracy", "batch_loss"], "batch_loss"),
     "Keras in TensorBoard": (["epoch_loss", "val_epoch_loss"], "val_epoch_loss"),
     "PyTorch's tutorial": (["Loss/train", "Loss/test"], "Loss/train"),

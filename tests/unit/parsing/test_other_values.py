@@ -37,6 +37,10 @@ SILENT = {
     "files that are evaluated": lines("evaluating file {0}/90: acc {1}", *STEPS),
     "a bar of an evaluation": lines("Evaluating:  10%|# | {0}/90 [00:10<1:00, loss={1}]", *STEPS),
     "a bar of a test": lines("Testing: 10%|# | {0}/90 [00:10<1:00, acc={1}]", *STEPS),
+    "two lines with a loss, which any service may print": TRAINING[: len(TRAINING) // 2],
+    "two lines of both sides of a GAN": lines(
+        "Epoch: 0 [{0}/60] d_loss: {1} g_loss: 0.3", *STEPS[:2]
+    ),
     "a download": lines("Downloading: 10%|# | {0}M/90M [00:10<1:00, 3.0MB/s]", 10, 20, 30, 40),
     "a threshold": lines("iter {0}: until loss < 0.01", 10, 20, 30, 40),
     "the best so far": lines("epoch {0} best_loss {1}", *STEPS),
@@ -257,6 +261,14 @@ PLACED = {
     "a loss ahead of its step, beside another value": (
         lines("training loss at step {0}: {1}, accuracy: 0.3", *STEPS),
         ("training loss", 0.6, 40.0, None),
+    ),
+    "two lines with a loss inside an epoch": (
+        lines("Train Epoch: 0 [{0}/60 (2%)]  Loss: {1}  Accuracy: 61.72%  Best: 0%", *STEPS[:2]),
+        ("Loss", 0.8, 0.3333, None),
+    ),
+    "a count without a name where names follow their numbers": (
+        lines("   {0} 93.44 s run, {1} loss, 0.00012 LR, 642.43 GB used", *STEPS),
+        ("loss", 0.6, 40, None),
     ),
     "boosting rounds with names right before the values": (
         lines("[{0}]:\ttrain's l2:0.1\tvalid's l2:{1}", *STEPS),

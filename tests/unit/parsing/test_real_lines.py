@@ -243,6 +243,32 @@ def test_the_prefix_of_torchrun_is_taken_off() -> None:
     assert split_rank("[2023-07-24 12:25:17,424] [INFO]")[0] == -1
 
 
+MPI = {
+    "Open MPI 4": "[1,{rank}]<stdout>:",
+    "Open MPI 5": "[prterun-node-7@1,{rank}]<stderr>:",
+    "SageMaker": "[1,mpirank:{rank},algo-2]<stdout>:",
+}
+
+
+@pytest.mark.parametrize("prefix", MPI.values(), ids=MPI)
+def test_of_the_ranks_of_mpi_the_lowest_is_followed(prefix: str) -> None:
+    lines = [
+        f"{prefix.format(rank=rank)}iter {step}: loss 0.{9 - rank}{9 - step}\n"
+        for step in range(1, 6)
+        for rank in (1, 0)
+    ]
+    points = read(detector := Detector(), "".join(lines))
+    assert values(points)[-1] == ("loss", 0.94, 5)
+    assert detector.format == "torchrun"
+    assert split_rank("[1,2]<other>:")[0] == -1
+
+
+def test_a_carriage_return_in_octal_digits_ends_a_line() -> None:
+    bar = "#015Epoch {}:  50% 1/2 [00:00<00:00, 6.5it/s, loss={}, v_num=0]#033[A"
+    line = "[1,mpirank:0,algo-1]<stdout>:" + "".join(bar.format(i, 2.5 - i / 4) for i in range(4))
+    assert values(read(Detector(), line + "\n"))[-1] == ("loss", 1.75, 3.5)
+
+
 def test_a_loss_that_megatron_leaves_out_is_a_nan() -> None:
     parser = Megatron()
     read(parser, MEGATRON.format(loss="lm loss: 2.373574E+00 | "))

@@ -114,6 +114,7 @@ TABLE_CASES = {
     "rows below a header": ("step,loss\n1,0.5\n2,0.4\n", [("loss", 0.5, 1), ("loss", 0.4, 2)]),
     "semicolons": ("epoch;loss\n1;0.5\n", [("loss", 0.5, 1)]),
     "tabs": ("epoch\tloss\n1\t0.5\n", [("loss", 0.5, 1)]),
+    "a counter with a dash": ("Epoch-Num\tTrain-Loss\t\n1.0\t0.5\t\n", [("Train-Loss", 0.5, 1)]),
     "blanks around cells": ("step, loss\n1, 0.5\n", [("loss", 0.5, 1)]),
     "quoted cells": ('"step","loss, mean"\n"1","0.5"\n', [("loss, mean", 0.5, 1)]),
     "lists of Keras are no value": ('epoch,lr,loss\n0,"""[1.0, 2.0]""",0.5\n', [("loss", 0.5, 0)]),

@@ -26,6 +26,13 @@ def test_two_values_in_the_other_unit_change_it() -> None:
     assert kept("epoch", "step", "step", "step", "epoch") == [0, 1, 2, 3]
 
 
+def test_a_value_at_a_part_of_an_epoch_changes_it_at_once() -> None:
+    units = Units()
+    last = Point("loss", 0.5, 243.0, 243)
+    first = Point("loss", 0.4, 1.25, 10, unit="epoch")
+    assert units.kept([last, first]) == [last, first]
+
+
 def test_each_metric_has_its_unit() -> None:
     units = Units()
     points = [Point("loss", 0.5, 7.0, unit="step"), Point("acc", 0.5, 1.0, unit="epoch")]
