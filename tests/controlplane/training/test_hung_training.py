@@ -213,6 +213,7 @@ async def test_other_schedulers_read_the_last_checkpoint_on_the_pod_of_rank_0(
     assert found[labels.LAST_CHECKPOINT_TIME].endswith("Z")
 
 
+@pytest.mark.e2e
 async def test_a_worker_that_is_far_behind_is_named_with_its_node(yard: TrainingYard) -> None:
     begun = await Begun.of(yard, "slow")
     named = f"pod {begun.second['metadata']['name']} on node {node_of(begun.second)}"
@@ -220,6 +221,7 @@ async def test_a_worker_that_is_far_behind_is_named_with_its_node(yard: Training
     assert "Straggler, found" in await asyncio.to_thread(shown, yard)
 
 
+@pytest.mark.e2e
 async def test_a_loss_that_is_nan_is_an_event_a_line_and_a_metric(yard: TrainingYard) -> None:
     begun = await Begun.of(yard, "nan")
     assert "loss" in await begun.event("TrainingDiverged")
