@@ -124,8 +124,9 @@ class LineStream:
 
     def _readings(self, chunk: Chunk, allowance: Allowance) -> Iterator[Reading]:
         feed, lines, times, backlog = self._parser.feed, chunk.lines, chunk.times, chunk.backlog
-        for start in range(0, len(lines), CHECK_LINES):
-            part = lines[start : start + CHECK_LINES]
+        start = 0
+        while start < len(lines):
+            part = lines[start : start + allowance.lines_at_once]
             if allowance.is_over_before(len(part)):
                 allowance.skip(lines=len(lines) - start)
                 return
@@ -135,6 +136,7 @@ class LineStream:
                     if at_seconds is None and times:
                         at_seconds = times[index]
                     yield Reading(point, at_seconds, backlog)
+            start += len(part)
 
 
 class RecordStream:

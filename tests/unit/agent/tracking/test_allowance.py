@@ -9,7 +9,12 @@ from agent.budgets import (
     POD_TURN_SECONDS,
     SHOWN_SECONDS,
 )
-from agent.tracking.allowance import CHECK_LINES, ORDINARY_SECONDS, Allowance
+from agent.tracking.allowance import (
+    CHECK_LINES,
+    ORDINARY_SECONDS,
+    SLOW_LINE_SECONDS,
+    Allowance,
+)
 
 
 class Processor:
@@ -56,6 +61,19 @@ def test_the_clock_is_read_once_for_several_lines_and_never_for_few(processor: P
     allowance.begin(1.0)
     assert not allowance.is_over_before(CHECK_LINES)
     assert not allowance.is_over_before(CHECK_LINES)  # read, and the time is not used
+
+
+def test_the_clock_is_read_after_each_slow_line_of_a_reading(processor: Processor) -> None:
+    allowance = Allowance(processor)
+    allowance.begin(0.0)
+    assert not allowance.is_over_before(CHECK_LINES)
+    processor.seconds += 1.1 * CHECK_LINES * SLOW_LINE_SECONDS
+    assert not allowance.is_over_before(CHECK_LINES)
+    assert allowance.lines_at_once == 1
+    processor.seconds += POD_SLICE_SECONDS
+    assert allowance.is_over_before(1)
+    allowance.begin(1.0)
+    assert allowance.lines_at_once == CHECK_LINES
 
 
 def test_a_pod_that_has_used_all_waits_until_time_has_refilled_it(processor: Processor) -> None:
