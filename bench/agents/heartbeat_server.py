@@ -2,16 +2,15 @@
 
 import argparse
 import asyncio
-import contextlib
 import gzip
 import math
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from aiohttp import web
 
+from bench.serving import until_input_ends
 from extender.metrics.extender import ExtenderMetrics
 from extender.servers.agents.answers import AgentAnswers
 from extender.servers.agents.tokens import AgentTokens
@@ -162,13 +161,7 @@ async def serve(options: argparse.Namespace, directory: Path) -> None:
     buffers.limit()
     tls = ServerCertificate(options.certificate, options.key).context
     await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
-    print(runner.addresses[0][1], flush=True)
-    task = asyncio.create_task(recorder.run())
-    await asyncio.to_thread(sys.stdin.read)
-    task.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await task
-    await runner.cleanup()
+    await until_input_ends(runner, recorder)
 
 
 def main() -> None:

@@ -6,10 +6,8 @@ so no pod is bound and nothing changes except by ``--changing``.
 
 import argparse
 import asyncio
-import contextlib
 import gc
 import itertools
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,6 +16,7 @@ from typing import Final
 from aiohttp import web
 
 from bench import made_up
+from bench.serving import until_input_ends
 from extender.controllers.base import DecisionContext
 from extender.core.parameters.combined import CoreParameters
 from extender.core.scheduler.binding import CallError
@@ -86,13 +85,7 @@ async def serve(options: argparse.Namespace, directory: Path) -> None:
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     gc.collect()
     gc.freeze()  # as the extender does once all objects are listed
-    print(runner.addresses[0][1], flush=True)
-    task = asyncio.create_task(recorder.run())
-    await asyncio.to_thread(sys.stdin.read)
-    task.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await task
-    await runner.cleanup()
+    await until_input_ends(runner, recorder)
 
 
 class _NoDirectGangs:

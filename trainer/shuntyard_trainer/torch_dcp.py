@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import distributed
 from torch.distributed import checkpoint as dcp
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 
@@ -22,7 +21,7 @@ from shuntyard_trainer.environment import Environment
 from shuntyard_trainer.errors import UnloadableError
 from shuntyard_trainer.saving import Pending
 from shuntyard_trainer.step_files import StepFiles
-from shuntyard_trainer.torch_folders import RankFolders, load_own, rank, require_own
+from shuntyard_trainer.torch_folders import RankFolders, load_own, rank, require_own, world_size
 
 _SAVED = {"model", "optimizer"}
 """Of each checkpoint; part of the names in it."""
@@ -153,6 +152,5 @@ def verify(path: str) -> None:
     Raises:
         Exception: What ``torch.load`` raises.
     """
-    world_size = distributed.get_world_size() if torch_ranks.several() else 1
-    torch_shards.load_part(Path(path), rank(), world_size)
+    torch_shards.load_part(Path(path), rank(), world_size())
     load_own(Path(path), rank())

@@ -80,14 +80,18 @@ def rank() -> int:
     return distributed.get_rank() if torch_ranks.several() else 0
 
 
+def world_size() -> int:
+    """Return the number of ranks; 1 if this process trains alone."""
+    return distributed.get_world_size() if torch_ranks.several() else 1
+
+
 def require_own(folder: Path) -> None:
     """Check that every rank's file is there.
 
     Raises:
         UnloadableError: One is missing.
     """
-    ranks = distributed.get_world_size() if torch_ranks.several() else 1
-    for name in map(OWN.format, range(ranks)):
+    for name in map(OWN.format, range(world_size())):
         if not (folder / name).exists():
             raise UnloadableError(f"{name} is missing")
 
@@ -98,7 +102,10 @@ def load_own(folder: Path, of_rank: int) -> None:
     Raises:
         Exception: What ``torch.load`` raises.
     """
-    own = folder / OWN.format(of_rank)
+    _load(folder / OWN.format(of_rank))
+
+
+def _load(own: Path) -> None:
     torch.load(own, map_location="cpu", weights_only=True, mmap=True)
 
 
@@ -146,7 +153,7 @@ def library_checkpoints(
     def verify(path: str) -> None:
         library.verify(Path(path))
         for own in Path(path).glob(OWN.format("*")):
-            torch.load(own, map_location="cpu", weights_only=True, mmap=True)
+            _load(own)
 
     def inspect(path: str) -> None:
         library.inspect(Path(path))
