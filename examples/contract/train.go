@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"sort"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -63,7 +64,7 @@ func endIfStale() {
 	}
 }
 
-// begin leaves the file of this start, then removes the temporary files of earlier ones.
+// begin leaves the file of this start, then removes what earlier ones left, but the latest eight.
 func begin() error {
 	last := latest()
 	generation, err := strconv.Atoi(variable("SHUNTYARD_GENERATION", strconv.Itoa(last[0])))
@@ -87,10 +88,35 @@ func begin() error {
 		return err
 	}
 	left, _ := filepath.Glob(filepath.Join(folder, ".*.trainer-tmp"))
-	for _, path := range left {
+	for _, path := range append(left, old()...) {
 		_ = os.Remove(path)
 	}
 	return nil
+}
+
+// old returns the files of all but the latest eight answers and starts.
+func old() (found []string) {
+	written := func(path string) int64 {
+		if about, err := os.Stat(path); err == nil {
+			return about.ModTime().UnixNano()
+		}
+		return 0
+	}
+	answers, _ := filepath.Glob(filepath.Join(folder, "ack-*.json"))
+	sort.Slice(answers, func(i, j int) bool { return written(answers[i]) < written(answers[j]) })
+	starts, _ := filepath.Glob(filepath.Join(folder, "start-*.json"))
+	order := func(path string) (start [2]int) {
+		if found := started.FindStringSubmatch(filepath.Base(path)); found != nil {
+			start[0], _ = strconv.Atoi(found[1])
+			start[1], _ = strconv.Atoi(found[2])
+		}
+		return start
+	}
+	sort.Slice(starts, func(i, j int) bool { return isLater(order(starts[j]), order(starts[i])) })
+	for _, paths := range [][]string{answers, starts} {
+		found = append(found, paths[:max(0, len(paths)-8)]...)
+	}
+	return found
 }
 
 // flushed writes a temporary file durably, and returns its path.

@@ -31,7 +31,7 @@ def latest() -> list[int]:
 
 
 def begin() -> None:
-    """Leave the file of this start, then remove the temporary files of earlier ones."""
+    """Leave the file of this start, then remove what earlier ones left, but the latest eight."""
     last = latest()
     mine[0] = int(GENERATION or last[0])
     mine[1] = last[1] + 1 if mine[0] == last[0] else 1
@@ -40,7 +40,11 @@ def begin() -> None:
     start = {"version": 1, "generation": mine[0], "number": mine[1], "pod_uid": UID}
     new.write_text(json.dumps({**start, "at": time.time()}))
     os.link(new, FOLDER / f"start-{mine[0]}-{mine[1]}.json")  # fails if it exists
-    for left in FOLDER.glob(".*.trainer-tmp"):
+    answers = sorted(FOLDER.glob("ack-*.json"), key=lambda path: path.stat().st_mtime)
+    names = (START.fullmatch(path.name) for path in FOLDER.iterdir())
+    starts = sorted((int(one[1]), int(one[2]), FOLDER / one[0]) for one in names if one)
+    old = answers[:-8] + [start[2] for start in starts[:-8]]
+    for left in [*FOLDER.glob(".*.trainer-tmp"), *old]:
         left.unlink(missing_ok=True)
 
 

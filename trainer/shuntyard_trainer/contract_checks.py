@@ -21,6 +21,12 @@ from shuntyard_trainer.contract_failures import (
     begins_without_checkpoint,
     ignores_second_term,
 )
+from shuntyard_trainer.contract_flushing import flushes
+from shuntyard_trainer.contract_leftovers import (
+    removes_done,
+    removes_old_files,
+    removes_temporary_files,
+)
 from shuntyard_trainer.contract_run import AFTER_TERM, FIRST, SECOND, Check, Run, expect
 from shuntyard_trainer.contract_trainer import ContractError, TrainerUnderTest, checkpoint_path
 
@@ -214,6 +220,7 @@ CHECKS = (
     Check(ignores_others, "rule 1"),
     Check(ignores_malformed, "errors"),
     Check(answers, "rule 3"),
+    Check(flushes, "rule 3"),
     Check(holds, "rule 4"),
     Check(answers_again, "rule 4", must=False),
     Check(continues_after_cancel, "rule 4"),
@@ -229,6 +236,9 @@ CHECKS = (
     Check(begins_without_checkpoint, "rule 8"),
     Check(yields_to_later_start, "rule 11"),
     Check(begins_no_older_start, "rule 11"),
+    Check(removes_temporary_files, "rule 11"),
+    Check(removes_done, "rule 9"),
+    Check(removes_old_files, "files", must=False),
     Check(completes, "rule 9"),
 )
 

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import jsonschema
 import pytest
 
 from shuntyard_trainer import contract_schema, contract_test
+from shuntyard_trainer.contract_flushing import require_visible
+from shuntyard_trainer.contract_run import NotTestedError
 from tests.docs.helper_programs import PROGRAMS
 from tests.unit.trainer.processes import LIBRARY, ROOT
 
@@ -25,12 +28,26 @@ SHORT_SECONDS = "0.05"
 """For a trainer of which every check that waits for nothing passes."""
 WAIT_FOR_NOTHING = ("ignores-others", "ignores-malformed", "holds")
 CHECKS = (
-    *("opens", "ignores-others", "ignores-malformed", "answers", "holds", "answers-again"),
-    *("continues-after-cancel", "continues-after-deadline", "ends-in-hold", "resumes"),
-    *("saves-on-term", "ignores-second-term", "answers-on-term", "answers-failure"),
+    *("opens", "ignores-others", "ignores-malformed", "answers", "flushes", "holds"),
+    *("answers-again", "continues-after-cancel", "continues-after-deadline", "ends-in-hold"),
+    *("resumes", "saves-on-term", "ignores-second-term", "answers-on-term", "answers-failure"),
     *("holds-again", "survives-kill", "begins-without-checkpoint"),
-    *("yields-to-later-start", "begins-no-older-start", "completes"),
+    *("yields-to-later-start", "begins-no-older-start", "removes-temporary-files"),
+    *("removes-done", "removes-old-files", "completes"),
 )
+
+
+def _shows_what_is_on_the_disk() -> bool:
+    """A file system in memory has no disk: there the check of fsync is not made."""
+    try:
+        require_visible(Path(tempfile.gettempdir()))
+    except NotTestedError:
+        return False
+    return True
+
+
+SHOWS = _shows_what_is_on_the_disk()
+ALL = {**dict.fromkeys(CHECKS, "ok"), "flushes": "ok" if SHOWS else "not tested"}
 
 
 def run(*arguments: object, **variables: str) -> tuple[int, dict[str, str], str]:
@@ -53,7 +70,7 @@ def run(*arguments: object, **variables: str) -> tuple[int, dict[str, str], str]
 
 def test_python_without_the_library_keeps_the_contract_to_its_end() -> None:
     code, results, output = run("--to-end", 60, sys.executable, EXAMPLE, STEPS="500")
-    assert (code, results) == (0, dict.fromkeys(CHECKS, "ok")), output
+    assert (code, results) == (0, ALL), output
 
 
 def test_go_without_any_library_keeps_the_contract_to_its_end(tmp_path: Path) -> None:
@@ -63,7 +80,7 @@ def test_go_without_any_library_keeps_the_contract_to_its_end(tmp_path: Path) ->
     program = tmp_path / "train"
     subprocess.run([go, "build", "-o", program, IN_GO], check=True, timeout=200)
     code, results, output = run("--to-end", 60, program, STEPS="500")
-    assert (code, results) == (0, dict.fromkeys(CHECKS, "ok")), output
+    assert (code, results) == (0, ALL), output
 
 
 def test_the_shell_keeps_all_that_it_must(tmp_path: Path) -> None:
@@ -72,10 +89,8 @@ def test_the_shell_keeps_all_that_it_must(tmp_path: Path) -> None:
     program.write_text(PROGRAMS["train.sh"].text)
     code, results, output = run("--seconds", "6", "bash", program, STEPS="1000000")
     assert code == 0, output
-    assert {name: result for name, result in results.items() if result != "ok"} == {
-        "holds-again": "should",
-        "completes": "not tested",
-    }
+    limits = {"holds-again": "should", "removes-old-files": "should", "completes": "not tested"}
+    assert results == {**ALL, **limits}, output
 
 
 LIBRARY_PROGRAM = """
@@ -101,7 +116,7 @@ def test_the_library_keeps_it(tmp_path: Path) -> None:
     program.write_text(LIBRARY_PROGRAM)
     code, results, output = run(sys.executable, program)
     assert code == 0, output
-    assert {n: r for n, r in results.items() if r != "ok"} == {"completes": "not tested"}, output
+    assert results == {**ALL, "completes": "not tested"}, output
 
 
 RANKS_PROGRAM = LIBRARY_PROGRAM.replace(
@@ -142,7 +157,7 @@ def test_several_ranks_keep_it(tmp_path: Path) -> None:
     program.write_text(RANKS_PROGRAM)
     code, results, output = run("--ranks", 3, sys.executable, program)
     assert code == 0, output
-    assert {n: r for n, r in results.items() if r != "ok"} == {"completes": "not tested"}, output
+    assert results == {**ALL, "completes": "not tested"}, output
 
 
 # what is changed in the example, the check that finds it, a part of what it prints
@@ -196,6 +211,17 @@ BROKEN: dict[str, tuple[str, str, str, str]] = {
         "        file.flush()\n        time.sleep(0.1)\n        file.write(text[9:])\n    "
         "    new.write_text(text)\n    with new.open() as file:\n    "),
         "opens", "is not whole",
+    ),
+    "temporary files stay": (
+        '[*FOLDER.glob(".*.trainer-tmp"), *old]', '[*FOLDER.glob(".start*.trainer-tmp"), *old]',
+        "removes-temporary-files", "still there",
+    ),
+    "the end of an earlier run stays": (
+        '        (FOLDER / "done.json").unlink(missing_ok=True)\n', "", "removes-done",
+        "done.json of an earlier run",
+    ),
+    "the checkpoint is not flushed": (
+        "        os.fsync(file.fileno())\n", "", "flushes", "bytes were not flushed"
     ),
     "it does not hold": (
         "                hold(name, fields)\n        elif",
@@ -254,6 +280,8 @@ BROKEN: dict[str, tuple[str, str, str, str]] = {
 
 @pytest.mark.parametrize(("old", "new", "check", "text"), BROKEN.values(), ids=BROKEN)
 def test_a_broken_rule_is_found(tmp_path: Path, old: str, new: str, check: str, text: str) -> None:
+    if check == "flushes" and not SHOWS:
+        pytest.skip("TMPDIR is not on a disk that shows what is not flushed")
     source = EXAMPLE.read_text()
     assert source.count(old) == 1
     program = tmp_path / "train.py"
@@ -267,6 +295,13 @@ def test_a_broken_rule_is_found(tmp_path: Path, old: str, new: str, check: str, 
 
 # what is changed in the example, the check that names it without failing, what it prints
 WASTEFUL: dict[str, tuple[str, str, str, str]] = {
+    "old answers stay": (
+        "old = answers[:-8] + ", "old = ", "removes-old-files", "answers, the latest 8"
+    ),
+    "old starts stay": (
+        " + [start[2] for start in starts[:-8]]", "", "removes-old-files",
+        "starts, the latest 8 should",
+    ),
     "it answers once in a hold": (
         "        if other := new_request():", "        if other := '':", "answers-again",
         "ack-again.json: not within 3 s",
