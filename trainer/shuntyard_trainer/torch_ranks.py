@@ -35,7 +35,7 @@ class CpuGroup:
         """The group; created by all ranks together."""
         if self._group is None:
             self._group = distributed.new_group(backend="gloo", timeout=PATIENCE)
-            atexit.register(_close, self._group)
+            atexit.register(self._close)
         return self._group
 
     def largest(self, mine: int) -> int:
@@ -51,20 +51,23 @@ class CpuGroup:
         distributed.gather_object(mine, every, dst=0, group=self.group)
         return every or []
 
+    def _close(self) -> None:
+        """End gloo's threads before the interpreter ends: later they abort it sometimes.
+
+        A thread that is late with the last agreement needs the interpreter to give its tensors
+        back. If that has begun to end, the thread is ended within C++, and the process aborts with
+        exit code 134 instead of 143. The threads end with the last reference to their group, so
+        none may stay here. Other backends are left to the program.
+        """
+        group, self._group = self._group, None
+        if distributed.is_initialized():
+            gloo = distributed.get_backend() == distributed.Backend.GLOO
+            distributed.destroy_process_group(None if gloo else group)
+
 
 def agree() -> Agree:
     """Return a function that returns the largest of the values of all ranks."""
     return CpuGroup().largest
-
-
-def _close(group: distributed.ProcessGroup) -> None:
-    """End gloo's threads before the interpreter ends: later they abort it sometimes.
-
-    That would be exit code 134 instead of 143. Other backends are left to the program.
-    """
-    if distributed.is_initialized():
-        gloo = distributed.get_backend() == distributed.Backend.GLOO
-        distributed.destroy_process_group(None if gloo else group)
 
 
 def several() -> bool:
