@@ -22,6 +22,8 @@ from shuntyard_trainer.torch_folders import Library, library_checkpoints
 from shuntyard_trainer.torch_shards import inspect_below
 
 _EPOCHS = "shuntyard_epochs"
+_ENDED = "_iterator_finished"
+"""Key of the state of a ``StatefulDataLoader`` whose epoch has ended."""
 _OTHERS = {DistributedType.DEEPSPEED, DistributedType.MEGATRON_LM}
 _LOADED = ("*.bin", "*.pkl")
 """What ``load_state`` unpickles; models are in safetensors."""
@@ -57,12 +59,26 @@ def accelerate_checkpoints(
     epochs = _Epochs(accelerator)
     library = Library(
         save=lambda path: accelerator.save_state(str(path)),
-        load=lambda path: accelerator.load_state(str(path)),
+        load=partial(_load, accelerator),
         inspect=partial(_inspect, accelerator),
         verify=_verify,
     )
     own = {**(parts or {}), _EPOCHS: epochs}
     return library_checkpoints(library, own, keep=keep, environment=environment, options=options)
+
+
+def _load(accelerator: Accelerator, path: Path) -> None:
+    """Load, and begin no epoch of a loader that had ended its own, such as that of the evaluation.
+
+    Its next iterator would be made twice, first with the old state (torchdata 0.11.0,
+    ``StatefulDataLoader.__iter__``), and each draws from the generators of the training. Made here
+    it draws before they are restored.
+    """
+    accelerator.load_state(str(path))
+    for loader in accelerator._dataloaders:  # noqa: SLF001 - nothing else has all of them
+        loaded: Any = getattr(loader, "base_dataloader", None)
+        if (getattr(loaded, "next_iter_state", None) or {}).get(_ENDED):
+            loaded._get_iterator()  # noqa: SLF001 - takes the state, begins nothing
 
 
 class _Epochs:
