@@ -5,9 +5,11 @@
 
 import argparse
 import dataclasses
+import hashlib
 import importlib
 import inspect
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from enum import Enum
@@ -58,8 +60,14 @@ twice, held, ended with SIGTERM and resumed in another pod: every step is done o
 are compared with those of a run that was not moved.
 `make test-frameworks` runs it, and notes versions and result.
 
-torchtitan 0.3.0 trains on GPUs only (`tools/utils.py:55` falls back to `cuda`), so it is not here;
-its checkpoints are those of DCP."""
+Each follows an example of the framework's own project: its model, optimizer, schedule and order of
+the loop, written anew in small, on data that is made up. The lines that Shuntyard needs end with
+`# shuntyard`.
+
+torchtitan has no adapter, because it does not train on a CPU, so none could be tried: without an
+accelerator versions 0.2.2 and 0.3.0 take CUDA (`get_device_info` in `tools/utils.py`), no option
+names the CPU, and the modes of `comm.mode` without a GPU are for validation of a configuration and
+for debugging in one process. Its checkpoints are those of DCP."""
 _RIGHTS: Final = """\
 The roles in `deploy/`, rule by rule. `make test-e2e` records every call of its clusters and checks
 that no right is missing and none is unused
@@ -181,13 +189,29 @@ def budgets_page() -> Iterator[str]:
 def frameworks_page() -> Iterator[str]:
     """Yield the lines of the page of frameworks that were tried."""
     yield from ("# Frameworks", "", _GENERATED_FROM_RUNS, "", _FRAMEWORKS, "")
-    yield from _table("Training", "Module", "Losses after two moves", "Tried with")
+    yield from _table(
+        "Training", "Follows", "Lines for us", "Module", "Losses after two moves", "Tried with"
+    )
     for name, case in json.loads(RESULTS.read_text()).items():
-        losses = f"differ: {case['differs']}" if case["differs"] else "equal to the bit"
+        text = (RESULTS.parent / f"programs/{case['program']}.py").read_text()
         program = f"[{name}](../../tests/frameworks/programs/{case['program']}.py)"
         tried = ", ".join(f"{package} {version}" for package, version in case["versions"].items())
-        result = {True: losses, False: "failed", None: "not run yet"}[case["passed"]]
-        yield _row(program, f"`{case['module']}`", result, tried)
+        ours = sum(line.endswith("# shuntyard") for line in text.splitlines())
+        result = _result(case, hashlib.sha256(text.encode()).hexdigest())
+        yield _row(program, _example(text), str(ours), f"`{case['module']}`", result, tried)
+
+
+def _example(program: str) -> str:
+    """Return a link to the example that a program follows."""
+    found = re.search(r"^Follows: (https://github.com/([^/]+/[^/]+)/\S+)$", program, re.MULTILINE)
+    return f"[{found[2]}]({found[1]})" if found else "our own"
+
+
+def _result(case: dict[str, Any], digest: str) -> str:
+    losses = f"differ: {case['differs']}" if case["differs"] else "equal to the bit"
+    result = {True: losses, False: "failed", None: "not run yet"}[case["passed"]]
+    same = case["passed"] is None or case["digest"] == digest
+    return result if same else f"{result}, with an earlier form of the program"
 
 
 def parking_page() -> Iterator[str]:

@@ -38,19 +38,21 @@ GPU = {
     "XLA_PYTHON_CLIENT_PREALLOCATE": "false",  # other cases run on the same GPU
 }
 _AGAIN = "in the epoch of the resume `fit` takes its batches from the beginning of the data again"
+_ACCELERATE = ("accelerate", "torchdata", "transformers")
 CASES = {
-    "a plain PyTorch loop": Case("torch_plain", ("torch",), "torch_loop"),
-    "two ranks of DistributedDataParallel": Case("torch_plain", ("torch",), "torch_loop", 2),
-    "epochs of a StatefulDataLoader": Case("torch_data", ("torch", "torchdata"), "torch_loop"),
+    "a plain PyTorch loop": Case("torch_mnist", ("torch", "torchdata"), "torch_loop"),
+    "two ranks of DistributedDataParallel": Case(
+        "torch_ddp", ("torch", "torchdata"), "torch_loop", 2
+    ),
     "two ranks of FSDP2, saved with DCP": Case("torch_fsdp", ("torch",), "torch_dcp", 2),
     "two ranks of FSDP2, saved with DCP in the background": Case(
         "torch_fsdp", ("torch",), "torch_dcp", 2, {"ASYNC_SAVE": "1"}
     ),
-    "Accelerate": Case("accelerate_train", ("accelerate", "torchdata"), "accelerate"),
-    "two ranks of Accelerate": Case(
-        "accelerate_train", ("accelerate", "torchdata"), "accelerate", 2
+    "Accelerate": Case("accelerate_train", _ACCELERATE, "accelerate"),
+    "two ranks of Accelerate": Case("accelerate_train", _ACCELERATE, "accelerate", 2),
+    "two ranks of DeepSpeed with ZeRO": Case(
+        "deepspeed_train", ("deepspeed", "torchdata"), "deepspeed", 2
     ),
-    "two ranks of DeepSpeed with ZeRO": Case("deepspeed_train", ("deepspeed",), "deepspeed", 2),
     "Lightning": Case("lightning_fit", ("lightning", "torchdata"), "lightning"),
     "two ranks of Lightning": Case("lightning_fit", ("lightning", "torchdata"), "lightning", 2),
     "Keras on torch": Case(
@@ -83,7 +85,9 @@ CASES = {
     "JAX, saved by Orbax in the background": Case(
         "orbax_train", ("jax", "orbax"), "orbax", 1, {"ASYNC_SAVE": "1"}
     ),
-    "a plain PyTorch loop on a GPU": Case("torch_plain", ("torch",), "torch_loop", variables=GPU),
+    "a plain PyTorch loop on a GPU": Case(
+        "torch_mnist", ("torch", "torchdata"), "torch_loop", variables=GPU
+    ),
     "mixed precision, with workers that load the data, on a GPU": Case(
         "torch_mixed", ("torch", "torchdata"), "torch_loop", variables=GPU
     ),
@@ -93,9 +97,7 @@ CASES = {
     "FSDP2 in one process on a GPU, saved with DCP in the background": Case(
         "torch_fsdp", ("torch",), "torch_dcp", variables={**GPU, "ASYNC_SAVE": "1"}
     ),
-    "Accelerate on a GPU": Case(
-        "accelerate_train", ("accelerate", "torchdata"), "accelerate", variables=GPU
-    ),
+    "Accelerate on a GPU": Case("accelerate_train", _ACCELERATE, "accelerate", variables=GPU),
     "Lightning on a GPU": Case(
         "lightning_fit", ("lightning", "torchdata"), "lightning", variables=GPU
     ),

@@ -31,6 +31,7 @@ READERS: Final[Mapping[str, str]] = {
     ".dockerignore": NOTHING,
     ".ci/*": NOTHING,
     "tests/frameworks/results.json": r"\bgenerate\.py\b|\bRESULTS\b",
+    "tests/frameworks/programs/*": r"\bgenerate\.py\b|\bRESULTS\b",
     "tests/frameworks/*": NOTHING,  # make test-frameworks
     "tests/frameworks/*.py": NOTHING,
     "tests/gpu/*.ini": NOTHING,  # where not all of requirements/dev.txt is
