@@ -117,7 +117,7 @@ class _Values:
             return
         if taken.has_new_metrics:
             self.metrics, self.totals = {}, {}
-        elif taken.restarted:
+        if taken.restarted:
             for other in self.metrics.values():
                 other.curve = [p for p in other.curve if p.step < (point.step or 0.0)]
         if point.total_steps:
@@ -126,6 +126,7 @@ class _Values:
         metric = self.metrics.setdefault(point.metric, _Metric(point))
         metric.last, metric.count = point, metric.count + 1
         metric.placed = metric.placed if point.step is None else point
+        metric.curve = [] if taken.has_new_unit else metric.curve
         if point.step is not None and at_seconds is not None and taken.is_finite:
             metric.curve.append(CurvePoint(point.step, point.value, at_seconds))
             if len(metric.curve) > MOST_KEPT:

@@ -11,9 +11,10 @@ from sys import getsizeof
 from typing import Any, Final
 
 from shared.parsing.base import LONGEST_NAME, NOTHING, Point, number, plain
-from shared.parsing.counters import COUNTERS, TOTALS, Position, counts_of, is_counter
+from shared.parsing.counters import COUNTERS, TOTALS, counts_of, is_counter
 from shared.parsing.json_scan import decoded
 from shared.parsing.metric_names import TIME_KEYS, is_metric
+from shared.parsing.position import Position
 from shared.parsing.stated_end import stated_left
 
 MOST_KEYS: Final = 256
@@ -58,6 +59,11 @@ class JsonLines:
         self._strict = strict
         self._position = Position()
 
+    @property
+    def held_bytes(self) -> int:
+        """See ``HoldsMemory``."""
+        return self._position.held_bytes
+
     def feed(self, line: str) -> Sequence[Point]:
         """See ``Parser``."""
         text = line.strip()
@@ -70,13 +76,14 @@ class JsonLines:
             return NOTHING
         validates = _validates(fields)
         # its steps count batches of the other data
-        place = self._position.last if validates else self._position.place(counts)
+        position = self._position
+        place = position.last if validates else position.place(counts)
         at_seconds, left_seconds = _moment(fields), _left(fields)
         return [
             Point(
                 f"val_{name}" if validates else name,
                 value,
-                place.step,
+                position.step_of(name, place) if position.begins_anew else place.step,
                 place.total_steps,
                 at_seconds,
                 unit=place.unit,
@@ -161,7 +168,7 @@ class Table:
     @property
     def held_bytes(self) -> int:
         """See ``HoldsMemory``."""
-        return sum(map(getsizeof, (*self._header, *self._grouped)))
+        return sum(map(getsizeof, (*self._header, *self._grouped))) + self._position.held_bytes
 
     def feed(self, line: str) -> Sequence[Point]:
         """See ``Parser``."""
@@ -194,12 +201,8 @@ class Table:
         counts = counts_of(numbers)
         if self._counters and counts.step is None and counts.epoch is None:
             return NOTHING
-        place = self._position.place(counts)
-        return [
-            Point(_named(name, texts), value, place.step, place.total_steps, unit=place.unit)
-            for name, value in numbers.items()
-            if is_metric(name)
-        ]
+        named = [(_named(n, texts), value) for n, value in numbers.items() if is_metric(n)]
+        return self._position.points(named, counts)
 
     def _take_header(self, line: str) -> None:
         separators = [separator for separator in _SEPARATORS if separator in line]

@@ -154,7 +154,27 @@ PLACED = {
     ),
     "steps that begin again below each epoch": (
         "Epoch 1\n" + TRAINING + "Epoch 2\n" + TRAINING,
-        ("loss", 0.6, 80.0, None),
+        ("loss", 0.6, 2.0, None),
+    ),
+    "steps that begin again beside an epoch, from the middle of the run on": (
+        lines("rank 0, epoch 8, iter {0}, loss {1}", *STEPS)
+        + lines("rank 0, epoch 9, iter {0}, loss {1}", *STEPS),
+        ("loss", 0.6, 9.0, None),
+    ),
+    "batches of an epoch whose number comes only with the next one": (
+        lines("batch {0} of 32 sentences loss {1}", *STEPS)
+        + "Epoch:  13\n"
+        + lines("batch {0} with 32 sentences loss {1}", *STEPS),
+        ("loss", 0.6, 13.0, None),
+    ),
+    "a count that is printed once more when the next epoch begins goes on": (
+        lines("epoch 1 step {0} loss {1}", (10, 0.9), (20, 0.8))
+        + lines("epoch 2 step {0} loss {1}", (20, 0.8), (30, 0.7)),
+        ("loss", 0.7, 30.0, None),
+    ),
+    "one line in each epoch, at its last step": (
+        lines("epoch {0}, steps: 225, loss {1}", *enumerate((0.9, 0.8, 0.7, 0.65, 0.6), 1)),
+        ("loss", 0.6, 5.0, None),
     ),
     "a total in words": (lines("step {0} of 90 loss {1}", *STEPS), ("loss", 0.6, 40.0, 90)),
     "a request that looks like a step": (
