@@ -17,6 +17,7 @@ from shared.parsing.base import (
     GivesHint,
     Parser,
     Point,
+    ReadsEarly,
     RecordParser,
     Unit,
 )
@@ -170,6 +171,8 @@ def _read_lines(parser: Parser, read: Read, values: _Values) -> int:
         for index, line in enumerate(cut.lines):
             for point in parser.feed(line):
                 values.take(point, cut.times[index] if cut.times else None)
+    for point in parser.read_early() if isinstance(parser, ReadsEarly) else ():
+        values.take(point, None)
     return lines
 
 

@@ -10,7 +10,7 @@
 
 There is no format to know, so the rules are narrow. A number has the name before it. Only counters
 that are known by name place a line, and only names that are known as metrics have values. A line
-without a counter belongs to the place that was printed last, if that is near. ``choosing`` takes
+without a counter belongs to the place that was printed last, if that is near. ``detecting`` takes
 this reader only where no other one reads the log.
 """
 

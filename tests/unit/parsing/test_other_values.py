@@ -37,7 +37,13 @@ SILENT = {
     "files that are evaluated": lines("evaluating file {0}/90: acc {1}", *STEPS),
     "a bar of an evaluation": lines("Evaluating:  10%|# | {0}/90 [00:10<1:00, loss={1}]", *STEPS),
     "a bar of a test": lines("Testing: 10%|# | {0}/90 [00:10<1:00, acc={1}]", *STEPS),
-    "two lines with a loss, which any service may print": TRAINING[: len(TRAINING) // 2],
+    "two lines with an accuracy, which any service may print": lines(
+        "step {0} accuracy {1}", *STEPS[:2]
+    ),
+    "two lines with a loss at the same step": lines("iter 72 loss {0}", 0.9, 0.8),
+    "a setting beside a step": "step: 1000, loss: 1\n",
+    "a loss of what was loaded": "Loaded model.pt (epoch 9, loss 0.3)\n",
+    "a loss without a place": "Final loss 0.3\n",
     "two lines of both sides of a GAN": lines(
         "Epoch: 0 [{0}/60] d_loss: {1} g_loss: 0.3", *STEPS[:2]
     ),
