@@ -15,8 +15,11 @@ from msgspec.structs import replace
 
 from shared.parsing.base import Point, Unit
 from shared.parsing.counters import Counts, Place
-from shared.parsing.metric_names import Repeats
+from shared.parsing.metric_names import Names, Repeats
 
+SEVERAL: Final = 3
+"""Values of a metric at one epoch, from which they are of parts of it: two may be of two ranks."""
+_LOSS: Final = "loss"
 MOST_BARS: Final = 8
 """Bars of different lengths that are distinguished."""
 
@@ -44,7 +47,9 @@ class Position:
         self._gap = 1.0
         self._before = 0.0
         self.begins_anew = self._is_guess = False
+        self._has_several = False
         self._repeats = Repeats()
+        self._same: Names[tuple[float, int]] = Names()
         self._round = Place()
         self._round_gap = 1.0
         self._ended: dict[Unit, float] = {}
@@ -57,20 +62,44 @@ class Position:
     @property
     def held_bytes(self) -> int:
         """See ``HoldsMemory``."""
-        return self._repeats.held_bytes
+        return self._repeats.held_bytes + self._same.held_bytes
 
     def points(self, named: Iterable[tuple[str, float]], counts: Counts) -> list[Point]:
         """Return the points of a line with these counters and values."""
         place = self.place(counts)
         return [
-            Point(name, value, self.step_of(name, place), place.total_steps, unit=place.unit)
+            Point(
+                name,
+                value,
+                self.step_of(name, place) if self.begins_anew else place.step,
+                place.total_steps,
+                unit=place.unit,
+            )
             for name, value in named
         ]
 
     def step_of(self, metric: str, place: Place) -> float | None:
         """Return the step of a value; None if an earlier one of its metric had that epoch."""
-        is_within = self.begins_anew and place.unit == "epoch"
-        return self._repeats.exact(metric, place.step) if is_within else place.step
+        if place.unit != "epoch" or place.step is None:
+            return place.step
+        if self.begins_anew:
+            return self._repeats.exact(metric, place.step)
+        if _LOSS not in metric.lower():
+            return place.step
+        if self._has_several:
+            return self._repeats.exact(metric, place.step)
+        self._count_same(metric, place.step)
+        return place.step
+
+    def _count_same(self, metric: str, step: float) -> None:
+        """Count the values of a loss in an epoch: of many, each is a new one without a place.
+
+        Other values of one name may be of several things, such as the classes of the data.
+        """
+        before = self._same.get(metric)
+        count = 1 + (before[1] if before is not None and before[0] == step else 0)
+        self._same.put(metric, (step, count))
+        self._has_several |= count == SEVERAL
 
     def _after_rounds(self, place: Place) -> Place:
         """Return a place behind the rounds of the same counter that have ended before it."""

@@ -309,7 +309,8 @@ class Printed:
             return NOTHING
         self._has_begun = True
         step, unit, places = place.step, place.unit, self._places
-        begins_anew = places.begins_anew
+        is_whole = unit == "epoch" and step is not None and step % 1 == 0
+        is_coarse = is_whole or places.begins_anew
         total_steps = place.total_steps or self.announced.total(step, unit)
         total_steps = None if self._has_folds else total_steps  # the end of one fold
         return self._units.kept(
@@ -317,7 +318,7 @@ class Printed:
                 Point(
                     name,
                     value,
-                    places.step_of(name, place) if begins_anew else step,
+                    places.step_of(name, place) if is_coarse else step,
                     total_steps,
                     unit=unit,
                     left_seconds=left_seconds,
