@@ -55,7 +55,7 @@ _GLOBAL_STEP: Final = re.compile(
 )
 _STEP: Final = re.compile(
     r"(?:.* )?(?:step|iteration|iter|it|update|timestep|round|(?:mini)?batch|tick|episode"
-    r"|generation)e?s?|batch_idx|up\."
+    r"|generation)e?s?|batch_idx?|up\."
 )
 _EPOCH: Final = re.compile(r"(?:.* )?(?:train |training |train_)?(?:epoch|ep\.?)")
 _OTHER_COUNTER: Final = re.compile(
@@ -105,14 +105,21 @@ _VALUE_BEFORE: Final = re.compile(
     r"(?=\s*(?:[,;|]|$))",
     re.IGNORECASE,
 )
+_REACHED: Final = re.compile(rf"'([\w/.-]{{1,80}})' reached ({NUMBER})")
 _SCALED: Final = re.compile(
     r"([0-9]+(?:\.[0-9]+)?)([kMG]?)(?:it|step|ex)/([0-9]+(?:\.[0-9]+)?)([kMG]?)(?:it|step|ex)\b"
 )
 _IN_PERCENT: Final = re.compile(r"(?<=[0-9]) ?\( {0,3}[0-9]{1,3}(?:\.[0-9]{1,9})?%\)")
 _ASCII_BAR: Final = re.compile(r"%\|#{0,400}[0-9] {0,400}\|")
 _BAR_ENDS: Final = re.compile(r"(?:it/s|s/it)[^\]]{0,400}\](?=[A-Z{])")
+_JULIA: Final = re.compile(r"(\.[0-9]{1,17})f(?=[-+]?[0-9]{1,2}(?![\w.]))")
+"""Before the exponent of a number of 32 bits: ``87.793724f0``."""
+_OF_DATA: Final = re.compile(r"\b((?:loss|accuracy|acc))\([A-Za-z][\w, .]{0,40}\) =")
+"""A value as the call that computes it: ``loss(x, y) = 0.3``."""
+_ESPNET: Final = re.compile(r"\b([0-9]{1,9})epoch:train:[0-9]{1,12}-([0-9]{1,12})batch:")
 _THOUSANDS: Final = {"k": 1e3, "K": 1e3, "M": 1e6}
 """Of a counter of the whole run: ``step:31K``."""
+_ORDINALS: Final = ("st", "nd", "rd", "th")
 _SCALES: Final = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 
 
@@ -174,6 +181,7 @@ def located(line: str) -> Iterator[tuple[Item, re.Match[str]]]:
             continue  # two numbers, or one with a decimal comma
         end = match.end()
         total, suffix = match["total"], match["suffix"] or match["unit"] or ""
+        suffix = "" if suffix in _ORDINALS else suffix
         is_compared = name.is_metric and ("<" in gap or ">" in gap)
         if is_compared and _LIMIT.fullmatch(gap[len(gap.rstrip(" <>=")) :]):
             name = replace(name, is_metric=False)
@@ -227,8 +235,11 @@ def _words(gap: str) -> str:
 def value_at(line: str) -> dict[str, float]:
     """Return the value of ``Training loss (for one batch) at step 200: 0.9``, ``2.57 avg loss,``.
 
-    Also of ``objective function for 'output' for minibatches 0-9 is -0.4``.
+    Also of ``objective function for 'output' for minibatches 0-9 is -0.4`` and, where Lightning
+    keeps a checkpoint, of ``'val_loss' reached 0.06882``.
     """
+    if (value := _REACHED.search(line)) and is_known(value[1]):
+        return {value[1]: float(value[2])}
     if value := _VALUE_AT.search(line):
         return {value[1].strip(): float(value[2])}
     return {value[2]: float(value[1])} if (value := _VALUE_BEFORE.search(line)) else {}
@@ -252,6 +263,11 @@ def unscaled(line: str) -> str:
     ( 33%)`` says in percent it says before.
     """
     line = _SCALED.sub(_counter, line) if "it/" in line else line
+    line = _ESPNET.sub(r"epoch: \1 batch: \2, ", line) if "epoch:train:" in line else line
+    if ") = " in line:
+        line = _OF_DATA.sub(r"\1 =", line)
+    if "f" in line:
+        line = _JULIA.sub(r"\1e", line)
     line = _IN_PERCENT.sub("", line) if "%)" in line else line
     return _ASCII_BAR.sub("%|#|", line) if "%|" in line else line
 

@@ -45,8 +45,8 @@ _SEPARATORS: Final = re.compile(r"[\s_/.\-]+")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z][a-z])")
 """Between the words of ``ValLoss``."""
 _VALIDATION: Final = r"(?:eval(?:uation)?|val(?:id?|idation)?|dev|cv)(?:_\d+)?(?:'s)?"
-_TRAINING: Final = r"(?:train(?:ing)?)"
-_MEAN: Final = r"(?:(?:avg|avr|average|mean|epoch|total|tot|running|reduced)_)*"
+_TRAINING: Final = r"(?:train(?:ing)?|fit)"
+_MEAN: Final = r"(?:(?:avg|avr|average|mean|epoch|total|tot|all|overall|running|reduced)_)*"
 _MEAN_WORD: Final = re.compile(r"(?:^|_)(?:mean|avg|average)(?=_|$)")
 _LOG: Final = r"(?:(?:binary_|multi_|m)?log)?"
 """The log loss of LightGBM and XGBoost is a loss, and better to follow than an AUC beside it."""
@@ -110,7 +110,7 @@ _TIERS: Final = tuple(
             False,
         ),
         (r".*objective_function.*", False),
-        (rf"(?:{_TRAINING}_)?cost", True),
+        (rf"{_MEAN}(?:{_TRAINING}_)?{_MEAN}cost", True),
         (r"value", True),
     )
 )

@@ -13,7 +13,7 @@ from typing import Any, Final
 from shared.parsing.base import LONGEST_NAME, NOTHING, Point, number, plain
 from shared.parsing.counters import COUNTERS, TOTALS, counts_of, is_counter
 from shared.parsing.json_scan import decoded
-from shared.parsing.metric_names import TIME_KEYS, is_metric
+from shared.parsing.metric_names import TIME_KEYS, is_known, is_metric
 from shared.parsing.position import Position
 from shared.parsing.stated_end import stated_left
 
@@ -24,6 +24,8 @@ _BLANKS: Final = "  "
 """Columns that are aligned by blanks (fastai): a name has no blank."""
 _WIDE: Final = re.compile(r" {2,}")
 """Between headings of several words: ``Iter       Train Loss   Remaining Time``."""
+_TIME_BEHIND: Final = re.compile(r" +\([0-9:]{1,12}\)$")
+"""A time behind the last cell, without a heading: fastai 1."""
 _SEPARATORS: Final = (",", "\t", ";", _BLANKS)
 _VALIDATION: Final = frozenset({"val", "valid", "validation", "eval", "evaluation", "test", "dev"})
 _BOTH: Final = re.compile(r"([0-9]{1,15})/([0-9]{1,15})")
@@ -35,6 +37,7 @@ _DATA_KEYS: Final = frozenset(
 _NAME_KEYS: Final = ("metric", "metric_name", "name", "key", "tag", "variable")
 """Keys of texts that say what ``value`` is."""
 _WORD: Final = re.compile(r"[a-z]+")
+_LOSS: Final = "loss"
 _COUNTER: Final = ("step", "epoch", "iter", "update", "round", "interacts")
 """Each of ``COUNTERS`` has one of these; to skip other lines quickly."""
 EARLIEST: Final = 946_684_800.0
@@ -151,7 +154,8 @@ class Table:
     validation in separate rows) and texts (Keras writes ``NA``).
 
     Args:
-        strict: The header must have a step (``step``, ``epoch``, …): prose has commas too.
+        strict: The header must have a step (``step``, ``epoch``, …), or nothing but metrics with a
+            loss among them: prose has commas too.
     """
 
     format = "csv"
@@ -183,6 +187,8 @@ class Table:
 
     def _cells(self, line: str) -> Sequence[str]:
         """Return the cells of a line; the first row decides whether names may have blanks."""
+        if line.endswith(")") and self._separator == _BLANKS:
+            line = _TIME_BEHIND.sub("", line)
         cells, names = _cells(line, self._separator), self._grouped
         if not names or (len(cells) == len(self._header) and self._header != names):
             return cells
@@ -209,7 +215,7 @@ class Table:
         if not separators:
             return
         lower = line.lower()
-        if self._strict and not any(word in lower for word in _COUNTER):
+        if self._strict and not (_LOSS in lower or any(word in lower for word in _COUNTER)):
             return
         for separator in separators:
             names = _cells(line, separator)
@@ -234,8 +240,8 @@ class Table:
         if any(number(name) is not None or len(name) > LONGEST_NAME for name in filled):
             return False
         has_step = any(map(is_counter, filled))
-        if self._strict and not has_step:
-            return False
+        if self._strict and not has_step:  # a row has no place then
+            return all(map(is_known, filled)) and any(_LOSS in name.lower() for name in filled)
         return has_step or not self._has_rows or not filled.isdisjoint(self._header)
 
 
