@@ -43,12 +43,10 @@ _RANK_PREFIX: Final = re.compile(
     r"\[(?:[A-Za-z_]{1,32}([0-9]{1,5})\]:"
     r"|[\w.@-]{1,64},(?:mpirank:)?([0-9]{1,5})(?:,[\w.-]{1,64})?\]<std(?:out|err)>:)"
 )
-_OCTAL: Final = "#01"
 _CODES: Final = re.compile(r"#033\[[0-9;?]{0,8}[A-Za-z]")
 """A control code as MPI's output has it on SageMaker, in octal digits."""
 _RETURN: Final = "#015"
 """A carriage return there."""
-_TAB: Final = "#011"
 NO_RANK: Final = -1
 """Rank of lines without a prefix."""
 MOST_RANKS: Final = 64
@@ -78,8 +76,7 @@ def split_rank(line: str) -> tuple[int, str]:
 
 
 def lines_behind_rank(text: str) -> Sequence[str]:
-    """Return the lines of a line, whose tabs and carriage returns may be ``#011`` and ``#015``."""
-    text = text.replace(_TAB, "\t")
+    """Return the lines of a line of one rank, whose carriage returns may be ``#015``."""
     if _RETURN not in text:
         return (text,)
     return [_CODES.sub("", part).rstrip() for part in text.split(_RETURN)]
@@ -127,7 +124,7 @@ class Detector:
                 return NOTHING
             self._ranks[rank] = ProcessDetector()
         feed = self._ranks[rank].feed
-        if rank < 0 and _OCTAL not in text:
+        if rank < 0:
             points = feed(text)
         else:
             points = [point for part in lines_behind_rank(text) for point in feed(part)]

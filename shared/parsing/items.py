@@ -44,6 +44,8 @@ _BRACKETED: Final = re.compile(r"\((?:curr|current)\)", re.IGNORECASE)
 _PHASE_BEHIND: Final = re.compile(r"[ _]?\((train|val|valid|test|eval)\)", re.IGNORECASE)
 _WRAPPED: Final = re.compile(r"\b(?:tensor|array|param|np\.float[0-9]{2})\($", re.IGNORECASE)
 """Around a value, as in ``loss: tensor(0.3, device='cuda:0')``."""
+_ARROW: Final = re.compile(r"[-=]{1,2}>\s{0,4}$")
+"""Between a name and its value, as in ``loss -> 0.3``."""
 _TRAILING: Final = " \t:=[(#\"'|<"
 _ELLIPSIS: Final = re.compile(r"\s{0,4}(?:\.{2,}|…)$")
 """Behind a name, as in ``Epoch... (39/116 | Loss: 0.19)``."""
@@ -51,7 +53,7 @@ _SEPARATORS: Final = re.compile(r"[][(){},;|\t\"<>]|(?<!\w)'|'(?!\w)| {2,}|: | -
 _GLOBAL_STEP: Final = re.compile(
     r"(?:.* )?(?:global|total|optimizer|optim|completed|learning|train|training)[ _]?"
     r"(?:step|iteration|iter|update|timestep)s?(?:_num)?|total t"
-    r"|n(?:um)?_?updates|env_steps?|(?:.*/)?global_step"
+    r"|n(?:um)?_?updates|env_steps?|num_timesteps|(?:.*/)?global_step"
 )
 _STEP: Final = re.compile(
     r"(?:.* )?(?:step|iteration|iter|it|update|timestep|round|(?:mini)?batch|tick|episode"
@@ -95,9 +97,9 @@ _NO_METRIC: Final = re.compile(
 """Other values than the present one, what every server counts, and lines of source files."""
 _VALUE_AT: Final = re.compile(
     r"((?:[A-Za-z]{1,20} ){0,3}(?:loss|objective function(?: for '[\w.-]{1,40}')?))"
-    r"(?: \([\w ]{1,40}\))? (?:at|after|for|in)"
+    r"(?: \([\w ]{1,40}\))? (?:at|after|for|in|of)"
     r" (?:step|iteration|iter|epoch|(?:mini)?batch(?:es)?) "
-    rf"[0-9]{{1,12}}(?:-[0-9]{{1,12}})? ?(?:[:=]|is) ?({NUMBER})",
+    rf"[0-9]{{1,12}}(?:-[0-9]{{1,12}})? ?(?:[:=]|is:?) ?({NUMBER})",
     re.IGNORECASE,
 )
 _VALUE_BEFORE: Final = re.compile(
@@ -114,6 +116,11 @@ _ASCII_BAR: Final = re.compile(r"%\|#{0,400}[0-9] {0,400}\|")
 _BAR_ENDS: Final = re.compile(r"(?:it/s|s/it)[^\]]{0,400}\](?=[A-Z{])")
 _JULIA: Final = re.compile(r"(\.[0-9]{1,17})f(?=[-+]?[0-9]{1,2}(?![\w.]))")
 """Before the exponent of a number of 32 bits: ``87.793724f0``."""
+_TAB: Final = "#011"
+"""A tab as SageMaker's logs have it, in octal digits."""
+_NARROW: Final = str.maketrans("\uff1a\uff0c\uff1b\uff08\uff09\uff1d\uff0f", ":,;()=/")
+_WIDE: Final = re.compile("[\uff1a\uff0c\uff1b\uff08\uff09\uff1d\uff0f]")
+"""Signs of full width, as Chinese and Japanese texts have them."""
 _OF_DATA: Final = re.compile(r"\b((?:loss|accuracy|acc))\([A-Za-z][\w, .]{0,40}\) =")
 """A value as the call that computes it: ``loss(x, y) = 0.3``."""
 _ESPNET: Final = re.compile(r"\b([0-9]{1,9})epoch:train:[0-9]{1,12}-([0-9]{1,12})batch:")
@@ -226,7 +233,7 @@ def _name(gap: str) -> Name:
 
 def _words(gap: str) -> str:
     text = _PHASE_BEHIND.sub(r"_\1", _BRACKETED.sub("", _WRAPPED.sub("", gap)))
-    text = _ELLIPSIS.sub("", text.rstrip(_TRAILING).removesuffix(" is"))
+    text = _ELLIPSIS.sub("", _ARROW.sub("", text).rstrip(_TRAILING).removesuffix(" is"))
     words = _WORDS.search(_SEPARATORS.split(text)[-1].rpartition(":")[2].strip())
     is_of_address = words is not None and words.string[: words.start()].endswith(("?", "&"))
     return "" if words is None or is_of_address else words[0]
@@ -238,7 +245,7 @@ def value_at(line: str) -> dict[str, float]:
     Also of ``objective function for 'output' for minibatches 0-9 is -0.4`` and, where Lightning
     keeps a checkpoint, of ``'val_loss' reached 0.06882``.
     """
-    if (value := _REACHED.search(line)) and is_known(value[1]):
+    if "' reached " in line and (value := _REACHED.search(line)) and is_known(value[1]):
         return {value[1]: float(value[2])}
     if value := _VALUE_AT.search(line):
         return {value[1].strip(): float(value[2])}
@@ -264,6 +271,9 @@ def unscaled(line: str) -> str:
     """
     line = _SCALED.sub(_counter, line) if "it/" in line else line
     line = _ESPNET.sub(r"epoch: \1 batch: \2, ", line) if "epoch:train:" in line else line
+    if not line.isascii() and _WIDE.search(line):
+        line = line.translate(_NARROW)
+    line = line.replace(_TAB, "\t") if _TAB in line else line
     if ") = " in line:
         line = _OF_DATA.sub(r"\1 =", line)
     if "f" in line:

@@ -104,7 +104,7 @@ _TIERS: Final = tuple(
         (r"(?!.*(?:ppl|perplexity)).*loss.*|l_(?!(?:r|rate|max|min|len|norm)(?:_|$))\w+", False),
         (rf"(?:{_VALIDATION}_|test_)?(?:pearson|spearman)r?", True),
         (r"(?:test_)?(?:ppl|perplexity|xent|nll|cross_?entropy|bp[bc])", True),
-        (rf"(?:test_.*|{_TRAINING}_)?{_QUALITY}", False),
+        (rf"(?:test_.*|{_TRAINING}_)?{_MEAN}{_QUALITY}", False),
         (
             rf"(?:{_VALIDATION}_|test_|{_TRAINING}_)?(?:epe|mpjpe|gauc|mrr|ndcg(?:@?[0-9]{{1,3}})?)",
             False,

@@ -18,7 +18,7 @@ from shared.parsing.counters import Counts, Place
 from shared.parsing.metric_names import Names, Repeats
 
 SEVERAL: Final = 3
-"""Values of a metric at one epoch, from which they are of parts of it: two may be of two ranks."""
+"""Further lines with a loss at one epoch, from which they are of parts of it, and not of ranks."""
 _LOSS: Final = "loss"
 MOST_BARS: Final = 8
 """Bars of different lengths that are distinguished."""
@@ -35,6 +35,7 @@ class Position:
     Attributes:
         last: The place of the line before; without a step before the first.
         begins_anew: The count does so in each epoch, whose number is printed.
+        is_coarse: It does, or an epoch has several values of a loss: see ``step_of``.
     """
 
     def __init__(self) -> None:
@@ -46,8 +47,7 @@ class Position:
         self._step = self._first_step = 0.0
         self._gap = 1.0
         self._before = 0.0
-        self.begins_anew = self._is_guess = False
-        self._has_several = False
+        self.begins_anew = self.is_coarse = self._is_guess = False
         self._repeats = Repeats()
         self._same: Names[tuple[float, int]] = Names()
         self._round = Place()
@@ -82,24 +82,21 @@ class Position:
         """Return the step of a value; None if an earlier one of its metric had that epoch."""
         if place.unit != "epoch" or place.step is None:
             return place.step
-        if self.begins_anew:
+        if self.begins_anew or (self.is_coarse and _LOSS in metric.lower()):
             return self._repeats.exact(metric, place.step)
-        if _LOSS not in metric.lower():
-            return place.step
-        if self._has_several:
-            return self._repeats.exact(metric, place.step)
-        self._count_same(metric, place.step)
         return place.step
 
-    def _count_same(self, metric: str, step: float) -> None:
-        """Count the values of a loss in an epoch: of many, each is a new one without a place.
+    def count_again(self, metric: str, step: float) -> None:
+        """Count a value on another line of the same epoch: of many losses each is a new value.
 
         Other values of one name may be of several things, such as the classes of the data.
         """
+        if _LOSS not in metric.lower():
+            return
         before = self._same.get(metric)
         count = 1 + (before[1] if before is not None and before[0] == step else 0)
         self._same.put(metric, (step, count))
-        self._has_several |= count == SEVERAL
+        self.is_coarse |= count == SEVERAL
 
     def _after_rounds(self, place: Place) -> Place:
         """Return a place behind the rounds of the same counter that have ended before it."""
@@ -154,6 +151,7 @@ class Position:
             return Place(epoch, counts.total_epochs, "epoch")
         if not self._is_guess:
             self.begins_anew |= self._has_begun_anew(epoch, step, was_guess=was_guess)
+            self.is_coarse |= self.begins_anew
         if epoch != before:
             self._first_step = step
         self._add_ended(epoch, step)
@@ -195,13 +193,14 @@ class Places:
 
     Attributes:
         place: The last one; None before the first.
+        position: The places of lines with counters.
         header: The counters of the last line that had nothing but an epoch; None if others came.
     """
 
     def __init__(self) -> None:
         self.place: Place | None = None
         self.header: Counts | None = None
-        self._position = Position()
+        self.position = Position()
         self._counts = Counts()
         self._epochs: int | None = None
         self._within: tuple[Counts, Counts] | None = None
@@ -215,20 +214,11 @@ class Places:
     @property
     def held_bytes(self) -> int:
         """See ``HoldsMemory``."""
-        return self._position.held_bytes
+        return self.position.held_bytes
 
     def begin(self) -> None:
         """Forget the counts so far: they are of another program, or of a preparation."""
-        self._position = Position()
-
-    @property
-    def begins_anew(self) -> bool:
-        """See ``Position``."""
-        return self._position.begins_anew
-
-    def step_of(self, metric: str, place: Place) -> float | None:
-        """See ``Position.step_of``."""
-        return self._position.step_of(metric, place)
+        self.position = Position()
 
     @property
     def has_epochs(self) -> bool:
@@ -244,7 +234,7 @@ class Places:
             self._under = None if has_values else counts.epoch
             self._ends_epoch, self._ended = has_values, counts.epoch
         before, last = self._counts, self.place
-        place, self._counts = self._position.place(counts), counts
+        place, self._counts = self.position.place(counts), counts
         if last is not None and last.unit == place.unit and counts.epoch == before.epoch:
             if is_epoch and (place.step or 0.0) < (last.step or 0.0):
                 self._counts = before

@@ -84,6 +84,7 @@ class Printed:
         self._validates = False
         self._repeats = False
         self._line = self._placed_at = 0
+        self._step: float | None = -1.0
         self._waiting: deque[tuple[int, str]] = deque()
         self._waiting_bytes = 0
         self._misses = 0
@@ -308,9 +309,11 @@ class Printed:
         if not values or place is None or self._line - self._placed_at > MOST_LINES_APART:
             return NOTHING
         self._has_begun = True
-        step, unit, places = place.step, place.unit, self._places
-        is_whole = unit == "epoch" and step is not None and step % 1 == 0
-        is_coarse = is_whole or places.begins_anew
+        step, unit, position = place.step, place.unit, self._places.position
+        if unit == "epoch" and step is not None and step == self._step:
+            self._count_again(step, values)
+        self._step = step
+        is_coarse = position.is_coarse
         total_steps = place.total_steps or self.announced.total(step, unit)
         total_steps = None if self._has_folds else total_steps  # the end of one fold
         return self._units.kept(
@@ -318,7 +321,7 @@ class Printed:
                 Point(
                     name,
                     value,
-                    places.step_of(name, place) if is_coarse else step,
+                    position.step_of(name, place) if is_coarse else step,
                     total_steps,
                     unit=unit,
                     left_seconds=left_seconds,
@@ -326,6 +329,12 @@ class Printed:
                 for name, value in values.items()
             ]
         )
+
+    def _count_again(self, step: float, names: Iterable[str]) -> None:
+        """Count the values of a line at the epoch of the line before."""
+        if step % 1 == 0:
+            for name in names:
+                self._places.position.count_again(name, step)
 
     def _is_of_another_rank(self, items: Sequence[Item]) -> bool:
         """Return True if the line has the rank of another process than the lowest so far."""

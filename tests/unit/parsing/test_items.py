@@ -30,6 +30,19 @@ FORMS = {
         lines("Epoch: {0}: avg_fit_cost: {1}, avg_fit_acc: 0.9", *STEPS),
         ("avg_fit_cost", 0.6, 40.0, None),
     ),
+    "signs of full width": (
+        lines("epoch\uff1a{0}\uff0closs\uff1a{1}", *STEPS),
+        ("loss", 0.6, 40.0, None),
+    ),
+    "an arrow before a value": (lines("epoch {0} loss -> {1}", *STEPS), ("loss", 0.6, 40.0, None)),
+    "a loss of an epoch in words": (
+        lines("The average loss of epoch {0} is: {1}", *STEPS),
+        ("The average loss", 0.6, 40.0, None),
+    ),
+    "the mean of a quality": (
+        lines("epoch {0}, mean dice {1}", *STEPS),
+        ("mean dice", 0.6, 40.0, None),
+    ),
     "tabs that SageMaker prints in octal digits": (
         lines("[{0}]#011train-error:0.1#011validation-error:{1}", *STEPS),
         ("validation-error", 0.6, 40.0, None),
@@ -56,6 +69,7 @@ OTHERS = {
         "Epoch 1, global step {0}: 'batch_size' reached 64.5", *STEPS
     ),
     "prose with a loss between commas": "a loss, the accuracy\n" + lines("{0}, {1}", *STEPS),
+    "from one loss to the next": lines("step {0} loss improved 0.9 -> {1}", *STEPS),
     "losses of validation in ESPnet": lines("INFO: 1epoch:valid:1-{0}batch: loss={1}", *STEPS),
 }
 
