@@ -2,7 +2,7 @@
 
 Exit codes: 0 success; 1 no answer from the extender, or the API server would refuse the manifest;
 2 wrong command line; 3 ``what-if`` was answered, but the API server has not checked the manifest.
-Those of ``doctor``: 0 no fault, 1 a fault, 2 no answer from the API server.
+130 interrupted. Those of ``doctor``: 0 no fault, 1 a fault, 2 no answer from the API server.
 """
 
 import os
@@ -16,6 +16,8 @@ from cli import arguments, sanitize
 from cli.errors import UnansweredError
 from cli.views.terminal import of_stream, wrapped
 
+_INTERRUPTED: Final = 130
+"""As a shell says it of a program that a user ended: 128 and the number of SIGINT."""
 _LOCAL: Final = frozenset({"completion", "logs-check", "man"})
 """Commands that ask no server."""
 _WRITING: Final = frozenset({"move", "park", "resume", "rotate-signing-key", "submit"})
@@ -34,8 +36,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         for line in text.split("\n"):
             print(*wrapped("", line, of_stream(sys.stderr)), sep="\n", file=sys.stderr)
         return 2 if options.command == "doctor" else 1
-    except KeyboardInterrupt:  # how a --watch ends
-        return 0
+    except KeyboardInterrupt:
+        is_the_end = options.watch or options.command == "ui"  # they have no other one
+        return 0 if is_the_end else _INTERRUPTED
     except BrokenPipeError:  # the reader, say `head`, has closed its end
         _close_silently(sys.stdout)
     return 0

@@ -65,12 +65,17 @@ _ONCE: Final = frozenset(
 )
 _FORMS: Final = "NAME, pod/NAME, job/NAME, NAMESPACE/NAME or NAMESPACE/KIND/NAME"
 _WRONG: Final = 2
+_USUAL_CODES: Final = "0 success, 1 no answer or a refusal, 2 wrong command line"
+_EXIT_CODES: Final = {
+    "what-if": f"{_USUAL_CODES}, 3 answered, but the API server has not checked the manifest",
+    "logs-check": "0 a metric of each file would be followed, 1 of one file none would, "
+    "2 a file cannot be read or an option cannot be used",
+    "doctor": "0 no fault, 1 a fault, 2 no answer from the API server",
+}
+"""Of the commands that have their own."""
 _EPILOG: Final = (
-    "COMMAND --help lists the options of a command. "
-    "Exit codes: 0 success, 1 no answer from the extender, 2 wrong command line, "
-    "3 what-if was answered, but the API server has not checked the manifest; "
-    "logs-check: 0 a metric of each file is read, 1 of one file none is, 2 a file cannot be read; "
-    "doctor: 0 no fault, 1 a fault, 2 no answer from the API server"
+    f"COMMAND --help lists the options of a command. Exit codes: {_USUAL_CODES}; "
+    + "; ".join(f"{command}: {codes}" for command, codes in _EXIT_CODES.items())
 )
 
 
@@ -202,7 +207,12 @@ def _add(commands: Any, name: str) -> None:
     prog, text = f"{program()} {name}", _COMMANDS[name]
     usage = " ".join(filter(None, [prog, _SUBJECTS.get(name), "[OPTION ...]"]))
     command = commands.add_parser(
-        name, prog=prog, usage=usage, help=text, description=f"{text[0].upper()}{text[1:]}."
+        name,
+        prog=prog,
+        usage=usage,
+        help=text,
+        description=f"{text[0].upper()}{text[1:]}.",
+        epilog=f"Exit codes: {_EXIT_CODES.get(name, _USUAL_CODES)}.",
     )
     if name == "explain":
         command.add_argument("subject", metavar="POD|JOB", help=_FORMS)

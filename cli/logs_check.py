@@ -3,28 +3,27 @@
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
-from pathlib import Path
-from typing import BinaryIO, Final, TextIO
+from typing import Final, TextIO
 
 import msgspec
 from msgspec.structs import replace
 
-from cli import arguments, output, sanitize
+from cli import arguments, log_files, output, sanitize
 from cli.errors import UnreadableError
 from cli.views.amounts import duration
 from cli.views.terminal import UNLIMITED, Terminal, of_stream, wrapped
 from shared import labels, places
 from shared.errors import InputError, MalformedError
-from shared.parsing.checking import Finding, Read, check
+from shared.parsing.checking import Finding, Read, check, is_document
 from shared.places import MetricsPlace, PathVariables
 from shared.progress import Goal
+from shared.system_clock import SystemClock
 from shared.terminal import plain
 
 NOT_FOLLOWED: Final = 1
 """Exit code if a file has no metric that would be followed."""
 UNREADABLE: Final = 2
 """Exit code if a file cannot be read, or an option cannot be used."""
-STANDARD_INPUT: Final = "-"
 MOST_SERIES: Final = 8
 """Names of further series that are shown without ``-o wide``."""
 _POD: Final = PathVariables(namespace="", job="", pod="", uid="")
@@ -67,7 +66,7 @@ def lines(found: Finding, *, wide: bool, screen: Terminal = UNLIMITED) -> Iterat
     """
     read = "no format" if found.format == "auto" else f"format {found.format}"
     counted = f"{found.lines} lines, " if found.lines else ""
-    yield f"{found.file or 'standard input'}: {counted}{read}"
+    yield f"{log_files.name_of(found.file)}: {counted}{read}"
     for name, text in _facts(found, wide=wide):
         start = f"  {name + ':':{_WIDTH}}"
         yield from [start + text] if name == _TO_COPY else wrapped(start, text, screen)
@@ -128,40 +127,22 @@ def _place(options: Namespace) -> MetricsPlace:
 
 
 def _check(file: str, place: MetricsPlace) -> Finding:
+    name = "" if file == log_files.STANDARD_INPUT else file
     try:
-        if file == STANDARD_INPUT:
-            if sys.stdin is None:
-                raise UnreadableError("standard input: it is closed")
-            return _checked(_whole(sys.stdin.buffer), "", place)
-        with Path(file).open("rb") as opened:
-            return _checked(_parts(opened) if opened.seekable() else _whole(opened), file, place)
+        whole = is_document(name, place)
+        with log_files.opened(file, whole=whole, clock=SystemClock()) as read:
+            return _checked(read, name, place)
     except (InputError, MalformedError) as error:
-        raise UnreadableError(f"{file}: {error}") from error
+        raise UnreadableError(f"{log_files.name_of(file)}: {error}") from error
     except OSError as error:
-        raise UnreadableError(f"{file}: {error.strerror}") from error
+        raise UnreadableError(f"{log_files.name_of(file)}: {error.strerror}") from error
 
 
 def _checked(read: Read, file: str, place: MetricsPlace) -> Finding:
     start = read(0, max(map(len, _COMPRESSED)))
     for magic, name in _COMPRESSED.items():
         if start.startswith(magic):
-            text = (
-                f"compressed with {name}; decompress it first, or pipe its text to `logs-check -`"
-            )
-            raise UnreadableError(f"{file or 'standard input'}: {text}")
+            text = "decompress it first, or pipe its text to `logs-check -`"
+            raise MalformedError(f"compressed with {name}; {text}")
     found = check(read, file, place)
     return found if start else replace(found, why_not="no values found: it is empty")
-
-
-def _parts(file: BinaryIO) -> Read:
-    def read(offset: int, length: int) -> bytes:
-        file.seek(offset)
-        return file.read(length)
-
-    return read
-
-
-def _whole(file: BinaryIO) -> Read:
-    """Return parts of what has one direction only: a pipe, as in ``<(kubectl logs POD)``."""
-    data = file.read()
-    return lambda offset, length: data[offset : offset + length]

@@ -25,6 +25,8 @@ SHELLS: Final = ("bash", "zsh", "fish")
 """Shells with a completion script."""
 NAMED: Final = frozenset({"queue", "jobs", "nodes", "migrations", "rescales", "parkings"})
 """Commands whose entries have names for ``-o name``."""
+OUTPUTS: Final = ("table", "wide", "json", "yaml", "name")
+_NAME: Final = "name"
 _FILE: Final = "-f/--file"
 _NAMESPACES: Final = frozenset({"--namespace", "--all-namespaces"})
 _PAST_API_SERVER: Final = frozenset({"--url", "--ca", "--token-file", "--server-name", "--watch"})
@@ -55,6 +57,8 @@ def add_common(parser: argparse.ArgumentParser, command: str = "") -> None:
     An option without effect is accepted there, but not listed.
     """
     hidden = _WITHOUT_EFFECT.get(command, frozenset())
+    forms = [form for form in OUTPUTS if not command or _has_output(command, form)]
+    by_name = "; name: a line for each entry, for scripts" if _NAME in forms else ""
     ways = parser.add_argument_group("how to reach the extender")
 
     def option(*names: str, way: bool = False, default: object = None, **more: Any) -> None:
@@ -73,9 +77,9 @@ def add_common(parser: argparse.ArgumentParser, command: str = "") -> None:
     )
     option(
         *("-o", "--output"),
-        choices=("table", "wide", "json", "yaml", "name"),
+        choices=forms,
         default="table",
-        help="output format (default: table); name: a line for each entry, for scripts",
+        help=f"output format (default: table){by_name}",
     )
     option(
         *("-w", "--watch"),
@@ -242,13 +246,18 @@ def add_prices(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _has_output(command: str, output: str) -> bool:
+    """Return True if a command has an output of this form."""
+    return command in NAMED if output == _NAME else (command, output) != ("doctor", "yaml")
+
+
 def check_output(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     """End the process with 2 if the command has no output of this form."""
     command, output = options.command, options.output
-    if output == "name" and command not in NAMED:
-        parser.error(f"-o name is for lists: {', '.join(sorted(NAMED))}")
-    if output == "yaml" and command == "doctor":
-        parser.error("-o yaml cannot be combined with doctor: use -o json")
+    if not _has_output(command, output):
+        if output == _NAME:
+            parser.error(f"-o name is for lists: {', '.join(sorted(NAMED))}")
+        parser.error(f"-o {output} cannot be combined with {command}: use -o json")
     if command == "ui" and options.watch:
         parser.error("--watch cannot be combined with ui: the page is always current")
 

@@ -53,7 +53,7 @@ def run(options: Namespace, out: TextIO) -> int:
     stated, kind, name = _split(options.job)
     namespace = stated or options.namespace or server.namespace or "default"
     found = _one(list(_search(server, namespace, kind, name)), options.job, namespace)
-    place = f"{found.kind} {plain(name)} -n {plain(namespace)}"
+    place = f"{found.kind} {plain(namespace)}/{plain(name)}"
     if options.command == "move":
         _write(server, found, labels.MOVE, ",".join(options.left or [_EVERY_NODE]))
         print(f"{place} saves and moves, if its whole gang fits elsewhere", file=out)
@@ -117,7 +117,8 @@ def _read(
 def _one(found: list[_Found], text: str, namespace: str) -> _Found:
     if not found:
         raise UnansweredError(
-            f"there is no job {text} in namespace {namespace} that you may read (Job, {_KNOWN})"
+            f"there is no job {text} in namespace {namespace} that you may read (Job, {_KNOWN}); "
+            f"name it as {FORMS}"
         )
     tops = [one for one in found if not _controller(one.body)]
     if len(tops) > 1:

@@ -136,7 +136,8 @@ class CheckpointFiles:
         status = os.fstat(inner)
         owner = f"mode {status.st_mode & 0o7777:04o}, owner {status.st_uid}:{status.st_gid}"
         us = f"{os.geteuid()}:{os.getegid()}"
-        return f"the agent ({us}) may not write into {self.path} ({owner})"
+        fix = f"let its group be {os.getegid()}, and writable for it"
+        return f"the agent ({us}) may not write into {self.path} ({owner}): {fix}"
 
     def _carry_out(self, decide: Callable[[DirectoryContent], Request | Outcome]) -> Outcome:
         try:

@@ -114,11 +114,12 @@ def phase_of(
 def _problem(content: DirectoryContent, trainer: Trainer | None) -> tuple[Problem, str]:
     if trainer is None:
         other = f"trainer.json is of pod uid {content.trainer.pod_uid}" if content.trainer else ""
-        return Problem.SILENT, other or "there is no trainer.json"
+        return Problem.SILENT, other or "there is no trainer.json: no trainer has begun"
     if content.unwritable:
         return Problem.MISCONFIGURED, content.unwritable
     if trainer.exits_zero_on_term:
-        return Problem.EXITS_ZERO, "the trainer ends with 0 after SIGTERM"
+        exits = "the trainer ends with 0 after SIGTERM, as if it were done: let it end with 143"
+        return Problem.EXITS_ZERO, exits
     return Problem.NONE, ""
 
 

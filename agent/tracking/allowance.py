@@ -81,7 +81,7 @@ class Allowance:
 
     def is_over(self) -> bool:
         """Return True if this reading must end at once, in the middle of a part."""
-        return self._cpu_seconds() - self._began > budgets.POD_SLICE_SECONDS
+        return self._is_over_at(self._cpu_seconds())
 
     def is_over_before(self, lines: int) -> bool:
         """Return ``is_over`` before so many lines, which are at most ``lines_at_once``.
@@ -96,7 +96,10 @@ class Allowance:
         seen_at, self._seen_at = self._seen_at, self._cpu_seconds()
         if self._seen_at - seen_at > read * SLOW_LINE_SECONDS:
             self.lines_at_once = 1
-        return self.is_over()
+        return self._is_over_at(self._seen_at)
+
+    def _is_over_at(self, cpu_seconds: float) -> bool:
+        return cpu_seconds - self._began > budgets.POD_SLICE_SECONDS
 
     def end(self) -> None:
         """End the reading, and charge its CPU time."""

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Final
 
 from bench.calibration import corpus, measured, pages, predicting
-from shared.convergence.calibrated import CALIBRATED
 
 ROOT: Final = Path(__file__).parents[2]
 FACTORS: Final = ROOT / "shared/convergence/calibrated.py"
@@ -23,15 +22,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the figures of the factors in use; with ``--write`` make and use new factors."""
+    """Print the figures; with ``--write`` write the factors, the page and the picture."""
     runs = corpus.read()
-    bands = predicting.factors(runs) if options.write else CALIBRATED
-    figures = measured.measure(runs, bands)
+    figures = measured.measure(runs)
     print(pages.table(figures))
     if options.write:
         from bench.calibration import pictures  # noqa: PLC0415 - matplotlib is slow to import
 
-        FACTORS.write_text(pages.factors(bands), encoding="utf-8")
+        FACTORS.write_text(pages.factors(predicting.factors(runs)), encoding="utf-8")
         PAGE.write_text(pages.page(PAGE.read_text(encoding="utf-8"), figures), encoding="utf-8")
         pictures.draw(figures, PICTURE)
     return 0

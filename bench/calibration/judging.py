@@ -24,6 +24,7 @@ class Verdict(Struct, frozen=True):
     Attributes:
         run: The run.
         plateaued: In hindsight it was at rest during the last three tenths.
+        by_half: It plateaued, and a call at its half would not have been premature.
         recognised: It was called converged before its end, and not prematurely before half of it.
         false_early: It was called converged before half of it, prematurely.
         premature: The same at any time.
@@ -32,6 +33,7 @@ class Verdict(Struct, frozen=True):
 
     run: Run
     plateaued: bool
+    by_half: bool
     recognised: bool
     false_early: bool
     premature: bool
@@ -45,18 +47,19 @@ def verdict(run: Run, *, with_total: bool = True) -> Verdict:
         run: The run.
         with_total: Whether its log states the total.
     """
-    drop = max(median(run.losses[:3]) - run.end, 1e-12)
+    half = sum(step < _HALF * run.total_steps for step in run.steps)
     calls = [
         count
         for count in range(evidence.LEAST_POINTS, len(run.values))
         if _called(run, count, with_total=with_total)
     ]
-    early = [count for count in calls if run.steps[count - 1] < _HALF * run.total_steps]
-    premature = {count for count in calls if (_level(run, count) - run.end) / drop > STILL_TO_GAIN}
+    early = [count for count in calls if count <= half]
+    premature = {count for count in calls if _still_gains(run, count)}
     known = set(calls)
     return Verdict(
         run,
         plateaued(run),
+        plateaued(run) and not _still_gains(run, half),
         recognised=any(count not in premature or count not in early for count in calls),
         false_early=any(count in premature for count in early),
         premature=bool(premature),
@@ -90,5 +93,7 @@ def _called(run: Run, count: int, *, with_total: bool) -> bool:
     return found.stage is Stage.PLATEAU
 
 
-def _level(run: Run, count: int) -> float:
-    return median(run.losses[max(0, count - max(3, count // 8)) : count])
+def _still_gains(run: Run, count: int) -> bool:
+    """Return True if a call after ``count`` values is premature."""
+    level = median(run.losses[max(0, count - max(3, count // 8)) : count])
+    return level - run.end > STILL_TO_GAIN * max(median(run.losses[:3]) - run.end, 1e-12)

@@ -9,7 +9,6 @@ from bench.calibration import judging, predicting
 from bench.calibration.corpus import Run, timed
 from bench.calibration.judging import Verdict
 from bench.calibration.predicting import Prediction
-from shared.convergence.bands import Bands
 
 
 class Coverage(Struct, frozen=True):
@@ -32,17 +31,20 @@ class Coverage(Struct, frozen=True):
 
 
 class Calls(Struct, frozen=True):
-    """What calls of ``converged`` are worth; parts of ``curves``, ``recognised`` of the plateaued.
+    """What calls of ``converged`` are worth; parts of ``curves``, those recognised of their kind.
 
     Attributes:
         curves, projects: As in ``Coverage``.
         plateaued: Curves that plateaued, in hindsight.
+        by_half: Those of them whose second half shows it, too.
     """
 
     curves: int
     projects: int
     plateaued: int
     recognised: float
+    by_half: int
+    recognised_by_half: float
     false_early: float
     premature: float
 
@@ -51,8 +53,8 @@ class Figures(Struct, frozen=True):
     """All figures.
 
     Attributes:
-        time: Of the time left, each project predicted with the factors of all others.
-        gain: Of the further improvement, held-out projects.
+        time, gain: Of the time left, and of the further improvement; each project is predicted with
+            the factors of all others.
         calls: Held-out projects; by whether the total was known.
         times, gains: The predictions behind the first two.
     """
@@ -64,14 +66,13 @@ class Figures(Struct, frozen=True):
     gains: Sequence[Prediction]
 
 
-def measure(runs: Sequence[Run], bands: Bands) -> Figures:
-    """Return the figures of all runs; ``bands`` of the improvement."""
+def measure(runs: Sequence[Run]) -> Figures:
+    """Return the figures of all runs."""
     held = [run for run in runs if run.held_out]
-    times, gains = predicting.left_out_times(runs), predicting.gains(held, bands)
-    whole = [run for run in held if run.whole]
+    times, gains = predicting.left_out(runs)
     return Figures(
         time=_coverage(times, timed(runs)),
-        gain=_coverage(gains, whole),
+        gain=_coverage(gains, [run for run in runs if run.whole]),
         calls={
             "total known": _calls(list(judging.verdicts(held))),
             "total unknown": _calls(list(judging.verdicts(held, with_total=False))),
@@ -97,11 +98,14 @@ def _coverage(found: Sequence[Prediction], runs: Sequence[Run]) -> Coverage:
 
 def _calls(found: Sequence[Verdict]) -> Calls:
     resting = [v for v in found if v.plateaued]
+    by_half = [v for v in resting if v.by_half]
     return Calls(
         curves=len(found),
         projects=len({v.run.project for v in found}),
         plateaued=len(resting),
         recognised=sum(v.recognised for v in resting) / len(resting),
+        by_half=len(by_half),
+        recognised_by_half=sum(v.recognised for v in by_half) / len(by_half),
         false_early=sum(v.false_early for v in found) / len(found),
         premature=sum(v.premature for v in found) / len(found),
     )

@@ -64,7 +64,8 @@ def _coverage(name: str, found: Coverage, scale: str) -> str:
 def _calls(name: str, found: Calls) -> str:
     return (
         f"| {name} | {found.curves} | {found.projects} | {found.recognised:.0%} of "
-        f"{found.plateaued} plateaued curves recognised before their end; "
+        f"{found.plateaued} plateaued curves recognised before their end, "
+        f"{found.recognised_by_half:.0%} of the {found.by_half} that plateaued by their half; "
         f"{found.false_early:.1%} called prematurely before half of the run, "
         f"{found.premature:.1%} at any time |"
     )

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
 
 from bench.calibration.measured import Figures
 from bench.calibration.predicting import SEEN, Prediction
@@ -23,7 +24,7 @@ def draw(figures: Figures, file: Path) -> None:
     with mpl.rc_context(SETTINGS):
         figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
         coverage, width = figure.subplots(1, 2)
-        coverage.axhspan(_LOWEST, _HIGHEST, color="#999999", alpha=0.25)
+        coverage.axhspan(_LOWEST, _HIGHEST, color="#999999", alpha=0.25, label="goal")
         for name, predictions in found.items():
             parts = [_at(predictions, seen) for seen in SEEN]
             kept = [(s, part) for s, part in zip(SEEN, parts, strict=True) if part]
@@ -31,13 +32,15 @@ def draw(figures: Figures, file: Path) -> None:
             style = {"marker": "o", "markersize": 3, "color": _COLOURS[name], "label": name}
             coverage.plot(places, [_holds(part) for _, part in kept], **style)
             width.plot(places, [_median_width(part) for _, part in kept], **style)
-        coverage.set_ylabel("part of the true values in the band")
-        width.set_ylabel(
-            "median width of the band, as a part of\nthe time left or whole improvement"
-        )
+        coverage.set_title("How often the band holds what came", fontsize=9)
+        coverage.set_ylabel("predictions that hold")
+        width.set_title("How wide the band is", fontsize=9)
+        width.set_ylabel("median width, of the time left\nor of the whole improvement")
         for axes in (coverage, width):
-            axes.set_xlabel("part of the run that is over")
+            axes.set_xlabel("how much of the run is over")
             axes.set_ylim(0, 1 if axes is coverage else None)
+            axes.xaxis.set_major_formatter(PercentFormatter(1))
+            axes.yaxis.set_major_formatter(PercentFormatter(1))
             axes.grid(visible=True, alpha=0.3)
         coverage.legend(loc="lower right", fontsize=7)
         file.parent.mkdir(parents=True, exist_ok=True)

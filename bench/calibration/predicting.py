@@ -29,7 +29,8 @@ class Prediction(Struct, frozen=True):
         project: Of the run.
         seen: Part of the run before it.
         progress: The same as the forecast counts it.
-        span: The prediction; None if there is none.
+        span: The prediction; None if there is none. With plain bands the high end of an improvement
+            is its scale.
         truth: What came, 0 or above.
         scale: What a width is compared with: the true time left, or the whole improvement.
     """
@@ -95,13 +96,8 @@ def _gains(run: Run, bands: Bands) -> Iterator[Prediction]:
 
 
 def factors(runs: Sequence[Run]) -> Bands:
-    """Return the bands that hold two thirds of what came; each project counts once.
-
-    Those of time are from all runs with times (``left_out_times`` tests them), those of the
-    improvement from the runs that are not held out.
-    """
-    calibrating = [run for run in runs if not run.held_out]
-    return Bands(time_factors(times(runs, PLAIN)), gain_factors(gains(calibrating, PLAIN)))
+    """Return the bands that hold two thirds of what came; each project counts once."""
+    return Bands(time_factors(times(runs, PLAIN)), gain_factors(gains(runs, PLAIN)))
 
 
 def time_factors(found: Sequence[Prediction]) -> tuple[TimeFactor, ...]:
@@ -119,7 +115,7 @@ def time_factors(found: Sequence[Prediction]) -> tuple[TimeFactor, ...]:
 
 def gain_factors(found: Sequence[Prediction]) -> tuple[GainFactor, ...]:
     """Return the factors of the further improvement, from predictions with plain bands."""
-    ratios = [(p, p.truth / p.span.value) for p in found if p.span and p.span.value > 0]
+    ratios = [(p, p.truth / p.span.high) for p in found if p.span and p.span.high > 0]
     return tuple(gain_factor(*part) for part in _by_progress(ratios, GAIN_BORDERS))
 
 
@@ -162,14 +158,19 @@ def _quantile(rated: Sequence[Rated], part: float) -> float:
     return weighted[-1][0]
 
 
-def left_out_times(runs: Sequence[Run]) -> list[Prediction]:
-    """Return predictions of the time left of each project, with bands from all other projects.
+def left_out(runs: Sequence[Run]) -> tuple[list[Prediction], list[Prediction]]:
+    """Return predictions of time left and improvement of each project, by bands from all others.
 
-    Few projects keep times: so each is held out once, instead of most of them always.
+    So each project tests the bands once, and the bands in use rest on all of them.
     """
-    plain, found = times(runs, PLAIN), list[Prediction]()
-    for project in dict.fromkeys(run.project for run in timed(runs)):
-        others = time_factors([p for p in plain if p.project != project])
+    plain_times, plain_gains = times(runs, PLAIN), gains(runs, PLAIN)
+    found_times, found_gains = list[Prediction](), list[Prediction]()
+    for project in dict.fromkeys(run.project for run in runs):
+        bands = Bands(
+            time_factors([p for p in plain_times if p.project != project]),
+            gain_factors([p for p in plain_gains if p.project != project]),
+        )
         own = [run for run in runs if run.project == project]
-        found += times(own, Bands(others, PLAIN.gain))
-    return found
+        found_times += times(own, bands)
+        found_gains += gains(own, bands)
+    return found_times, found_gains

@@ -1,6 +1,7 @@
 """Reader of the API server's objects, with the user's rights."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
@@ -19,8 +20,12 @@ MOST_ITEMS: Final = 10_000
 """Of a list; a check should not cost more."""
 _PAGE_ITEMS: Final = 500
 _GONE: Final = 404
-_FORBIDDEN: Final = 403
+FORBIDDEN: Final = 403
 _CREATED: Final = 201
+_NO_RIGHT: Final = " cannot "
+"""In what RBAC answers: ``User "a" cannot list resource "pods" …``; a webhook has its own words."""
+_TAG: Final = re.compile(r"<[^>]*>?")
+"""Of a page of HTML, such as a proxy answers; its last one may be cut."""
 
 
 @dataclass
@@ -107,14 +112,32 @@ def right(verb: str, path: str) -> str:
     return f"`{verb}` on `{resource}{below}`{where}"
 
 
+def forbidden(body: bytes, path: str, needed: str) -> UnreadableError:
+    """Return why an answer is 403: a right is missing, or what refused it was not RBAC.
+
+    Args:
+        body: Of the answer.
+        path: That was asked.
+        needed: The right, in RBAC's terms.
+    """
+    error = errors.from_response(FORBIDDEN, body)
+    if not error.reason:
+        text = " ".join(_TAG.sub(" ", error.message).split()) or "an empty body"
+        problem = f"{path} is refused (status 403) by a program before the API server: {text}"
+        return UnreadableError(f"{problem}; does `kubectl get --raw {path}` work?")
+    if _NO_RIGHT in error.message:
+        return UnreadableError(f"needs the right {needed}")
+    return UnreadableError(f"{path} is refused by the API server (status 403): {error.message}")
+
+
 def _object(answer: Answer, verb: str, path: str) -> Object:
     if answer.status in {connection.OK, _CREATED}:
         body = json.loads(answer.body)
         if isinstance(body, dict):
             return body
         raise UnreadableError(f"{path} is not an object")
-    if answer.status == _FORBIDDEN:
-        raise UnreadableError(f"needs the right {right(verb, path)}")
+    if answer.status == FORBIDDEN:
+        raise forbidden(answer.body, path, right(verb, path))
     message = errors.from_response(answer.status, answer.body).message.strip()
     raise UnreadableError(f"{path} cannot be read: {message} (status {answer.status})")
 

@@ -6,11 +6,12 @@ from typing import Any, Final
 
 from cli import by_service, client, connection
 from cli.connection import AnyApiServer
+from cli.doctor import reading
 from cli.doctor.findings import Finding, fault, ok, unknown, warning
-from cli.doctor.reading import Object, Reader
+from cli.doctor.reading import FORBIDDEN, Object, Reader
 from cli.doctor.site import INSTALL, Site
 from cli.errors import UnansweredError, UnreadableError
-from shared.kube import paths, stamps
+from shared.kube import errors, paths, stamps
 from shared.readapi import api
 
 DEPLOYMENT: Final = "deployment"
@@ -20,7 +21,6 @@ SECOND_LOOK_SECONDS: Final = 5.0
 """kube-scheduler renews its Lease every two seconds."""
 SKEW_SECONDS: Final = 3.0
 _DURATION_SECONDS: Final = 15.0
-_FORBIDDEN: Final = 403
 
 
 def check_deployment(site: Site) -> Iterator[Finding]:
@@ -132,8 +132,9 @@ def of_queue(queue: api.QueueResponse) -> Finding:
 def of_refusal(status: int, body: bytes, site: Site) -> Finding:
     """Judge another status than 200."""
     message = by_service.refusal(status, body, site.service, "the API server", "get")
-    if status == _FORBIDDEN:
-        return unknown(READ_API, message, "ask for the Role shuntyard-viewer")
+    if status == FORBIDDEN:
+        is_right = errors.from_response(status, body).reason
+        return unknown(READ_API, message, "ask for the Role shuntyard-viewer" if is_right else "")
     fix = "see `deployment`: is a replica ready? The API server's proxy must reach its port"
     return fault(READ_API, message, fix)
 
@@ -167,9 +168,10 @@ class _Proxied:
         """Return the body; raises ``UnreadableError`` without the right to read it."""
         site = self._site
         answer = site.reader.answer(site.service.path(path), query)
-        if answer.status == _FORBIDDEN:
+        if answer.status == FORBIDDEN:
             right = f"`get` on `services/proxy` named `{site.service.key}`"
-            raise UnreadableError(f"needs the right {right} in the namespace {site.namespace}")
+            where = f" in the namespace {site.namespace}"
+            raise reading.forbidden(answer.body, site.service.path(path), right + where)
         if answer.status != connection.OK:
             self.refused = True
             raise UnansweredError(f"status {answer.status}")

@@ -89,7 +89,7 @@ def of_running_pods(ours: Iterable[Object], theirs: Iterable[Object]) -> Finding
     nodes = {pod["spec"]["nodeName"] for pod in ours}
     shared = [pod for pod in theirs if pod["spec"]["nodeName"] in nodes and _counts(pod)]
     if not shared:
-        message = f"no other scheduler places pods on the {len(nodes)} nodes of our pods"
+        message = f"no other scheduler places pods on nodes of our pods ({len(nodes)})"
         return ok(NEIGHBOURS, message)
     by_name = Counter(_scheduler(pod) for pod in shared)
     names = ", ".join(f"{count} of {name}" for name, count in by_name.most_common(MOST_SCHEDULERS))

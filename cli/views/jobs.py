@@ -17,7 +17,7 @@ ROOMY: Final = 130
 """Characters of a terminal that shows nodes and reason in columns of their own."""
 _TIGHT: Final = 100
 """Below this width a reason is cut before a column is left out."""
-_BLOCKED: Final = "blocked: cannot start without a change; `shuntyard explain NAME` shows which"
+_BLOCKED: Final = "blocked: cannot start without a change; `shuntyard explain NAME` shows why"
 _COLOURS: Final = {
     JobState.WAITING: Colour.YELLOW,
     JobState.BLOCKED: Colour.RED,

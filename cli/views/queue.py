@@ -193,7 +193,7 @@ def _stuck(entries: list[api.QueueEntry], screen: Terminal, *, wide: bool) -> li
         Column("REASON-CODE", lambda job: job.reason, wide=True),
         Column("MESSAGE", lambda job: job.message, wide=True),
     ]
-    hint = "" if wide else "; `shuntyard explain JOB` shows which"
+    hint = "" if wide else "; `shuntyard explain JOB` shows why"
     head = f"cannot start without a change{hint}:"
     return ["", head, *table(columns, entries, wide=wide, screen=screen)]
 

@@ -37,7 +37,7 @@ def _facts(answer: api.WhatIfResponse, *, blocks: bool) -> Iterator[tuple[str, s
     if not answer.starts_now:
         yield "Reason", f"{entry.reason}: {entry.message}"
     if entry.position is None:
-        yield "Queue", "no position: it cannot start without a change"
+        yield "Queue", "no position"
     else:
         yield "Queue", f"{entry.position} of {answer.waiting + 1}"
         yield "Score", f"{number(entry.v)} {queue.score_bar(entry.terms, blocks=blocks)}"
@@ -68,6 +68,8 @@ def _starts(answer: api.WhatIfResponse) -> str:
     if answer.starts_now:
         placed = len(answer.places)
         return "now" if placed == answer.pods else f"now, with {placed} of {pods(answer.pods)}"
+    if at is None and answer.entry.position is None:
+        return "not without a change"
     if at is None:
         return f"unknown: {why}" if why else "unknown"
     entry, now = answer.entry, answer.generated_at

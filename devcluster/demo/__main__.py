@@ -6,13 +6,14 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from devcluster.demo.cast import Cast
 from devcluster.demo.report import passed
-from devcluster.demo.show import Demo, address, bring_up, run, say
+from devcluster.demo.show import Demo, address, bring_up, command, run, say
+from devcluster.shuntyard import read_api_service
 from shared.errors import ShuntyardError
 
 INTERRUPTED = 128 + signal.SIGINT
@@ -22,10 +23,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demo; return its exit code: 0 if all jobs ran as they should."""
     options = _options(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    called = command()
     offer_our_python()
     demo: Demo | None = None
     try:
         demo = bring_up(options.dir)
+        demo.command = called
         if options.cast:
             environ = {**os.environ, "KUBECONFIG": str(demo.cluster.kubeconfig)}
             demo.cast = Cast(options.cast, {**environ, "TERM": "xterm-256color"})
@@ -45,13 +48,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _keep_running(demo: Demo) -> Callable[[dict[str, Any]], None]:
     def report(summary: dict[str, Any]) -> None:
         say(json.dumps(summary))
-        say(f"Look around: export KUBECONFIG={demo.cluster.kubeconfig}")
-        say(f"  shuntyard jobs --url {demo.cluster.extender_url}")
-        say("  shuntyard resume parked -n students")
-        say(address(demo))
-        say("Ctrl-C ends the cluster.")
+        say("\n".join(_hints(demo)))
 
     return report
+
+
+def _hints(demo: Demo) -> Iterator[str]:
+    """Yield what a user can do next; with a token, as through the API server, also ask what-if."""
+    yield "Look around, in another terminal:"
+    yield f"  export KUBECONFIG={demo.cluster.kubeconfig}"
+    if read_api_service.address(demo.cluster.address) is None:
+        yield f"  {demo.command} jobs --url {demo.cluster.extender_url}"
+    else:
+        yield f"  {demo.command} jobs"
+        yield f"  {demo.command} what-if --workers 2 --cpu 75m --memory 64Mi"
+    yield f"  {demo.command} resume parked -n students"
+    yield address(demo)
+    yield "Ctrl-C ends the cluster."
 
 
 def _take_down(demo: Demo) -> None:

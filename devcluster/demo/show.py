@@ -56,7 +56,11 @@ MOST_SECONDS: Final = 600.0
 
 @dataclass
 class Demo:
-    """A running demo: the cluster, its jobs, and their observations."""
+    """A running demo: the cluster, its jobs, and their observations.
+
+    Attributes:
+        command: How a user calls ``shuntyard``.
+    """
 
     cluster: Cluster
     jobs: tuple[ExampleJob, ...]
@@ -66,6 +70,7 @@ class Demo:
     settings: Mapping[str, Any] = field(default_factory=lambda: SETTINGS)
     last: Mapping[JobName, str] = field(default_factory=dict)
     cast: Cast | None = None
+    command: str = COMMAND
 
     def rows(self) -> list[Row]:
         """Return the current rows of the table."""
@@ -103,11 +108,14 @@ def bring_up(directory: Path) -> Demo:
 def address(demo: Demo) -> str:
     """Return where the page of the running extender is."""
     url = demo.cluster.extender_url
-    return f"{ADDRESS}{url}{PATH}, or `{_command()} ui --url {url}`"
+    return f"{ADDRESS}{url}{PATH}, or `{demo.command} ui --url {url}`"
 
 
-def _command() -> str:
-    """Return how the command is called: its name, or where the demo's own environment has it."""
+def command() -> str:
+    """Return how a user calls the command: by its name, or where the demo's environment has it.
+
+    Ask before that environment is put in front of ``PATH``.
+    """
     ours = Path(sys.executable).with_name(COMMAND)
     found = shutil.which(COMMAND) is None and ours.exists()
     return os.path.relpath(ours) if found else COMMAND

@@ -15,6 +15,9 @@ from shared.progress import Span
 
 LEAST_SPREAD: Final = 0.02
 """Part of the time left that a pace is assumed to vary by, beside its measured variation."""
+NOISE_SHARE: Final = 0.25
+"""Part of a value's noise that counts beside the predicted improvement. Late in a run little is
+predicted, and what comes has the size of the noise."""
 
 
 class TimeFactor(msgspec.Struct, frozen=True):
@@ -30,11 +33,11 @@ class TimeFactor(msgspec.Struct, frozen=True):
 
 
 class GainFactor(msgspec.Struct, frozen=True):
-    """Band of the further improvement, by the improvement that the fitted curve predicts.
+    """Band of the further improvement, by its scale: the prediction and a part of the noise.
 
     Attributes:
         below: As in ``TimeFactor``.
-        low, high: Multiples of the prediction, 0 or above.
+        low, high: Multiples of the scale, 0 or above.
     """
 
     below: float
@@ -49,8 +52,8 @@ class Bands(msgspec.Struct, frozen=True):
     gain: Sequence[GainFactor]
 
 
-PLAIN: Final = Bands((TimeFactor(2.0, 1.0),), (GainFactor(2.0, 1.0, 1.0),))
-"""One spread, and the prediction itself: what is calibrated."""
+PLAIN: Final = Bands((TimeFactor(2.0, 1.0),), (GainFactor(2.0, 0.0, 1.0),))
+"""One spread, and one scale from 0: what is calibrated."""
 
 
 def around_time(span: Span, progress: float, bands: Bands) -> Span:
@@ -70,12 +73,11 @@ def around_gain(value: float, noise: float, progress: float, bands: Bands) -> Sp
     """Return a further improvement with its calibrated band.
 
     Args:
-        value: What the fitted curve predicts, 0 or above; where it is 0 the band is the noise.
+        value: What the fitted curve predicts, 0 or above.
         noise: Standard deviation of a value, 0 or above.
         progress: Of the run, 0 to 1.
         bands: The factors.
     """
-    if value <= 0:
-        return Span(0.0, 0.0, noise)
-    factors = next(f for f in bands.gain if progress < f.below)
-    return Span(value, value * min(1.0, factors.low), value * max(1.0, factors.high))
+    factor = next(f for f in bands.gain if progress < f.below)
+    scale = value + NOISE_SHARE * noise
+    return Span(value, min(value, factor.low * scale), max(value, factor.high * scale))

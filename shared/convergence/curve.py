@@ -18,8 +18,8 @@ import msgspec
 Shape = Callable[[float], float]
 """``shape(t)``: 1 at t = 0, falls towards 0."""
 
-LEAST_POINTS: Final = 4
-"""One more than gain, floor and speed; the shape is one of a few."""
+LEAST_POINTS: Final = 3
+"""As many as gain, floor and speed: how far such a fit can be trusted, the calibration shows."""
 OLDEST_WEIGHT: Final = 0.1
 """Weight of the first point; the last has 1, between them it grows by equal factors."""
 _UNKNOWNS: Final = 4

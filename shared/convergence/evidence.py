@@ -1,8 +1,8 @@
 """What the whole curve of a training run shows (docs/policies/convergence.md).
 
-SpeCon's Algorithm 1 compares two values of the last 30 s. This compares medians of two windows that
-are parts of the run so far, so they grow with the run. It says plateau only if the run, at the
-slope between them, would hardly improve until its end. It needs only ``math`` and no clock.
+SpeCon's Algorithm 1 compares two values of the last 30 s. This looks at parts of the run so far, so
+they grow with the run. It says plateau only if the run, at the trend of its last half, would hardly
+improve until its end. It needs only ``math`` and no clock.
 """
 
 import math
@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from shared.convergence import rate as rates
+from shared.convergence import trend
 from shared.convergence.forecast import Point
 from shared.convergence.rate import Rate
 from shared.progress import Category, Evidence, Goal, Stage
@@ -21,14 +22,16 @@ LEAST_POINTS: Final = 10
 """Fewer points show nothing. After a change of the learning rate the points are counted again."""
 WINDOW_RATIO: Final = 0.2
 """Length of a window, as a part of the run so far."""
-TOLERANCE: Final = 0.08
+TOLERANCE: Final = 0.06
 """A run is on a plateau if it would improve by at most this part of its improvement so far."""
 RISE_TOLERANCE: Final = 0.05
 """A run rises if it lost more than this part of its improvement."""
-MOST_AHEAD: Final = 9.0
-"""How much longer than a window the rest of the run may count."""
-UNKNOWN_PROGRESS: Final = 0.5
-"""Assumed without a total: the run lasts as long again."""
+LEAST_AHEAD: Final = 0.2
+"""A run is judged as if at least this part of its present length were to come."""
+UNKNOWN_AHEAD: Final = 0.5
+"""Assumed without a total: at least half of its present length is to come,"""
+UNKNOWN_POINTS: Final = 20
+"""and at least as much as this many points at the present pace: few runs end after ten epochs."""
 SURE: Final = 3.0
 """Standard errors that a rise, or an improvement since the start, must exceed."""
 _FIRST_POINTS: Final = 3
@@ -51,16 +54,15 @@ class _Shape(msgspec.Struct, frozen=True):
     """Figures of a curve that should fall.
 
     Attributes:
-        start, best, level, before: Medians: of the first points, the lowest of any window, of the
-            last window, of the window before it.
+        start, best, level: Medians: of the first points, the lowest of any window, of the last
+            window.
         noise: Standard deviation of one value.
-        error: Standard error of ``before - level``.
+        error: Standard error of the difference of two windows.
     """
 
     start: float
     best: float
     level: float
-    before: float
     noise: float
     error: float
 
@@ -97,9 +99,12 @@ def judge(
     shape = _shape(steps, values, begin)
     if shape is None:
         return Evidence(stage=Stage.TOO_EARLY)
-    stage = _stage(shape, _ahead(steps, begin, total_steps), rate)
-    if len(steps) - begin < LEAST_POINTS and stage is Stage.PLATEAU:
-        stage = Stage.IMPROVING
+    stage = _unless_falling(shape, rate)
+    if stage is None:
+        longer = _longer(steps, total_steps)
+        further = trend.further_fall(steps, values, begin, shape.noise, longer)
+        rests = len(steps) - begin >= LEAST_POINTS and further <= TOLERANCE * shape.drop
+        stage = Stage.PLATEAU if rests else Stage.IMPROVING
     return Evidence(
         stage=stage,
         since_step=_since(stage, steps, values, shape),
@@ -135,22 +140,18 @@ def _beginning(steps: Sequence[float], rate: Rate) -> int:
     return next((i for i, step in enumerate(steps) if step >= rate.changed_at), 0)
 
 
-def _ahead(steps: Sequence[float], begin: int, total_steps: float | None) -> float:
-    """Return how many windows the rest of the run is long, at least one."""
-    length = WINDOW_RATIO * (steps[-1] - steps[begin])
+def _longer(steps: Sequence[float], total_steps: float | None) -> float:
+    """Return how many times as long as now the run becomes."""
+    length = steps[-1] - steps[0]
     if total_steps is None or total_steps <= 0:
-        left = (steps[-1] - steps[0]) * (1 / UNKNOWN_PROGRESS - 1)
-    else:
-        left = total_steps - steps[-1]
-    return max(1.0, min(MOST_AHEAD, left / length)) if length > 0 else MOST_AHEAD
+        return 1 + max(UNKNOWN_AHEAD, UNKNOWN_POINTS / len(steps))
+    return 1 + max(LEAST_AHEAD, (total_steps - steps[-1]) / length)
 
 
 def _shape(steps: Sequence[float], values: Sequence[float], begin: int) -> _Shape | None:
-    length = WINDOW_RATIO * (steps[-1] - steps[begin])
-    last, middle = steps[-1] - length, steps[-1] - 2 * length
+    last = steps[-1] - WINDOW_RATIO * (steps[-1] - steps[begin])
     newest = [y for x, y in zip(steps, values, strict=True) if x > last]
-    before = [y for x, y in zip(steps, values, strict=True) if middle < x <= last]
-    if min(len(newest), len(before)) < _LEAST_IN_WINDOW:
+    if len(newest) < _LEAST_IN_WINDOW:
         return None
     noise = _noise(values[len(values) // 2 - 1 :])
     width = max(_FIRST_POINTS, len(newest))
@@ -158,13 +159,13 @@ def _shape(steps: Sequence[float], values: Sequence[float], begin: int) -> _Shap
         start=median(values[:_FIRST_POINTS]),
         best=min(_medians(values, width)),
         level=median(newest),
-        before=median(before),
         noise=noise,
-        error=_MEDIAN_ERROR * noise * math.sqrt(1 / len(newest) + 1 / len(before)),
+        error=_MEDIAN_ERROR * noise * math.sqrt(2 / len(newest)),
     )
 
 
-def _stage(shape: _Shape, ahead: float, rate: Rate) -> Stage:
+def _unless_falling(shape: _Shape, rate: Rate) -> Stage | None:
+    """Return the stage of a run that neither improves nor rests; None of one that does."""
     if shape.level - shape.start > max(SURE * shape.error, RISE_TOLERANCE * abs(shape.start)):
         return Stage.DIVERGING
     if rate.rises:
@@ -173,8 +174,7 @@ def _stage(shape: _Shape, ahead: float, rate: Rate) -> Stage:
         return Stage.FLAT
     if shape.level - shape.best > max(SURE * shape.error, RISE_TOLERANCE * shape.drop):
         return Stage.RISING
-    further = (max(0.0, shape.before - shape.level) + shape.error) * ahead
-    return Stage.PLATEAU if further <= TOLERANCE * shape.drop else Stage.IMPROVING
+    return None
 
 
 def _since(

@@ -32,7 +32,8 @@ class ApiError(ShuntyardError):
 
     Attributes:
         status: HTTP status; 0 if there was none.
-        reason: ``reason`` of the server's Status object, e.g. ``NotFound``.
+        reason: ``reason`` of the server's Status object, e.g. ``NotFound``; empty if another
+            program than the API server answered.
         message: The server's message.
         retry_after_seconds: The server's ``Retry-After``; None if there was none.
     """
@@ -135,6 +136,7 @@ class StatusDetails(msgspec.Struct, rename="camel"):
 class Status(msgspec.Struct):
     """The API server's Status object, as far as we read it."""
 
+    kind: str = ""
     code: int = 0
     reason: str = ""
     message: str = ""
@@ -153,6 +155,8 @@ _BY_STATUS: Final[dict[int, type[ApiError]]] = {
 }
 
 
+STATUS: Final = "Status"
+"""Kind of the API server's refusals."""
 _SERVER_SIDE: Final = 500
 _DECODER: Final = msgspec.json.Decoder(Status)
 
@@ -178,7 +182,9 @@ def from_response(code: int, body: bytes, retry_after: str | None = None) -> Api
     """Return the error of an HTTP response; ``retry_after`` is the header in seconds."""
     try:
         status = _DECODER.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):  # from a proxy, not from the API server
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        status = Status()
+    if status.kind != STATUS:  # from a proxy, not from the API server
         status = Status(message=body[:200].decode("utf-8", "replace"))
     status.code = code
     seconds = float(retry_after) if retry_after and retry_after.isdecimal() else None

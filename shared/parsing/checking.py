@@ -13,6 +13,7 @@ from shared.convergence.forecast import Point as CurvePoint
 from shared.convergence.forecast import forecast
 from shared.errors import MalformedError
 from shared.parsing.base import (
+    AnyParser,
     DocumentParser,
     GivesHint,
     Parser,
@@ -25,7 +26,7 @@ from shared.parsing.choosing import parser_for
 from shared.parsing.cri_lines import CriCutter
 from shared.parsing.cutting import LineCutter
 from shared.parsing.following import advice, followed, why_none
-from shared.parsing.metric_names import best_of, goal_of
+from shared.parsing.metric_names import MOST_METRICS, best_of, goal_of
 from shared.parsing.series import Series
 from shared.places import MetricsPlace
 from shared.progress import Goal, Span
@@ -38,7 +39,10 @@ MOST_KEPT: Final = 1024
 _ANY: Final = 2**31
 _CRI: Final = re.compile(rb"[0-9]{4}-[0-9-]{5}T[0-9:.]{8,24}\S{1,6} std(?:out|err) [FP][ :]")
 Read = Callable[[int, int], bytes]
-"""Takes an offset and a length; returns those bytes of the file, fewer at its end."""
+"""Takes an offset and a length; returns those bytes of the file, fewer at its end.
+
+Except for documents (``is_document``), no offset is below one before it.
+"""
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -118,20 +122,35 @@ class _Values:
             return
         if taken.has_new_metrics:
             self.metrics, self.totals = {}, {}
+        if taken.has_new_unit and (metric := self.metrics.get(point.metric)) is not None:
+            metric.curve = []
         if taken.restarted:
             for other in self.metrics.values():
                 other.curve = [p for p in other.curve if p.step < (point.step or 0.0)]
+        if point.metric in self.metrics or len(self.metrics) < MOST_METRICS:
+            self._keep(point, at_seconds if taken.is_finite else None)
+
+    def _keep(self, point: Point, at_seconds: float | None) -> None:
+        """Keep a value; for the curve, if it has a time."""
         if point.total_steps:
             self.totals[point.unit] = point.total_steps
         self.left_seconds = self.left_seconds if point.left_seconds is None else point.left_seconds
         metric = self.metrics.setdefault(point.metric, _Metric(point))
         metric.last, metric.count = point, metric.count + 1
         metric.placed = metric.placed if point.step is None else point
-        metric.curve = [] if taken.has_new_unit else metric.curve
-        if point.step is not None and at_seconds is not None and taken.is_finite:
+        if point.step is not None and at_seconds is not None:
             metric.curve.append(CurvePoint(point.step, point.value, at_seconds))
             if len(metric.curve) > MOST_KEPT:
                 del metric.curve[::2]
+
+
+def is_document(file: str, place: MetricsPlace) -> bool:
+    """Return True if a file of this name would be read as a whole, and then again in parts.
+
+    Raises:
+        InputError: As ``check``.
+    """
+    return isinstance(_parser(file, place), DocumentParser)
 
 
 def check(read: Read, file: str, place: MetricsPlace) -> Finding:
@@ -146,7 +165,7 @@ def check(read: Read, file: str, place: MetricsPlace) -> Finding:
         InputError: A key cannot be used.
         MalformedError: The file is not of its format.
     """
-    parser = parser_for(place.format, file_name=file, regex=place.regex, metric=place.metric)
+    parser = _parser(file, place)
     values = _Values()
     lines = 0
     if isinstance(parser, RecordParser):
@@ -160,6 +179,10 @@ def check(read: Read, file: str, place: MetricsPlace) -> Finding:
     return _finding(
         Finding(file=file, format=parser.format, lines=lines, regex=regex), values, place
     )
+
+
+def _parser(file: str, place: MetricsPlace) -> AnyParser:
+    return parser_for(place.format, file_name=file, regex=place.regex, metric=place.metric)
 
 
 def _read_lines(parser: Parser, read: Read, values: _Values) -> int:

@@ -37,6 +37,8 @@ _COLLECTIONS: Final[Mapping[str, str]] = {
     "PriorityClass": paths.PRIORITY_CLASSES,
 }
 _CLUSTER_WIDE: Final = frozenset({"PriorityClass"})
+Start = Callable[[Cluster], None]
+"""Starts the programs that the tests of a module need on an empty control plane."""
 
 
 @dataclass

@@ -219,7 +219,8 @@ def read_record(path: Path) -> Mapping[str, Any] | None:
         log.warning("%s is ignored: %s", path, error)
         return None
     if record.get("version") != records.VERSION:
-        log.warning("%s is ignored: version %r", path, record.get("version"))
+        found = record.get("version")
+        log.warning("%s is ignored: version %r, expected %r", path, found, records.VERSION)
         return None
     return record
 

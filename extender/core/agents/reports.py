@@ -106,8 +106,13 @@ def progress(snapshot: Snapshot, job: Job, freshness: Freshness) -> api.Progress
 
 
 def progress_problem(snapshot: Snapshot, job: Job) -> str:
-    """Return why no metric of the job can be read; empty if one can, or there was no attempt."""
-    first = _first(_reports_of_job(snapshot, job), lambda pod: pod.problem or None)
+    """Return why metrics of the job cannot be read; empty if they can, or there was no attempt.
+
+    Where a member has a metric, the others need none: of most gangs only rank 0 writes it.
+    """
+    reports = list(_reports_of_job(snapshot, job))
+    with_metric = [one for one in reports if one[2].progress is not None]
+    first = _first(with_metric or reports, lambda pod: pod.problem or None)
     return "" if first is None else f"{first[0].pod.name}: {first[2]}"
 
 

@@ -13,7 +13,7 @@ from extender.core.migration.hosts import Container
 from extender.core.migration.move_unit import MoveRefusal, MoveUnit
 from extender.core.migration.proposals import MOST_EXAMINED, Proposals
 from extender.core.records.migration_reasons import MigrationReason as R
-from shared.model import NodeName, Trigger, Uid
+from shared.model import JobKey, NodeName, Trigger, Uid
 from shared.progress import Category, Progress
 
 
@@ -35,13 +35,19 @@ def propose(proposals: Proposals) -> None:
 
 
 def _decline_unreported(proposals: Proposals) -> None:
-    """Decline jobs that opted in but whose training progress is unknown."""
+    """Decline jobs that opted in but whose training progress is unknown.
+
+    One member that reports progress is enough: of most gangs only rank 0 writes metrics.
+    """
+    known: dict[JobKey, bool] = {}
     for uid, container in proposals.hosts.containers.items():
-        job, declined = container.job, proposals.declined.get(container.job)
         reported = container.node in proposals.hosts.reports and uid not in proposals.moving
-        if not reported or not proposals.opted_in(container.pod):
-            continue
-        if _progress(proposals, container) is None:
+        if reported and proposals.opted_in(container.pod):
+            has_progress = _progress(proposals, container) is not None
+            known[container.job] = known.get(container.job, False) or has_progress
+    for job, has_progress in known.items():
+        declined = proposals.declined.get(job)
+        if not has_progress:
             proposals.decline(job, MoveRefusal(R.NO_PROGRESS))
         elif declined is not None and declined.reason == R.NO_PROGRESS:
             del proposals.declined[job]

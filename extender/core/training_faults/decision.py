@@ -17,12 +17,14 @@ from typing_extensions import override
 
 from extender.core.cluster import job_views
 from extender.core.cluster.commands import ChangeOwner, DeletePod, EmitEvent
+from extender.core.cluster.job_spec import OnHang
 from extender.core.cluster.jobs import Job
 from extender.core.cluster.session import Decision, Outcome, Session
 from extender.core.cluster.snapshot import Snapshot
 from extender.core.training_faults import fault_detection, observed_members, restarts
 from extender.core.training_faults.fault_detection import FaultKind, Finding, Observed, Window
 from extender.core.training_faults.restarts import Refusal
+from shared import labels
 from shared.model import JobKey, NodeName, Uid
 
 ACTION: Final = "Train"
@@ -250,7 +252,26 @@ def _events(job: Job, before: tuple[Fault, ...], after: tuple[Fault, ...]) -> It
                 job.namespace,
                 job.about,
                 _REASONS[fault.kind],
-                fault.message,
+                f"{fault.message}; {_advice(job, fault)}",
                 warning=True,
                 action=f"{ACTION}{fault.kind}",
             )
+
+
+def _advice(job: Job, fault: Fault) -> str:
+    """Return what a user can do about a fault."""
+    match fault.kind:
+        case FaultKind.HUNG if job.spec.on_hang is OnHang.NOTHING:
+            restart = f"{labels.ON_HANG}: restart on its owner restarts such a job"
+            return f"{_log_of(job, fault)}; the annotation {restart}"
+        case FaultKind.HUNG:
+            return _log_of(job, fault)
+        case FaultKind.STRAGGLER:
+            move = f"`shuntyard move {job.key} --from {fault.node}`"
+            return f"if the node is slow, {move} moves the job after a checkpoint"
+        case FaultKind.DIVERGED:
+            return "the job still holds its nodes: end it, or resume an earlier checkpoint"
+
+
+def _log_of(job: Job, fault: Fault) -> str:
+    return f"`kubectl logs -n {job.namespace} {fault.pod}` may say why"

@@ -31,8 +31,8 @@ ACTION: Final = "RestartHung"
 class Refusal(StrEnum):
     """Why a hung job is not restarted."""
 
-    NO_OWNER = "no owner would make its pods again"
-    UNREADABLE = "its annotation shuntyard.io/hang-restarts cannot be read"
+    NO_OWNER = "no owner would make its pods again: run it as a Job"
+    UNREADABLE = "its annotation shuntyard.io/hang-restarts cannot be read: remove it"
     NO_CHECKPOINT = (
         "no member has a checkpoint (restart-without-checkpoint restarts it all the same)"
     )
@@ -40,8 +40,8 @@ class Refusal(StrEnum):
     TOO_SOON = "its last restart is less than training_faults.least_restart_seconds ago"
     PARKING = "it is parked, or about to be"
     FAILURES = (
-        "its Job would fail: it counts deleted pods as failures (backoffLimit, or "
-        "backoffLimitPerIndex, or its podFailurePolicy)"
+        "its Job counts deleted pods as failures and would fail: raise its backoffLimit or "
+        "backoffLimitPerIndex, or ignore them in its podFailurePolicy"
     )
 
 

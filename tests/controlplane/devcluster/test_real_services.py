@@ -83,10 +83,20 @@ def is_ready(found: dict[str, Any]) -> bool:
     return conditions.get("Ready") == "True"
 
 
-RESOLVE = """
+UNTIL = """
+import time
+def until(call, *given, **named):
+    # a node's routes and names come after the API server shows a pod as ready
+    while True:
+        try:
+            return call(*given, **named)
+        except OSError:
+            time.sleep(0.2)
+"""
+RESOLVE = f"""{UNTIL}
 import socket, sys
 for name in sys.argv[1:]:
-    print(*sorted({one[4][0] for one in socket.getaddrinfo(name, 80)}))
+    print(*sorted({{one[4][0] for one in until(socket.getaddrinfo, name, 80)}}))
 """
 
 
@@ -102,10 +112,10 @@ async def test_names_of_services_are_their_addresses_or_those_of_their_pods(
     assert (await yard.log_of("resolves")).split() == [address, address, web]
 
 
-FETCH = """
-import sys, time, urllib.request
+FETCH = f"""{UNTIL}
+import sys, urllib.request
 for url in sys.argv[1:]:
-    print(urllib.request.urlopen(url, timeout=10).read().decode().strip())
+    print(until(urllib.request.urlopen, url, timeout=10).read().decode().strip())
 """
 
 
@@ -122,18 +132,13 @@ async def test_a_service_leads_to_its_pod_from_everywhere(
     assert (await yard.log_of(name)).split() == ["web", "web"]
 
 
-ITSELF = f"""
-import functools, http.server, threading, time, urllib.error, urllib.request
+ITSELF = f"""{UNTIL}
+import functools, http.server, threading, urllib.request
 files = functools.partial(http.server.SimpleHTTPRequestHandler, directory="/etc")
 server = http.server.ThreadingHTTPServer(("", {PORT}), files)
 threading.Thread(target=server.serve_forever).start()
 url = "http://self.default/hostname"  # "self" alone is the pod's own name
-while True:
-    try:
-        print(urllib.request.urlopen(url, timeout=10).read().decode(), end="", flush=True)
-        break
-    except urllib.error.URLError:  # until the Service knows that the pod is ready
-        time.sleep(0.2)
+print(until(urllib.request.urlopen, url, timeout=10).read().decode(), end="", flush=True)
 """
 
 
@@ -159,7 +164,7 @@ async def test_the_api_servers_proxy_reaches_a_pod_by_its_service(yard: RealYard
     await eventually(reached, PATIENCE_SECONDS, "the proxy knows the pod")
 
 
-WHO = """
+WHO = f"""{UNTIL}
 import json, ssl, urllib.request
 files = "/var/run/secrets/kubernetes.io/serviceaccount/"
 trust = ssl.create_default_context(cafile=files + "ca.crt")
@@ -167,10 +172,10 @@ def ask(path, **body):
     request = urllib.request.Request(
         "https://kubernetes.default.svc" + path,
         json.dumps(body).encode(),
-        {"Authorization": "Bearer " + open(files + "token").read(),
-         "Content-Type": "application/json"},
+        {{"Authorization": "Bearer " + open(files + "token").read(),
+          "Content-Type": "application/json"}},
     )
-    return json.load(urllib.request.urlopen(request, context=trust, timeout=10))
+    return json.load(until(urllib.request.urlopen, request, context=trust, timeout=10))
 review = ask("/apis/authentication.k8s.io/v1/selfsubjectreviews",
              apiVersion="authentication.k8s.io/v1", kind="SelfSubjectReview")
 print(review["status"]["userInfo"]["username"], open(files + "namespace").read())

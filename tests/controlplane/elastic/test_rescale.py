@@ -5,16 +5,14 @@ save: ``test_elastic_training``.
 """
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
-from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
 from shared import labels
 from shared.kube import paths
-from tests.controlplane import yard as yards
 from tests.controlplane.jobs import Manifest, Pods, deployment, job, priority_class, stateful_set
 from tests.controlplane.yard import Yard
 from tests.fakes.eventually import eventually
@@ -48,10 +46,8 @@ def extender_settings() -> Mapping[str, Any]:
 
 
 @pytest.fixture
-async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
-    async with yards.opened(cluster) as yard:
-        await yard.nodes(NODES)
-        yield yard
+def kwok_nodes() -> Sequence[KwokNodes]:
+    return (NODES,)
 
 
 @pytest.mark.parametrize(("manifest", "collection", "number"), PARAMETERS)

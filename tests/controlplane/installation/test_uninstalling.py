@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,12 +33,6 @@ def cluster(control_plane: Cluster) -> Iterator[Cluster]:
     control_plane.start_default_scheduler()
     yield control_plane
     control_plane.empty()
-
-
-@pytest.fixture
-async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
-    async with yards.opened(cluster) as yard:
-        yield yard
 
 
 async def kubectl(yard: Yard, *arguments: str) -> str:

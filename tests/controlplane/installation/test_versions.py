@@ -8,7 +8,7 @@ import copy
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,6 @@ from shared import labels
 from shared.kube import auth, migrations, moving, paths
 from shared.kube.client import KubeClient
 from shared.kube.errors import InvalidError
-from tests.controlplane import yard as yards
 from tests.controlplane.jobs import Manifest, Pods, job, pod
 from tests.controlplane.watching import annotation, is_gated
 from tests.controlplane.yard import Yard
@@ -77,10 +76,8 @@ def cluster(
 
 
 @pytest.fixture
-async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
-    async with yards.opened(cluster) as yard:
-        await yard.nodes(KwokNodes(3, cpu="4"))
-        yield yard
+def kwok_nodes() -> Sequence[KwokNodes]:
+    return (KwokNodes(3, cpu="4"),)
 
 
 async def read(yard: Yard, path: str) -> dict[str, Any]:

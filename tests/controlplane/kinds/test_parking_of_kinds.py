@@ -8,7 +8,7 @@ import asyncio
 import itertools
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +24,6 @@ from extender.core.records.parking_reasons import ParkingReason
 from shared import labels
 from shared.kube import paths
 from shared.model import Owner
-from tests.controlplane import yard as yards
 from tests.controlplane.jobs import job, stateful_set
 from tests.controlplane.kinds import test_elastic_operators as manifests
 from tests.controlplane.kinds.jobs_of_kinds import (
@@ -101,17 +100,8 @@ def staying(
 
 
 @pytest.fixture
-async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
-    async with yards.opened(cluster) as yard:
-        await yard.nodes(NODES)
-        yield yard
-
-
-@pytest.fixture
-async def agents(yard: Yard) -> AsyncIterator[PlayedAgents]:
-    played = PlayedAgents(yard.cluster, yard.client, yard.team, NODES.names())
-    async with played.playing():
-        yield played
+def kwok_nodes() -> Sequence[KwokNodes]:
+    return (NODES,)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """A node is cordoned under real training: the job saves, leaves, and goes on at its saved step."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 import pytest
@@ -12,6 +13,7 @@ from shared import labels
 from shared.kube import paths
 from tests.controlplane import training_yard
 from tests.controlplane.training_yard import NODES, SETTINGS, TrainingYard, lent
+from tests.controlplane.yard import Start
 from tests.fakes.eventually import eventually
 
 pytestmark = pytest.mark.controlplane
@@ -26,11 +28,8 @@ DRAINING: Final[Mapping[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def cluster(control_plane: Cluster) -> Iterator[Cluster]:
-    control_plane.empty()
-    training_yard.start(control_plane, settings=DRAINING)
-    yield control_plane
-    control_plane.empty()
+def start() -> Start:
+    return partial(training_yard.start, settings=DRAINING)
 
 
 @pytest.fixture

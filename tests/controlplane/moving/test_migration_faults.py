@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -30,6 +30,7 @@ from tests.controlplane.training_yard import (
     two_at_once,
 )
 from tests.controlplane.watching import Object, job_of
+from tests.controlplane.yard import Start
 from tests.fakes.eventually import eventually
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.e2e]
@@ -40,11 +41,8 @@ LOOK_SECONDS = 0.02
 
 
 @pytest.fixture(scope="module")
-def cluster(control_plane: Cluster) -> Iterator[Cluster]:
-    control_plane.empty()
-    training_yard.start(control_plane)
-    yield control_plane
-    control_plane.empty()
+def start() -> Start:
+    return training_yard.start
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from tests.controlplane.training_yard import (
     two_at_once,
 )
 from tests.controlplane.watching import Object, job_of
+from tests.controlplane.yard import Start
 
 pytestmark = pytest.mark.controlplane
 
@@ -32,11 +33,8 @@ SLOW = 0.5
 
 
 @pytest.fixture(scope="module")
-def cluster(control_plane: Cluster) -> Iterator[Cluster]:
-    control_plane.empty()
-    training_yard.start(control_plane)
-    yield control_plane
-    control_plane.empty()
+def start() -> Start:
+    return training_yard.start
 
 
 @pytest.fixture

@@ -5,14 +5,11 @@ kwok nodes with the labels that GPU feature discovery writes (k8s-device-plugin 
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator
 
 import pytest
 
-from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
 from shared import labels
-from tests.controlplane import yard as yards
 from tests.controlplane.jobs import Pods, job
 from tests.controlplane.watching import node_of
 from tests.controlplane.yard import Yard
@@ -23,12 +20,6 @@ GPU, MIG = "nvidia.com/gpu", "nvidia.com/mig-1g.10gb"
 ONE = Pods(more={GPU: "1"})
 H100, A100 = "NVIDIA-H100-80GB-HBM3", "NVIDIA-A100-SXM4-40GB"
 CLIQUE = "nvidia.com/gpu.clique"
-
-
-@pytest.fixture
-async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
-    async with yards.opened(cluster) as yard:
-        yield yard
 
 
 def gpu_nodes(count: int, prefix: str, gpus: int, /, **stated: str) -> KwokNodes:

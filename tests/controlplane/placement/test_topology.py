@@ -2,18 +2,16 @@
 
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import suppress
 
 import pytest
 
-from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
 from extender.core.parameters.placement import LEVELS
 from shared import foreign_labels, labels
 from shared.kube import paths
 from shared.kube.errors import NotFoundError
-from tests.controlplane import yard as yards
 from tests.controlplane.jobs import Pods, job
 from tests.controlplane.watching import annotation, is_gated, node_of, queued_condition
 from tests.controlplane.yard import Yard
@@ -29,13 +27,13 @@ IN_ONE = Pods().annotated({labels.REQUIRED_TOPOLOGY: "rack"})
 
 
 @pytest.fixture
-async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
+def kwok_nodes() -> Sequence[KwokNodes]:
     """Two racks of 8 and of 6 CPU, and a node of 32 CPU in none."""
-    async with yards.opened(cluster) as yard:
-        await yard.nodes(KwokNodes(2, prefix="east", cpu="4", labels={RACK: "r1"}))
-        await yard.nodes(KwokNodes(3, prefix="west", cpu="2", labels={RACK: "r2"}))
-        await yard.nodes(KwokNodes(1, prefix="loose", cpu="32"))
-        yield yard
+    return (
+        KwokNodes(2, prefix="east", cpu="4", labels={RACK: "r1"}),
+        KwokNodes(3, prefix="west", cpu="2", labels={RACK: "r2"}),
+        KwokNodes(1, prefix="loose", cpu="32"),
+    )
 
 
 def nodes_of(yard: Yard, name: str) -> set[str]:

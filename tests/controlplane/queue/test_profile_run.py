@@ -6,21 +6,19 @@ the second run is priced before it starts.
 """
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
 import pytest
 
-from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
 from extender.core.records.profile import Profile
 from extender.core.records.slot_plan import SlotPlan
 from shared import labels
 from shared.kube import paths
 from shared.readapi import api
-from tests.controlplane import yard as yards
 from tests.controlplane.jobs import Manifest, Pods, job
 from tests.controlplane.played_agents import PlayedAgents
 from tests.controlplane.yard import Yard
@@ -53,17 +51,8 @@ def extender_settings() -> Mapping[str, Any]:
 
 
 @pytest.fixture
-async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
-    async with yards.opened(cluster) as yard:
-        await yard.nodes(NODES)
-        yield yard
-
-
-@pytest.fixture
-async def agents(yard: Yard) -> AsyncIterator[PlayedAgents]:
-    played = PlayedAgents(yard.cluster, yard.client, yard.team, NODES.names())
-    async with played.playing():
-        yield played
+def kwok_nodes() -> Sequence[KwokNodes]:
+    return (NODES,)
 
 
 def undescribed(name: str) -> Manifest:
@@ -113,8 +102,8 @@ async def test_the_first_run_is_measured_and_then_planned_and_the_second_is_pric
     second = await eventually(priced, PATIENCE_SECONDS, "it has a plan")
     assert second is not None
     assert labels.PROFILE not in second
-    asked = msgspec.json.decode(second[labels.SLOT_PLAN], type=SlotPlan).asked
-    assert "whole-step=" in asked.training
+    request = msgspec.json.decode(second[labels.SLOT_PLAN], type=SlotPlan).request
+    assert "whole-step=" in request.training
 
 
 async def notes(yard: Yard, name: str) -> dict[str, str]:

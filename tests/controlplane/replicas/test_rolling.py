@@ -5,13 +5,13 @@ import contextlib
 import logging
 import signal
 import urllib.request
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
 import pytest
 
-from devcluster.cluster import Cluster
 from devcluster.errors import ClusterStateError
 from devcluster.options import KwokNodes
 from devcluster.shuntyard.outages import Replica
@@ -19,7 +19,8 @@ from devcluster.shuntyard.replicas import Replicas
 from shared.readapi import api
 from tests.controlplane.jobs import job
 from tests.controlplane.replicas import pairs
-from tests.controlplane.replicas.pairs import WHY_NOT, PairYard, lent
+from tests.controlplane.replicas.pairs import WHY_NOT, PairYard
+from tests.controlplane.yard import Start
 from tests.fakes.eventually import eventually
 
 pytestmark = [
@@ -38,17 +39,8 @@ log = logging.getLogger(__name__)
 
 
 @pytest.fixture(scope="module")
-def cluster(control_plane: Cluster) -> Iterator[Cluster]:
-    control_plane.empty()
-    pairs.start(control_plane, replicas=Replicas(2))
-    yield control_plane
-    control_plane.empty()
-
-
-@pytest.fixture
-async def pair(cluster: Cluster) -> AsyncIterator[PairYard]:
-    async with lent(cluster) as pair:
-        yield pair
+def start() -> Start:
+    return partial(pairs.start, replicas=Replicas(2))
 
 
 async def test_every_pod_that_was_created_is_bound(pair: PairYard) -> None:

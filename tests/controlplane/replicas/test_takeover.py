@@ -6,17 +6,17 @@ While gangs are released, and with a part of the Bindings written, at moments dr
 import asyncio
 import random
 import urllib.request
-from collections.abc import AsyncIterator, Iterator
+from functools import partial
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
 from devcluster.shuntyard.outages import Outage, Replica
 from tests.controlplane.faults import Step, at, gang, until_whole
 from tests.controlplane.replicas import pairs
-from tests.controlplane.replicas.pairs import WHY_NOT, PairYard, lent, moments
+from tests.controlplane.replicas.pairs import WHY_NOT, PairYard, moments
+from tests.controlplane.yard import Start
 from tests.fakes.eventually import eventually
 
 pytestmark = [
@@ -39,17 +39,8 @@ SEEDS = (1, 2, 3)
 
 
 @pytest.fixture(scope="module")
-def cluster(control_plane: Cluster) -> Iterator[Cluster]:
-    control_plane.empty()
-    pairs.start(control_plane, SETTINGS)
-    yield control_plane
-    control_plane.empty()
-
-
-@pytest.fixture
-async def pair(cluster: Cluster) -> AsyncIterator[PairYard]:
-    async with lent(cluster) as pair:
-        yield pair
+def start() -> Start:
+    return partial(pairs.start, settings=SETTINGS)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -6,12 +6,12 @@ kwok simulates the nodes, the test simulates agents and trainers, which report t
 import asyncio
 import json
 import random
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 
-from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
 from devcluster.shuntyard.outages import Outage
 from shared import labels
@@ -24,9 +24,9 @@ from tests.controlplane.jobs import Pods, job, pod, priority_class
 from tests.controlplane.moving import test_migration
 from tests.controlplane.played_agents import PlayedAgents
 from tests.controlplane.replicas import pairs
-from tests.controlplane.replicas.pairs import WHY_NOT, PairYard, lent
+from tests.controlplane.replicas.pairs import WHY_NOT, PairYard
 from tests.controlplane.watching import Object
-from tests.controlplane.yard import Yard
+from tests.controlplane.yard import Start, Yard
 from tests.fakes.eventually import eventually
 
 pytestmark = [
@@ -54,17 +54,8 @@ MEMBERS = test_migration.MEMBERS
 
 
 @pytest.fixture(scope="module")
-def cluster(control_plane: Cluster) -> Iterator[Cluster]:
-    control_plane.empty()
-    pairs.start(control_plane, SETTINGS)
-    yield control_plane
-    control_plane.empty()
-
-
-@pytest.fixture
-async def pair(cluster: Cluster) -> AsyncIterator[PairYard]:
-    async with lent(cluster) as pair:
-        yield pair
+def start() -> Start:
+    return partial(pairs.start, settings=SETTINGS)
 
 
 @pytest.fixture

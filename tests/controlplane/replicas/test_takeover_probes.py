@@ -5,11 +5,10 @@ kube-scheduler itself is healthy and would keep the Lease for ever, while it get
 
 import os
 import signal
-from collections.abc import AsyncIterator, Iterator
+from functools import partial
 
 import pytest
 
-from devcluster.cluster import Cluster
 from devcluster.errors import ClusterStateError
 from devcluster.options import KwokNodes
 from devcluster.shuntyard.kubelet_part import ALIVE
@@ -17,7 +16,8 @@ from devcluster.shuntyard.outages import Replica
 from devcluster.shuntyard.replicas import KUBELET, Replicas
 from tests.controlplane.jobs import job
 from tests.controlplane.replicas import pairs
-from tests.controlplane.replicas.pairs import WHY_NOT, PairYard, lent
+from tests.controlplane.replicas.pairs import WHY_NOT, PairYard
+from tests.controlplane.yard import Start
 from tests.fakes.eventually import eventually
 
 pytestmark = [
@@ -31,17 +31,8 @@ LONG_SECONDS = 120.0
 
 
 @pytest.fixture(scope="module")
-def cluster(control_plane: Cluster) -> Iterator[Cluster]:
-    control_plane.empty()
-    pairs.start(control_plane, replicas=Replicas(2, supervised=True))
-    yield control_plane
-    control_plane.empty()
-
-
-@pytest.fixture
-async def pair(cluster: Cluster) -> AsyncIterator[PairYard]:
-    async with lent(cluster) as pair:
-        yield pair
+def start() -> Start:
+    return partial(pairs.start, replicas=Replicas(2, supervised=True))
 
 
 @pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL], ids=["frozen", "killed"])

@@ -6,17 +6,15 @@ them until an honest StatefulSet has grown, which the same passes of the extende
 
 import contextlib
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
-from devcluster.cluster import Cluster
 from devcluster.options import KwokNodes
 from shared import labels
 from shared.kube import paths
 from shared.kube.errors import AlreadyExistsError
-from tests.controlplane import yard as yards
 from tests.controlplane.jobs import Manifest, Pods, pod, stateful_set
 from tests.controlplane.yard import Yard
 from tests.fakes.eventually import eventually
@@ -45,10 +43,8 @@ def extender_settings() -> Mapping[str, Any]:
 
 
 @pytest.fixture
-async def yard(cluster: Cluster) -> AsyncIterator[Yard]:
-    async with yards.opened(cluster) as yard:
-        await yard.nodes(NODES)
-        yield yard
+def kwok_nodes() -> Sequence[KwokNodes]:
+    return (NODES,)
 
 
 def forged(index: int, victim: Mapping[str, Any], node: str) -> Manifest:

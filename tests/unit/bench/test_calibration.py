@@ -3,7 +3,6 @@
 import pytest
 
 from bench.calibration import FACTORS, PAGE, corpus, measured, pages, predicting
-from shared.convergence.calibrated import CALIBRATED
 from shared.progress import Span
 
 
@@ -14,7 +13,7 @@ def runs():
 
 @pytest.fixture(scope="module")
 def figures(runs):
-    return measured.measure(runs, CALIBRATED)
+    return measured.measure(runs)
 
 
 def test_the_corpus_has_enough_curves_of_enough_projects(runs):
@@ -65,6 +64,14 @@ def test_converged_is_hardly_ever_premature_early_and_recognises_most_plateaus(f
     known, unknown = figures.calls["total known"], figures.calls["total unknown"]
     assert max(known.false_early, unknown.false_early) <= 0.05
     assert known.recognised >= 0.70
+    assert unknown.recognised >= 0.50
+    assert unknown.recognised_by_half >= 0.70
+
+
+def test_late_in_a_run_the_band_of_the_gain_holds_as_often_as_before(figures):
+    """It held about half when the noise did not count."""
+    late = [p for p in figures.gains if p.seen >= 0.7 and p.span]
+    assert 0.60 <= sum(p.holds for p in late) / len(late) <= 0.73
 
 
 @pytest.mark.parametrize(

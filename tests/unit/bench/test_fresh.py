@@ -84,7 +84,9 @@ sys.exit(int(sys.argv[4]))
 
 def address() -> str:
     """The line of the demo, with an address in which the program puts its port."""
-    demo: Any = SimpleNamespace(cluster=SimpleNamespace(extender_url="http://0.0.0.0:0"))
+    demo: Any = SimpleNamespace(
+        command="shuntyard", cluster=SimpleNamespace(extender_url="http://0.0.0.0:0")
+    )
     return show.address(demo)
 
 

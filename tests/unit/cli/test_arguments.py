@@ -34,6 +34,11 @@ WRONG: dict[str, tuple[list[str], str, str]] = {
     "names of what has none": (
         ["explain", "x", "-o", "name"],
         "usage: shuntyard explain",
+        "invalid choice: 'name' (choose from 'table', 'wide', 'json', 'yaml')",
+    ),
+    "names of what has none, asked for before the command": (
+        ["-o", "name", "explain", "x"],
+        "usage: shuntyard explain",
         "-o name is for lists: jobs, migrations, nodes, parkings, queue, rescales",
     ),
     "an option of another command": (
@@ -95,3 +100,25 @@ def test_help_lists_only_options_with_an_effect(
 ) -> None:
     command, listed = LISTED[option]
     assert (option.split()[1] in ended([command, "--help"], 0, capsys)) is listed
+
+
+CODES = {
+    "queue": "Exit codes: 0 success, 1 no answer or a refusal, 2 wrong command line.",
+    "logs-check": "Exit codes: 0 a metric of each file would be followed, 1 of one file none would",
+    "doctor": "Exit codes: 0 no fault, 1 a fault, 2 no answer from the API server.",
+}
+
+
+@pytest.mark.parametrize(("command", "codes"), CODES.items())
+def test_the_help_of_a_command_says_what_its_exit_codes_mean(
+    command: str, codes: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert codes in " ".join(ended([command, "--help"], 0, capsys).split())
+
+
+def test_the_help_lists_only_outputs_that_the_command_has(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert "{table,wide,json,yaml}" in ended(["logs-check", "--help"], 0, capsys)
+    assert "{table,wide,json}" in ended(["doctor", "--help"], 0, capsys)
+    assert "{table,wide,json,yaml,name}" in ended(["jobs", "--help"], 0, capsys)

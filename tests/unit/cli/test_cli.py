@@ -225,10 +225,17 @@ class Stop:
         self.slept: list[float] = []
         self.times = times
 
-    def __call__(self, seconds: float) -> None:
+    def __call__(self, seconds: float, *_: object) -> None:
         if len(self.slept) == self.times:
             raise KeyboardInterrupt
         self.slept.append(seconds)
+
+
+def test_a_command_that_is_interrupted_does_not_report_success(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("cli.logs_check.run", Stop(0))
+    assert main(["logs-check", "train.log"]) == 130
 
 
 def test_watch_repeats_until_ctrl_c_and_survives_an_outage(

@@ -49,6 +49,7 @@ LINES: dict[str, tuple[str, list[str]]] = {
     "an option of another command": ("shuntyard nodes --st", []),
     "a value": ("shuntyard jobs --state pa", ["paused", "parked"]),
     "a value of a short option": ("shuntyard jobs -o y", ["yaml"]),
+    "an output that another command has": ("shuntyard logs-check -o n", []),
     "a job": ("shuntyard explain v", ["vision/job/resnet"]),
     "a namespace": ("shuntyard queue -n l", ["language"]),
     "a shell": ("shuntyard completion f", ["fish"]),

@@ -31,7 +31,7 @@ gpt-pretrain-…  language   running   64 GPUs   end 11:29      gpu-node-0000 +7
 sweep-18        language   failed    2 CPUs    ended 5m ago   cpu-node-0001
 sweep-17        language   done      2 CPUs    ended 10m ago  cpu-node-0001
 
-blocked: cannot start without a change; `shuntyard explain NAME` shows which
+blocked: cannot start without a change; `shuntyard explain NAME` shows why
 """
 
 

@@ -169,7 +169,7 @@ def test_jobs_that_cannot_start_are_listed_apart() -> None:
     lines = queue.queue(replace(QUEUE, entries=(able, stuck)), wide=False)
     cut = lines.index("")
     assert [line.split()[1] for line in lines[1:cut]] == [able.job]
-    assert lines[cut + 1] == ("cannot start without a change; `shuntyard explain JOB` shows which:")
+    assert lines[cut + 1] == ("cannot start without a change; `shuntyard explain JOB` shows why:")
     assert lines[cut + 3].split() == ["huge", stuck.namespace, "16", "GPUs", "1m15s", "m"]
     alone = queue.queue(replace(QUEUE, entries=(stuck,)), wide=False)
     assert alone[0] == "no jobs waiting for room"

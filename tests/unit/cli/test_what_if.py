@@ -165,6 +165,10 @@ STARTS: dict[str, tuple[api.WhatIfResponse, str]] = {
         replace(LATER, entry=replace(LATER.entry, estimated_start=None, estimate="behind x")),
         "Starts:   unknown: behind x",
     ),
+    "never as things are": (
+        replace(LATER, entry=replace(LATER.entry, estimated_start=None, position=None)),
+        "Starts:   not without a change",
+    ),
 }
 
 

@@ -69,6 +69,15 @@ def test_a_rising_loss_will_gain_nothing():
     assert found.value == found.low == 0
 
 
+def test_the_band_of_a_run_at_rest_has_the_size_of_its_noise():
+    quiet, loud = (
+        remaining(observed(exponential(40, 0.2), upto=900, noise=noise, seed=3)).remaining_loss
+        for noise in (0.001, 0.01)
+    )
+    assert 0 < quiet.high <= 0.002
+    assert 5 * quiet.high < loud.high <= 0.02
+
+
 @pytest.mark.parametrize("value", [0.0, 0.5, -3.0])
 def test_a_constant_loss_will_gain_nothing(value):
     points = [Point(i, value, float(i)) for i in range(20)]
@@ -147,10 +156,10 @@ def test_what_cannot_be_predicted_is_not(points, total):
     assert forecast(points, total, 100.0, Goal.MIN) == Forecast(None, None)
 
 
-def test_a_few_points_give_the_time_but_not_the_loss():
+def test_three_points_give_the_time_and_the_loss():
     found = remaining(FALL[:3], total=100)
-    assert found.remaining_loss is None
     assert found.remaining_seconds.value == 98
+    assert found.remaining_loss.high > found.remaining_loss.value > 0
 
 
 def test_points_that_came_all_at_once_give_the_loss_but_not_the_time():

@@ -1,12 +1,13 @@
 """The output of the demo, and when it counts as a success."""
 
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from devcluster.demo import show
+from devcluster.demo import __main__ as demo_program
 from devcluster.demo.curves import Point, first_point, last_point, repeated_steps
 from devcluster.demo.report import passed
 from devcluster.demo.table import Row, lines
@@ -97,7 +98,10 @@ def test_a_line_has_the_state_of_a_job() -> None:
 
 @pytest.mark.parametrize("installed", [True, False])
 def test_the_command_that_is_printed_can_be_called(
-    installed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    installed: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A new user has the command in the environment of the demo alone."""
     ours = tmp_path / ".venv-demo" / "bin" / "shuntyard"
@@ -106,6 +110,24 @@ def test_the_command_that_is_printed_can_be_called(
     monkeypatch.setattr("sys.executable", str(ours.with_name("python")))
     monkeypatch.setenv("PATH", str(ours.parent) if installed else "")
     monkeypatch.chdir(tmp_path)
-    demo: Any = SimpleNamespace(cluster=SimpleNamespace(extender_url="http://127.0.0.1:1"))
+    monkeypatch.setattr(demo_program, "bring_up", lambda _: a_demo())
+    monkeypatch.setattr(demo_program, "run", shown)
+    monkeypatch.setattr(demo_program, "_take_down", lambda _: None)
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    demo_program.main([])
     command = "shuntyard" if installed else ".venv-demo/bin/shuntyard"
-    assert show.address(demo).endswith(f", or `{command} ui --url http://127.0.0.1:1`")
+    printed = capsys.readouterr().out.splitlines()
+    assert f"  {command} resume parked -n students" in printed
+    assert printed[-3].endswith(f", or `{command} ui --url http://127.0.0.1:1`")
+
+
+def a_demo() -> Any:
+    cluster = SimpleNamespace(
+        extender_url="http://127.0.0.1:1", kubeconfig="kubeconfig", address="127.0.0.1"
+    )
+    return SimpleNamespace(cluster=cluster, cast=None)
+
+
+async def shown(_demo: Any, *, finished: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    finished(GOOD)
+    return GOOD

@@ -64,7 +64,7 @@ def test_an_error_has_the_wait_that_the_server_asks_for(
 
 def test_an_error_has_the_message_of_the_server() -> None:
     error = errors.from_response(
-        404, b'{"reason": "NotFound", "message": "pods \\"a\\" not found"}'
+        404, b'{"kind": "Status", "reason": "NotFound", "message": "pods \\"a\\" not found"}'
     )
     assert str(error) == '404 NotFound: pods "a" not found'
     assert str(errors.OddObjectError("n/a", "bad")) == "n/a: bad"

@@ -36,7 +36,11 @@ def test_files_give_the_phase_of_a_request(
 
 
 PROBLEMS: dict[str, tuple[DirectoryContent, str, str]] = {
-    "no trainer": (DirectoryContent(), "TrainerSilent", "there is no trainer.json"),
+    "no trainer": (
+        DirectoryContent(),
+        "TrainerSilent",
+        "there is no trainer.json: no trainer has begun",
+    ),
     "the trainer of an earlier pod": (
         DirectoryContent(trainer=Trainer(started_at=1.0, pod_uid="uid-0")),
         "TrainerSilent",
@@ -55,7 +59,7 @@ PROBLEMS: dict[str, tuple[DirectoryContent, str, str]] = {
     "a stopped trainer would exit with 0": (
         DirectoryContent(trainer=Trainer(started_at=1.0, exits_zero_on_term=True)),
         "ExitsZeroOnTerm",
-        "the trainer ends with 0 after SIGTERM",
+        "the trainer ends with 0 after SIGTERM, as if it were done: let it end with 143",
     ),
     "a failed save does not prevent the next": (
         DirectoryContent(trainer=TRAINER, request=ASK, ack=NOT_OK),

@@ -63,6 +63,14 @@ def test_the_clock_is_read_once_for_several_lines_and_never_for_few(processor: P
     assert not allowance.is_over_before(CHECK_LINES)  # read, and the time is not used
 
 
+def test_a_look_reads_the_clock_once() -> None:
+    readings = iter([0.0, 0.0, 2 * POD_SLICE_SECONDS])
+    allowance = Allowance(lambda: next(readings))
+    allowance.begin(0.0)
+    assert not allowance.is_over_before(CHECK_LINES)
+    assert allowance.is_over_before(CHECK_LINES)
+
+
 def test_the_clock_is_read_after_each_slow_line_of_a_reading(processor: Processor) -> None:
     allowance = Allowance(processor)
     allowance.begin(0.0)

@@ -124,18 +124,16 @@ def test_a_document_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
 
 
 class Used(Allowance):
-    """One that is used up after so many looks."""
+    """One that is used up after so many looks at the clock."""
 
     def __init__(self, looks: int) -> None:
-        super().__init__()
+        self.looks = looks + 2  # of the two lines below
+        super().__init__(self.seconds)
         self.begin(0.0)
-        self.looks = looks
 
-    def is_over(self) -> bool:
+    def seconds(self) -> float:
         self.looks -= 1
-        return self.looks < 0
-
-    is_used = is_over
+        return 0.0 if self.looks >= 0 else 1.0
 
 
 def test_lines_beyond_the_time_limit_are_skipped_and_counted(tmp_path: Path) -> None:

@@ -49,12 +49,19 @@ ADMISSION = f"{paths.GROUPS}/{policies.GROUP}/v1"
 QUEUE, NODES, METRICS = (SERVICE.path(p) for p in ("/v1/queue", "/v1/nodes", "/metrics"))
 
 
+def refusal(message: str) -> bytes:
+    """An answer of the API server that has status 403."""
+    body = {"kind": "Status", "code": 403, "reason": "Forbidden", "message": message}
+    return json.dumps(body).encode()
+
+
 @dataclass
 class FakeCluster:
     """Objects by path; any other path is not found.
 
     Attributes:
         forbidden: Paths that may not be read.
+        refusal: The body of the answer about them.
         lacking: Rights that the extender's account does not have: on all, or on one by its name.
         lent: Rights that every other account has.
         ahead_seconds: How far this machine is ahead of the API server.
@@ -63,6 +70,7 @@ class FakeCluster:
     objects: dict[str, Object] = field(default_factory=dict)
     bodies: dict[str, bytes] = field(default_factory=dict)
     forbidden: set[str] = field(default_factory=set)
+    refusal: bytes = refusal('User "jane" cannot get resource "pods"')
     lacking: set[str] = field(default_factory=set)
     lent: set[str] = field(default_factory=set)
     clock: FakeClock = field(default_factory=FakeClock)
@@ -74,8 +82,7 @@ class FakeCluster:
     def ask(self, path: str, query: Mapping[str, str], body: bytes | None) -> Answer:
         date = self._date()
         if path in self.forbidden:
-            refusal = {"kind": "Status", "code": 403, "reason": "Forbidden", "message": "no"}
-            return Answer(403, json.dumps(refusal).encode(), date)
+            return Answer(403, self.refusal, date)
         if path == REVIEWS:
             return Answer(201, self._review(json.loads(body or b"")), date)
         if path == paths.PODS:

@@ -61,6 +61,46 @@ def test_doctor_names_the_rights_that_a_user_needs(well: FakeCluster) -> None:
     assert all("right" in one.message for one in found if one.level is UNKNOWN), found
 
 
+PAGE = b"<html>\n<head><title>403 Forbidden</title></head>\n<body><h1>nginx</h1></body></html>"
+OTHERS: dict[str, tuple[bytes, str]] = {
+    "a proxy with a page": (
+        PAGE, "by a program before the API server: 403 Forbidden nginx; does `kubectl get --raw",
+    ),
+    "a proxy with JSON": (
+        b'{"reason": "Forbidden", "message": "no"}', 'API server: {"reason": "Forbidden", "mess',
+    ),
+    "a proxy without words": (b"", "by a program before the API server: an empty body"),
+    "a webhook": (
+        healthy.refusal('admission webhook "guard" denied the request: not today'),
+        'by the API server (status 403): admission webhook "guard" denied the request: not today',
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "message"), OTHERS.values(), ids=OTHERS)
+@pytest.mark.parametrize(
+    ("path", "check"),
+    [(healthy.CLAIM, "volume"), (healthy.NODES, "agents")],
+    ids=["own", "proxied"],
+)
+def test_what_refuses_without_rbac_is_named_and_no_right(
+    well: FakeCluster, path: str, check: str, body: bytes, message: str
+) -> None:
+    well.forbidden.add(path)
+    well.refusal = body
+    (found,) = [one for one in findings(well, check) if one.level is UNKNOWN]
+    assert message in found.message
+    assert f"{path} is refused" in found.message
+    assert "right" not in found.message
+
+
+def test_a_page_of_a_proxy_before_the_read_api_needs_no_role(well: FakeCluster) -> None:
+    well.forbidden.add(healthy.QUEUE)
+    assert [one.fix for one in findings(well, "read-api")] == ["ask for the Role shuntyard-viewer"]
+    well.refusal = PAGE
+    assert [one.fix for one in findings(well, "read-api")] == [""]
+
+
 def test_a_malformed_object_stops_no_other_check(well: FakeCluster) -> None:
     well.objects[healthy.DEPLOYMENT] = {"spec": 1}
     well.objects[healthy.LEASE] = {"spec": {"holderIdentity": "x", "renewTime": "then"}}

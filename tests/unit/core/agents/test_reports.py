@@ -133,6 +133,15 @@ def test_the_problem_with_a_metric_names_the_pod() -> None:
     assert reports.progress_problem(*observed(*pods, reports=[])) == ""
 
 
+def test_where_one_member_has_a_metric_the_others_need_none() -> None:
+    pods = [worker(0), worker(1)]
+    silent = make_pod_report(pods[1].uid, None, problem="there is no file yet")
+    for problem, shown in {"": "", "log too fast": "train-0: log too fast"}.items():
+        read = make_pod_report(pods[0].uid, problem=problem)
+        node_reports = [make_report("a", [read, silent])]
+        assert reports.progress_problem(*observed(*pods, reports=node_reports)) == shown
+
+
 def test_the_checkpoint_of_a_job_is_that_of_its_first_member_with_one() -> None:
     pods = [worker(0), worker(1)]
     node_reports = [

@@ -85,8 +85,8 @@ def test_the_answer_has_how_far_the_training_is_and_what_is_not_understood():
     bound = [entity for entity in job if isinstance(entity, Pod)]
     why = "100 lines or more read, no values found: set format=… or regex=…"
     reading = [
-        make_pod_report(bound[0].uid, value=2.5, source="printed"),
-        make_pod_report(bound[1].uid, None, problem=why),
+        make_pod_report(bound[0].uid, None),
+        make_pod_report(bound[1].uid, value=2.5, source="printed", problem=why),
     ]
     store = store_of(NODE, job)
     store.report(make_report("a", reading, received_at=1.0))

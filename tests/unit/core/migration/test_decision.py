@@ -24,7 +24,7 @@ from extender.core.records.migration_reasons import MigrationReason as R
 from shared import labels
 from shared.model import MigrationPhase as P
 from shared.model import Mover
-from shared.progress import Checkpoint
+from shared.progress import Category, Checkpoint
 from tests.fakes.builders import make_node, make_owner, make_pod
 from tests.fakes.migrations import make_member, make_migration
 from tests.unit.core.migration.migrating_cluster import (
@@ -177,6 +177,17 @@ def test_an_opted_in_job_without_progress_is_declined_until_it_reports():
     state = run_pass(cluster_of({"a": ["m:?", Train("n", None, annotations={})], "b": []})).state
     assert {key: d.reason for key, d in state.declined.items()} == {"default/pod/m": "NoProgress"}
     assert reasons(run_pass(cluster_of({"a": ["m", "n"], "b": []}), state=state)) == {}
+
+
+@pytest.mark.parametrize("writer", [0, 1])
+def test_a_gang_of_which_one_rank_writes_metrics_has_progress(writer: int):
+    owner = job_owner("g", size=2, active=2)
+    ranks = [Train(f"g-{i}", None, owner=owner, pod={"index": i}) for i in range(2)]
+    silent = run_pass(cluster_of({"a": list(ranks), "b": []})).state
+    assert [d.reason for d in silent.declined.values()] == ["NoProgress"]
+    ranks[writer] = with_fields(ranks[writer], category=Category.PROGRESSING)
+    assert run_pass(cluster_of({"a": list(ranks), "b": []})).state.declined == {}
+    assert run_pass(cluster_of({"a": list(ranks), "b": []}), state=silent).state.declined == {}
 
 
 def test_a_request_one_tick_later_needs_a_further_value():

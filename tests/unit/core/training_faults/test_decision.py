@@ -1,5 +1,7 @@
 """Faults of a job by all its agents' reports: they begin once, and end."""
 
+from typing import Any
+
 from extender.core import explain
 from extender.core.parameters.combined import CoreParameters
 from extender.core.parameters.training_faults import DetectionParameters
@@ -26,7 +28,8 @@ def test_a_hang_names_the_idle_pod_and_its_node_once() -> None:
     assert (event.reason, event.about.name, event.warning) == ("TrainingHangs", "train", True)
     assert event.message == (
         "no progress for 5 min (usually every 4 s, longest pause 20 s), and pod train-2 on node n2 "
-        "has idled for 5 min"
+        "has idled for 5 min; `kubectl logs -n default train-2` may say why; the annotation "
+        "shuntyard.io/on-hang: restart on its owner restarts such a job"
     )
     assert [kind for one in outcomes for kind in one.begun] == ["Hung"]
 
@@ -115,7 +118,9 @@ def test_nothing_is_looked_for_when_it_is_switched_off() -> None:
 def test_a_diverged_run_is_reported_once_and_until_it_is_finite() -> None:
     training = Training()
     training.changes = {"bad_values": 3, "bad_since_step": 12, "diverged": True}
-    assert training.events(100) == ["TrainingDiverged"]
+    [event] = [command for one in training.run(100) for command in one.commands]
+    assert event.reason == "TrainingDiverged"
+    assert "end it, or resume an earlier checkpoint" in event.message
     assert training.kinds() == ["Diverged train-0"]
     training.changes = {}
     training.run()
@@ -126,16 +131,18 @@ def test_a_straggler_is_named_after_a_whole_comparison_and_recovers() -> None:
     training = Training()
     training.ranks_with_values = {0, 1, 2}
 
-    def train(seconds: float, share: float) -> list[str]:
+    def train(seconds: float, share: float) -> list[Any]:
         begun, events = training.clock, []
         slow = training.steps.get(2, 0)
         while training.clock < begun + seconds:
             training.steps[2] = slow + int(share * (training.clock + 10 - begun))
-            events += training.events()
+            events += [command for one in training.run() for command in one.commands]
         return events
 
     assert train(500, 0.5) == []
-    assert train(800, 0.5) == ["TrainingStraggles"]
+    [event] = train(800, 0.5)
+    assert event.reason == "TrainingStraggles"
+    assert event.message.endswith("--from n2` moves the job after a checkpoint")
     assert training.kinds() == ["Straggler train-2"]
     assert train(1300, 1.0) == []
     assert training.kinds() == []

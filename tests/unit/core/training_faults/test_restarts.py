@@ -166,7 +166,7 @@ def test_an_old_restart_is_given_up() -> None:
 REFUSALS: dict[str, tuple[Owner, Checkpoint | None, str]] = {
     "no checkpoint": (owner_of(), None, "no member has a checkpoint"),
     "a directory without a checkpoint": (owner_of(), Checkpoint(), "no member has a checkpoint"),
-    "its Job would fail": (owner_of(job=JobState(failures_left=2)), SAVED, "its Job would fail"),
+    "its Job would fail": (owner_of(job=JobState(failures_left=2)), SAVED, "counts deleted pods"),
     "an index would fail": (
         owner_of(job=JobState(failures_left=0, per_index=True)), SAVED, "backoffLimitPerIndex"
     ),
