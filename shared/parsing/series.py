@@ -98,7 +98,14 @@ class Series:
         is_new = metric.add(step, point.value)
         self._has_ranks = self._has_ranks or not (is_new or metric.is_repeating)
         restarted = restarted or has_new_metrics
-        return Taken(point, is_new, restarted, self.attempt, has_new_metrics, has_new_unit)
+        return Taken(
+            point,
+            is_new,
+            restarted,
+            self.attempt,
+            has_new_metrics=has_new_metrics,
+            has_new_unit=has_new_unit,
+        )
 
     def _has_ended(self, point: Point) -> bool:
         """Return True if the last point ended its training, and this one is before another end."""
