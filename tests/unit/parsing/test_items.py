@@ -43,6 +43,10 @@ FORMS = {
         lines("epoch {0}, mean dice {1}", *STEPS),
         ("mean dice", 0.6, 40.0, None),
     ),
+    "an epoch and its part behind the word train": (
+        lines("[train: 35, {0} / 1000] FPS: 4.0 (7.9)  ,  Loss/total: {1}  ,  Loss/b: 0.1", *STEPS),
+        ("Loss/total", 0.6, 34.04, None),
+    ),
     "tabs that SageMaker prints in octal digits": (
         lines("[{0}]#011train-error:0.1#011validation-error:{1}", *STEPS),
         ("validation-error", 0.6, 40.0, None),
