@@ -41,6 +41,8 @@ PRINTED_LINES: Final = 3
 """Lines with values before they are read without a known format."""
 SURE_LINES: Final = 2
 """The same where each has a loss at a part of an epoch: nothing but a training prints that."""
+MOST_EARLY: Final = 3
+"""Lines that may be read before the format is known: of more, that is decided by all."""
 MANY_PRINTED: Final = 12
 """Such lines after which one or two that a known format reads are the exception."""
 MOST_AHEAD: Final = 2
@@ -149,7 +151,8 @@ class ProcessDetector:
         if index is None or not self._is_alone(index):
             return NOTHING
         kept = self._kept[index]
-        if len(kept) == self._given or not _is_sure([p for points in kept for p in points]):
+        is_known = len(kept) == self._given or len(kept) > MOST_EARLY
+        if is_known or not _is_sure([p for points in kept for p in points]):
             return NOTHING
         fresh = [point for points in kept[self._given :] for point in points]
         self._early, self._given = index, len(kept)
