@@ -22,7 +22,7 @@ from shared.parsing.huggingface import HuggingFace
 from shared.parsing.keras import Keras
 from shared.parsing.lightning import Lightning
 from shared.parsing.megatron import Megatron
-from shared.parsing.metric_names import best_of, preferred
+from shared.parsing.metric_names import best_of, is_whole_loss, preferred
 from shared.parsing.mllog import MlLog
 from shared.parsing.mnist import Mnist
 from shared.parsing.pairs import Absl, DeepSpeed
@@ -215,7 +215,7 @@ def _is_sure(points: Sequence[Point]) -> bool:
     another training may follow one that has ended.
     """
     metric = preferred(point.metric for point in points)
-    if metric is None or _LOSS not in metric.lower():
+    if metric is None or not is_whole_loss(metric):
         return False
     found = [point for point in points if point.metric == metric]
     steps = [p.step for p in found if p.step is not None and 0 <= p.step < (p.total_steps or inf)]

@@ -231,6 +231,12 @@ def goal_of(name: str) -> Goal | None:
     return Goal.MAX if _MAX.search(name) else None
 
 
+def is_whole_loss(name: str) -> bool:
+    """Return True for the loss of a training or validation, and not one of several parts of it."""
+    tier = _tier(name) if "loss" in name.lower() else None
+    return tier is not None and _TIERS[tier].alike
+
+
 def is_training_loss(name: str) -> bool:
     """Return True for a loss that is not named as one on other data than the training's."""
     return _TRAINING_LOSS.fullmatch(_plain(name)) is not None

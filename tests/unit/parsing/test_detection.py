@@ -57,6 +57,7 @@ NOT_EARLY = {
     "a step that goes back": LOSS.format(5, 0.9) + LOSS.format(1, 0.8),
     "a whole number": LOSS.format(1, 1),
     "no loss": '{"step": 1, "accuracy": 0.9}\n',
+    "a part of a loss": '{"step": 1, "heatmap_loss_k2": 0.9}\n',
     "several losses": '{"step": 1, "loss_a": 0.9, "loss_b": 0.8}\n',
     "the end of a fit, after which others may come": "Epoch 1/1\n" + KERAS.format(0.3),
     "two formats": LOSS.format(1, 0.9) + "{'loss': 0.8, 'epoch': 0.1}\n",
