@@ -1,6 +1,6 @@
 """One source of a pod, a file or a container's log: its stream, and its values so far."""
 
-from math import isfinite
+from math import inf, isfinite
 from typing import Final
 
 from msgspec import Struct
@@ -214,6 +214,8 @@ class Source:
         at = self._moment(reading, now, begun_at)
         if taken.has_new_metrics:
             self._forget_metrics()
+        elif taken.has_new_unit and (track := self.tracks.get(point.metric)) is not None:
+            track.restart(-inf)
         self._count(point, restarted=taken.restarted)
         if point.left_seconds is not None and isfinite(point.left_seconds):
             self._ends_at = at + point.left_seconds

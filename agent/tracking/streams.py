@@ -11,7 +11,15 @@ from agent.tailing.follower import FileFollower
 from agent.tailing.whole_file import Document, NewestDocument, Stamp
 from agent.tracking.allowance import CHECK_LINES, Allowance
 from shared.errors import InputError, MalformedError
-from shared.parsing.base import DocumentParser, GivesHint, HoldsMemory, Parser, Point, RecordParser
+from shared.parsing.base import (
+    DocumentParser,
+    GivesHint,
+    HoldsMemory,
+    Parser,
+    Point,
+    ReadsEarly,
+    RecordParser,
+)
 from shared.parsing.json_scan import JsonScan
 
 STREAM_BYTES: Final = 4096
@@ -95,6 +103,7 @@ class LineStream:
         self._parser = parser
         self._holder = parser if isinstance(parser, HoldsMemory) else None
         self._adviser = parser if isinstance(parser, GivesHint) else None
+        self._read_early = parser.read_early if isinstance(parser, ReadsEarly) else None
 
     @property
     def format(self) -> str:
@@ -137,6 +146,9 @@ class LineStream:
                         at_seconds = times[index]
                     yield Reading(point, at_seconds, backlog)
             start += len(part)
+        if lines and not chunk.more and self._read_early is not None:
+            for point in self._read_early():
+                yield Reading(point, point.at_seconds or (times[-1] if times else None), backlog)
 
 
 class RecordStream:

@@ -24,8 +24,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from shared.parsing.base import LONGEST_NAME, NOTHING, Point, number
-from shared.parsing.counters import Position, counts_of
+from shared.parsing.counters import counts_of
 from shared.parsing.metric_names import is_metric
+from shared.parsing.position import Position
 
 _RULE: Final = re.compile(r"[ |+]{0,8}[-=─═]{2,}[-=─═ |+]*")
 _GROUP: Final = re.compile(r"[-=─═]+")
@@ -63,6 +64,11 @@ class Aligned:
         self._run = ""
         self._has_runs = False
         self._position = Position()
+
+    @property
+    def held_bytes(self) -> int:
+        """See ``HoldsMemory``."""
+        return self._position.held_bytes
 
     def feed(self, line: str) -> Sequence[Point]:
         """See ``Parser``."""
@@ -116,13 +122,13 @@ class Aligned:
         counts = counts_of(counters)
         if counts.step is None and counts.epoch is None:
             return NOTHING
-        place = self._position.place(counts)
         numbers = {name: number(text) for name, text in cells.items()}
-        return [
-            Point(name, value, place.step, place.total_steps, unit=place.unit)
+        named = [
+            (name, value)
             for name, value in numbers.items()
             if value is not None and is_metric(_counter(name)) and not _TIME.fullmatch(name)
         ]
+        return self._position.points(named, counts)
 
 
 def _columns(heading: str, rule: str) -> tuple[_Column, ...]:

@@ -150,6 +150,15 @@ class GivesHint(Protocol):
         ...
 
 
+@runtime_checkable
+class ReadsEarly(Protocol):
+    """A parser that waits for more lines until it is sure of the format."""
+
+    def read_early(self) -> Sequence[Point]:
+        """Return the points of the lines so far that may be read before others come."""
+        ...
+
+
 AnyParser = Parser | RecordParser | DocumentParser
 
 

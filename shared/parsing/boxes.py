@@ -20,8 +20,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from shared.parsing.base import NOTHING, Point, number
-from shared.parsing.counters import Position, counts_of
+from shared.parsing.counters import counts_of
 from shared.parsing.metric_names import is_metric
+from shared.parsing.position import Position
 
 _BORDER: Final = re.compile(r"[-=+|]{10,}")
 _ROW: Final = re.compile(r"\| ?( *)([^|]{1,120}?) *\| *([^|]{0,40}?) *\|")
@@ -38,6 +39,11 @@ class Boxes:
         self._values: dict[str, float] = {}
         self._heading = ""
         self._is_open = False
+
+    @property
+    def held_bytes(self) -> int:
+        """See ``HoldsMemory``."""
+        return self._position.held_bytes
 
     def feed(self, line: str) -> Sequence[Point]:
         """See ``Parser``."""
@@ -61,9 +67,6 @@ class Boxes:
         counts = counts_of({name.rpartition("/")[2]: v for name, v in self._values.items()})
         if counts.step is None and counts.epoch is None:
             return NOTHING
-        place = self._position.place(counts)
-        return [
-            Point(name, value, place.step, place.total_steps, unit=place.unit)
-            for name, value in self._values.items()
-            if is_metric(name.rpartition("/")[2])
-        ]
+        values = self._values.items()
+        named = [(n, value) for n, value in values if is_metric(n.rpartition("/")[2])]
+        return self._position.points(named, counts)

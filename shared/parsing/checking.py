@@ -18,6 +18,7 @@ from shared.parsing.base import (
     GivesHint,
     Parser,
     Point,
+    ReadsEarly,
     RecordParser,
     Unit,
 )
@@ -121,7 +122,9 @@ class _Values:
             return
         if taken.has_new_metrics:
             self.metrics, self.totals = {}, {}
-        elif taken.restarted:
+        if taken.has_new_unit and (metric := self.metrics.get(point.metric)) is not None:
+            metric.curve = []
+        if taken.restarted:
             for other in self.metrics.values():
                 other.curve = [p for p in other.curve if p.step < (point.step or 0.0)]
         if point.metric in self.metrics or len(self.metrics) < MOST_METRICS:
@@ -191,6 +194,8 @@ def _read_lines(parser: Parser, read: Read, values: _Values) -> int:
         for index, line in enumerate(cut.lines):
             for point in parser.feed(line):
                 values.take(point, cut.times[index] if cut.times else None)
+    for point in parser.read_early() if isinstance(parser, ReadsEarly) else ():
+        values.take(point, None)
     return lines
 
 

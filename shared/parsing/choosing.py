@@ -14,36 +14,29 @@ Source:
 """
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Final
-
-from msgspec.structs import replace
 
 from shared import labels
 from shared.errors import InputError
 from shared.parsing.aligned import Aligned
-from shared.parsing.base import NOTHING, AnyParser, HoldsMemory, Parser, Point
+from shared.parsing.base import NOTHING, AnyParser, Point
 from shared.parsing.boxes import Boxes
-from shared.parsing.following import SETTLED_POINTS
+from shared.parsing.detecting import ProcessDetector
 from shared.parsing.huggingface import HuggingFace
 from shared.parsing.keras import Keras
 from shared.parsing.lightning import Lightning
 from shared.parsing.megatron import Megatron
-from shared.parsing.metric_names import best_of, preferred
 from shared.parsing.mlflow import MlflowMetric
 from shared.parsing.mllog import MlLog
-from shared.parsing.mnist import Mnist
-from shared.parsing.pairs import Absl, DeepSpeed
+from shared.parsing.pairs import DeepSpeed
 from shared.parsing.patterns import DEFAULT_METRIC, Custom, Pattern
 from shared.parsing.printed import Printed
 from shared.parsing.structured import JsonLines, Table
 from shared.parsing.tfevents import TfEvents
 from shared.parsing.trainer_state import TrainerState
 from shared.parsing.ultralytics import Ultralytics
-from shared.parsing.units import is_inside_epoch
 from shared.parsing.wandb import Wandb
 
 _RANK_PREFIX: Final = re.compile(
@@ -56,32 +49,11 @@ _RETURN: Final = "#015"
 """A carriage return there."""
 NO_RANK: Final = -1
 """Rank of lines without a prefix."""
-AGREEING_LINES: Final = 3
-AGREEING_BLOCKS: Final = 2
-"""The same of boxes and tables, of which each has several lines."""
-_BLOCKS: Final = (Aligned, Boxes)
-_WITHOUT_TOTALS: Final = (Aligned, Boxes, HuggingFace, JsonLines, Lightning, Table)
-"""Formats whose lines may lack the end of the run, which the program printed before them."""
-PRINTED_LINES: Final = 3
-"""Lines with values before they are read without a known format."""
-SURE_LINES: Final = 2
-"""The same where each has a loss at a part of an epoch: nothing but a training prints that."""
-MANY_PRINTED: Final = 12
-"""Such lines after which one or two that a known format reads are the exception."""
-MOST_AHEAD: Final = 2
-"""Lines ahead of those, of a configuration, that have what looks like a step and a value."""
-MOST_PRINTED: Final = 64
-"""Lines of that kind that are kept while their steps do not rise."""
 MOST_RANKS: Final = 64
 """Ranks of one log that are read; the lowest ones print everything that we need."""
-POINT_BYTES: Final = 240
-"""Memory of a point that is kept until the format is known, with its name and numbers."""
-PARSER_BYTES: Final = 512
 _UNKNOWN: Final = "auto"
 _RANKED: Final = "torchrun"
-__all__ = ["Detector", "format_of", "parser_for"]
 _AUTO: Final = "auto"
-_LOSS: Final = "loss"
 _TFEVENTS: Final = "tfevents"
 _TRAINER_STATE: Final = "trainer-state"
 _MLFLOW: Final = "mlflow"
@@ -108,151 +80,6 @@ def lines_behind_rank(text: str) -> Sequence[str]:
     if _RETURN not in text:
         return (text,)
     return [_CODES.sub("", part).rstrip() for part in text.split(_RETURN)]
-
-
-def candidates() -> tuple[Parser, ...]:
-    """Return a strict parser for every format that can be detected by its lines."""
-    return (
-        JsonLines(strict=True),
-        HuggingFace(),
-        Keras(),
-        Lightning(),
-        Mnist(),
-        Megatron(),
-        DeepSpeed(),
-        Absl(),
-        Boxes(),
-        Aligned(),
-        Ultralytics(),
-        MlLog(),
-        Table(strict=True),
-        Printed(),
-    )
-
-
-def holders(parsers: Iterable[Parser]) -> tuple[HoldsMemory, ...]:
-    """Return those that keep something; asking a protocol takes as long as reading a line."""
-    return tuple(parser for parser in parsers if isinstance(parser, HoldsMemory))
-
-
-class ProcessDetector:
-    """Detects the format of the lines of one process.
-
-    The points of the first lines are kept and returned with those of the third: none is lost.
-    """
-
-    def __init__(self) -> None:
-        self._kept: dict[int, list[Sequence[Point]]] = {}
-        self._candidates = candidates()
-        self._feeds = tuple(candidate.feed for candidate in self._candidates)
-        self._chosen: Parser | None = None
-        self._printed = next(c for c in self._candidates if isinstance(c, Printed))
-        self._announced = self._printed.announced
-        self._holders = holders(self._candidates)
-
-    @property
-    def held_bytes(self) -> int:
-        """See ``HoldsMemory``."""
-        held = sum([parser.held_bytes for parser in self._holders])
-        held += PARSER_BYTES * (len(self._candidates) or 1)
-        if not self._kept:
-            return held
-        return held + POINT_BYTES * sum(len(p) for kept in self._kept.values() for p in kept)
-
-    @property
-    def hint(self) -> str:
-        """See ``GivesHint``."""
-        return self._printed.hint if self._chosen is None else ""
-
-    @property
-    def format(self) -> str:
-        """The format; ``auto`` until it is known."""
-        return self._chosen.format if self._chosen is not None else _UNKNOWN
-
-    def feed(self, line: str) -> Sequence[Point]:
-        """See ``Parser``."""
-        if self._chosen is not None:
-            return self._with_totals(self._chosen.feed(line))
-        for index, feed in enumerate(self._feeds):
-            points = feed(line)
-            if not points:
-                continue
-            candidate = self._candidates[index]
-            kept = self._kept.setdefault(index, [])
-            kept.append(points)
-            if self._is_agreed(candidate, kept):
-                return self._choose(candidate, kept)
-            if isinstance(candidate, Printed) and (drawn := self._drawn()) is not None:
-                return self._choose(*drawn)
-        return NOTHING
-
-    def _choose(self, parser: Parser, kept: list[Sequence[Point]]) -> Sequence[Point]:
-        """Read the log with one parser from here on; return its points so far."""
-        self._chosen = parser
-        self._candidates, self._feeds, self._kept = (), (), {}
-        self._holders = holders((parser,))
-        return self._with_totals([point for points in kept for point in points])
-
-    def _drawn(self) -> tuple[Lightning, list[Sequence[Point]]] | None:
-        """Return Lightning and its points, where its bar was drawn often with the same values."""
-        for index, kept in self._kept.items():
-            parser = self._candidates[index]
-            if isinstance(parser, Lightning) and parser.bars >= AGREEING_LINES:
-                return parser, kept
-        return None
-
-    def _with_totals(self, points: Sequence[Point]) -> Sequence[Point]:
-        """Return the points with the total that was printed before, where the format has none."""
-        if not points or not isinstance(self._chosen, _WITHOUT_TOTALS):
-            return points
-        return [
-            point
-            if point.total_steps
-            else replace(point, total_steps=self._announced.total(point.step, point.unit))
-            for point in points
-        ]
-
-    def _is_agreed(self, candidate: Parser, kept: list[Sequence[Point]]) -> bool:
-        if not isinstance(candidate, Printed):
-            agreeing = AGREEING_BLOCKS if isinstance(candidate, _BLOCKS) else AGREEING_LINES
-            return len(kept) == agreeing
-        if len(self._kept) > 1 and len(kept) < MANY_PRINTED:  # a known format reads some of them
-            return False
-        if len(kept) == MOST_PRINTED:
-            del kept[0]
-        first = _first_of_run(kept)
-        lines = len(kept) - first
-        is_enough = lines >= PRINTED_LINES or (lines == SURE_LINES and _is_sure(kept[first:]))
-        is_agreed = is_enough and _advances(kept[first:])
-        if is_agreed:
-            del kept[:first]
-        return is_agreed
-
-
-def _first_of_run(kept: Sequence[Sequence[Point]]) -> int:
-    """Return how many lines ahead have a greater step than the one behind them."""
-    steps = [points[0].step or 0.0 for points in kept[: MOST_AHEAD + 1]]
-    return next((i for i in range(len(steps) - 1, 0, -1) if steps[i - 1] > steps[i]), 0)
-
-
-def _is_sure(kept: Sequence[Sequence[Point]]) -> bool:
-    """Return True if each line has the loss to follow, inside an epoch."""
-    metric = preferred(point.metric for points in kept for point in points)
-    if metric is None or _LOSS not in metric.lower():
-        return False
-    inside = (any(p.metric == metric and is_inside_epoch(p) for p in points) for points in kept)
-    return all(inside)
-
-
-def _advances(kept: Sequence[Sequence[Point]]) -> bool:
-    """Return True if the lines have a metric to follow, at rising steps."""
-    points = [point for points in kept for point in points]
-    counted = Counter(point.metric for point in points)
-    settled = [name for name, count in counted.items() if count >= SETTLED_POINTS]
-    metric = next(iter(best_of(settled)), None)
-    steps = [point.step for point in points if point.metric == metric and point.step is not None]
-    pairs = list(pairwise(steps))
-    return any(a < b for a, b in pairs) and all(a <= b for a, b in pairs)
 
 
 class Detector:
@@ -302,11 +129,21 @@ class Detector:
         else:
             points = [point for part in lines_behind_rank(text) for point in feed(part)]
         if points and rank != self._followed_rank:
-            self._followed_rank = rank
-            self._ranks = {
-                other: detector for other, detector in self._ranks.items() if other <= rank
-            }
+            self._follow(rank)
         return points
+
+    def read_early(self) -> Sequence[Point]:
+        """See ``ReadsEarly``."""
+        for rank, detector in sorted(self._ranks.items()):
+            if points := detector.read_early():
+                self._follow(rank)
+                return points
+        return NOTHING
+
+    def _follow(self, rank: int) -> None:
+        """Read this rank from here on, or a lower one."""
+        self._followed_rank = rank
+        self._ranks = {other: detector for other, detector in self._ranks.items() if other <= rank}
 
 
 _LINES: Final[Mapping[str, Callable[[], AnyParser]]] = {

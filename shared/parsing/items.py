@@ -44,6 +44,8 @@ _BRACKETED: Final = re.compile(r"\((?:curr|current)\)", re.IGNORECASE)
 _PHASE_BEHIND: Final = re.compile(r"[ _]?\((train|val|valid|test|eval)\)", re.IGNORECASE)
 _WRAPPED: Final = re.compile(r"\b(?:tensor|array|param|np\.float[0-9]{2})\($", re.IGNORECASE)
 """Around a value, as in ``loss: tensor(0.3, device='cuda:0')``."""
+_ARROW: Final = re.compile(r"[-=]{1,2}>\s{0,4}$")
+"""Between a name and its value, as in ``loss -> 0.3``."""
 _TRAILING: Final = " \t:=[(#\"'|<"
 _ELLIPSIS: Final = re.compile(r"\s{0,4}(?:\.{2,}|…)$")
 """Behind a name, as in ``Epoch... (39/116 | Loss: 0.19)``."""
@@ -51,11 +53,11 @@ _SEPARATORS: Final = re.compile(r"[][(){},;|\t\"<>]|(?<!\w)'|'(?!\w)| {2,}|: | -
 _GLOBAL_STEP: Final = re.compile(
     r"(?:.* )?(?:global|total|optimizer|optim|completed|learning|train|training)[ _]?"
     r"(?:step|iteration|iter|update|timestep)s?(?:_num)?|total t"
-    r"|n(?:um)?_?updates|env_steps?|(?:.*/)?global_step"
+    r"|n(?:um)?_?updates|env_steps?|num_timesteps|(?:.*/)?global_step"
 )
 _STEP: Final = re.compile(
     r"(?:.* )?(?:step|iteration|iter|it|update|timestep|round|(?:mini)?batch|tick|episode"
-    r"|generation)e?s?|batch_idx|up\."
+    r"|generation)e?s?|batch_idx?|up\."
 )
 _EPOCH: Final = re.compile(r"(?:.* )?(?:train |training |train_)?(?:epoch|ep\.?)")
 _OTHER_COUNTER: Final = re.compile(
@@ -95,9 +97,9 @@ _NO_METRIC: Final = re.compile(
 """Other values than the present one, what every server counts, and lines of source files."""
 _VALUE_AT: Final = re.compile(
     r"((?:[A-Za-z]{1,20} ){0,3}(?:loss|objective function(?: for '[\w.-]{1,40}')?))"
-    r"(?: \([\w ]{1,40}\))? (?:at|after|for|in)"
+    r"(?: \([\w ]{1,40}\))? (?:at|after|for|in|of)"
     r" (?:step|iteration|iter|epoch|(?:mini)?batch(?:es)?) "
-    rf"[0-9]{{1,12}}(?:-[0-9]{{1,12}})? ?(?:[:=]|is) ?({NUMBER})",
+    rf"[0-9]{{1,12}}(?:-[0-9]{{1,12}})? ?(?:[:=]|is:?) ?({NUMBER})",
     re.IGNORECASE,
 )
 _VALUE_BEFORE: Final = re.compile(
@@ -105,14 +107,26 @@ _VALUE_BEFORE: Final = re.compile(
     r"(?=\s*(?:[,;|]|$))",
     re.IGNORECASE,
 )
+_REACHED: Final = re.compile(rf"'([\w/.-]{{1,80}})' reached ({NUMBER})")
 _SCALED: Final = re.compile(
     r"([0-9]+(?:\.[0-9]+)?)([kMG]?)(?:it|step|ex)/([0-9]+(?:\.[0-9]+)?)([kMG]?)(?:it|step|ex)\b"
 )
 _IN_PERCENT: Final = re.compile(r"(?<=[0-9]) ?\( {0,3}[0-9]{1,3}(?:\.[0-9]{1,9})?%\)")
 _ASCII_BAR: Final = re.compile(r"%\|#{0,400}[0-9] {0,400}\|")
 _BAR_ENDS: Final = re.compile(r"(?:it/s|s/it)[^\]]{0,400}\](?=[A-Z{])")
+_JULIA: Final = re.compile(r"(\.[0-9]{1,17})f(?=[-+]?[0-9]{1,2}(?![\w.]))")
+"""Before the exponent of a number of 32 bits: ``87.793724f0``."""
+_TAB: Final = "#011"
+"""A tab as SageMaker's logs have it, in octal digits."""
+_NARROW: Final = str.maketrans("\uff1a\uff0c\uff1b\uff08\uff09\uff1d\uff0f", ":,;()=/")
+_WIDE: Final = re.compile("[\uff1a\uff0c\uff1b\uff08\uff09\uff1d\uff0f]")
+"""Signs of full width, as Chinese and Japanese texts have them."""
+_OF_DATA: Final = re.compile(r"\b((?:loss|accuracy|acc))\([A-Za-z][\w, .]{0,40}\) =")
+"""A value as the call that computes it: ``loss(x, y) = 0.3``."""
+_ESPNET: Final = re.compile(r"\b([0-9]{1,9})epoch:train:[0-9]{1,12}-([0-9]{1,12})batch:")
 _THOUSANDS: Final = {"k": 1e3, "K": 1e3, "M": 1e6}
 """Of a counter of the whole run: ``step:31K``."""
+_ORDINALS: Final = ("st", "nd", "rd", "th")
 _SCALES: Final = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 
 
@@ -174,6 +188,7 @@ def located(line: str) -> Iterator[tuple[Item, re.Match[str]]]:
             continue  # two numbers, or one with a decimal comma
         end = match.end()
         total, suffix = match["total"], match["suffix"] or match["unit"] or ""
+        suffix = "" if suffix in _ORDINALS else suffix
         is_compared = name.is_metric and ("<" in gap or ">" in gap)
         if is_compared and _LIMIT.fullmatch(gap[len(gap.rstrip(" <>=")) :]):
             name = replace(name, is_metric=False)
@@ -218,7 +233,7 @@ def _name(gap: str) -> Name:
 
 def _words(gap: str) -> str:
     text = _PHASE_BEHIND.sub(r"_\1", _BRACKETED.sub("", _WRAPPED.sub("", gap)))
-    text = _ELLIPSIS.sub("", text.rstrip(_TRAILING).removesuffix(" is"))
+    text = _ELLIPSIS.sub("", _ARROW.sub("", text).rstrip(_TRAILING).removesuffix(" is"))
     words = _WORDS.search(_SEPARATORS.split(text)[-1].rpartition(":")[2].strip())
     is_of_address = words is not None and words.string[: words.start()].endswith(("?", "&"))
     return "" if words is None or is_of_address else words[0]
@@ -227,8 +242,11 @@ def _words(gap: str) -> str:
 def value_at(line: str) -> dict[str, float]:
     """Return the value of ``Training loss (for one batch) at step 200: 0.9``, ``2.57 avg loss,``.
 
-    Also of ``objective function for 'output' for minibatches 0-9 is -0.4``.
+    Also of ``objective function for 'output' for minibatches 0-9 is -0.4`` and, where Lightning
+    keeps a checkpoint, of ``'val_loss' reached 0.06882``.
     """
+    if "' reached " in line and (value := _REACHED.search(line)) and is_known(value[1]):
+        return {value[1]: float(value[2])}
     if value := _VALUE_AT.search(line):
         return {value[1].strip(): float(value[2])}
     return {value[2]: float(value[1])} if (value := _VALUE_BEFORE.search(line)) else {}
@@ -252,6 +270,14 @@ def unscaled(line: str) -> str:
     ( 33%)`` says in percent it says before.
     """
     line = _SCALED.sub(_counter, line) if "it/" in line else line
+    line = _ESPNET.sub(r"epoch: \1 batch: \2, ", line) if "epoch:train:" in line else line
+    if not line.isascii() and _WIDE.search(line):
+        line = line.translate(_NARROW)
+    line = line.replace(_TAB, "\t") if _TAB in line else line
+    if ") = " in line:
+        line = _OF_DATA.sub(r"\1 =", line)
+    if "f" in line:
+        line = _JULIA.sub(r"\1e", line)
     line = _IN_PERCENT.sub("", line) if "%)" in line else line
     return _ASCII_BAR.sub("%|#|", line) if "%|" in line else line
 

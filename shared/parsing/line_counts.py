@@ -218,11 +218,13 @@ class LineCounts:
     def _is_phase(self, item: Item, following: Item | None) -> bool:
         """Return True for the epoch of ``Train: 0 [  50/1251`` and ``Train: [0/90][10/3416]``.
 
+        Of ``[train: 35, 50 / 1000]``, too.
+
         And of ``Train 31, loss: 1.42``, whose next number is a value.
         """
         if self.epoch is not None or item.suffix or following is None:
             return False
-        brackets = following.gap.replace(" ", "") in {"[", "]["}
+        brackets = following.gap.replace(" ", "") in {"[", "][", ","}
         if brackets and following.total is not None and item.name.is_phase:
             return True
         ends = following.gap.startswith((",", ":")) and _is_value(following)

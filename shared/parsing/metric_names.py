@@ -45,8 +45,8 @@ _SEPARATORS: Final = re.compile(r"[\s_/.\-]+")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z][a-z])")
 """Between the words of ``ValLoss``."""
 _VALIDATION: Final = r"(?:eval(?:uation)?|val(?:id?|idation)?|dev|cv)(?:_\d+)?(?:'s)?"
-_TRAINING: Final = r"(?:train(?:ing)?)"
-_MEAN: Final = r"(?:(?:avg|avr|average|mean|epoch|total|tot|running|reduced)_)*"
+_TRAINING: Final = r"(?:train(?:ing)?|fit)"
+_MEAN: Final = r"(?:(?:avg|avr|average|mean|epoch|total|tot|all|overall|running|reduced)_)*"
 _MEAN_WORD: Final = re.compile(r"(?:^|_)(?:mean|avg|average)(?=_|$)")
 _LOG: Final = r"(?:(?:binary_|multi_|m)?log)?"
 """The log loss of LightGBM and XGBoost is a loss, and better to follow than an AUC beside it."""
@@ -104,13 +104,13 @@ _TIERS: Final = tuple(
         (r"(?!.*(?:ppl|perplexity)).*loss.*|l_(?!(?:r|rate|max|min|len|norm)(?:_|$))\w+", False),
         (rf"(?:{_VALIDATION}_|test_)?(?:pearson|spearman)r?", True),
         (r"(?:test_)?(?:ppl|perplexity|xent|nll|cross_?entropy|bp[bc])", True),
-        (rf"(?:test_.*|{_TRAINING}_)?{_QUALITY}", False),
+        (rf"(?:test_.*|{_TRAINING}_)?{_MEAN}{_QUALITY}", False),
         (
             rf"(?:{_VALIDATION}_|test_|{_TRAINING}_)?(?:epe|mpjpe|gauc|mrr|ndcg(?:@?[0-9]{{1,3}})?)",
             False,
         ),
         (r".*objective_function.*", False),
-        (rf"(?:{_TRAINING}_)?cost", True),
+        (rf"{_MEAN}(?:{_TRAINING}_)?{_MEAN}cost", True),
         (r"value", True),
     )
 )
@@ -229,6 +229,12 @@ def goal_of(name: str) -> Goal | None:
     if _MIN.search(name):
         return Goal.MIN
     return Goal.MAX if _MAX.search(name) else None
+
+
+def is_whole_loss(name: str) -> bool:
+    """Return True for the loss of a training or validation, and not one of several parts of it."""
+    tier = _tier(name) if "loss" in name.lower() else None
+    return tier is not None and _TIERS[tier].alike
 
 
 def is_training_loss(name: str) -> bool:

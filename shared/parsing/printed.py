@@ -10,7 +10,7 @@
 
 There is no format to know, so the rules are narrow. A number has the name before it. Only counters
 that are known by name place a line, and only names that are known as metrics have values. A line
-without a counter belongs to the place that was printed last, if that is near. ``choosing`` takes
+without a counter belongs to the place that was printed last, if that is near. ``detecting`` takes
 this reader only where no other one reads the log.
 """
 
@@ -24,11 +24,12 @@ from msgspec.structs import replace
 from shared.parsing import phases
 from shared.parsing.announced import Announced
 from shared.parsing.base import NOTHING, Point
-from shared.parsing.counters import Counts, Places, leading_counts
+from shared.parsing.counters import Counts, leading_counts
 from shared.parsing.items import Item, items_of, text_behind_bar, unscaled, value_at
 from shared.parsing.line_counts import LineCounts
 from shared.parsing.line_shapes import Shapes, blank
 from shared.parsing.metric_names import Names
+from shared.parsing.position import Places, Rounds
 from shared.parsing.proposals import Hint
 from shared.parsing.stated_end import StatedEnd, stated_left
 from shared.parsing.units import Units
@@ -37,8 +38,6 @@ LONGEST_LINE: Final = 2000
 """Characters that are read of a line."""
 MOST_LINES_APART: Final = 40
 """Lines between a place and the values that belong to it."""
-MOST_BARS: Final = 8
-"""Bars of different lengths that are distinguished."""
 MOST_JOINED: Final = 40
 """Lines of one dict."""
 _LOST: Final = "… "
@@ -85,10 +84,11 @@ class Printed:
         self._validates = False
         self._repeats = False
         self._line = self._placed_at = 0
+        self._step: float | None = -1.0
         self._waiting: deque[tuple[int, str]] = deque()
         self._waiting_bytes = 0
         self._misses = 0
-        self._rounds = _Rounds()
+        self._rounds = Rounds()
         self.announced = Announced()
         self._has_begun = False
         self._rank: float | None = None
@@ -105,6 +105,7 @@ class Printed:
         """See ``HoldsMemory``."""
         names = self._wholes.held_bytes + self._counted.held_bytes + self._units.held_bytes
         texts = self._waiting_bytes + sum(map(len, self._open)) + len(self._trained)
+        names += self._places.held_bytes
         return texts + self._hint.held_bytes + names + self._shapes.held_bytes
 
     @property
@@ -308,15 +309,32 @@ class Printed:
         if not values or place is None or self._line - self._placed_at > MOST_LINES_APART:
             return NOTHING
         self._has_begun = True
-        step, unit = place.step, place.unit
+        step, unit, position = place.step, place.unit, self._places.position
+        if unit == "epoch" and step is not None and step == self._step:
+            self._count_again(step, values)
+        self._step = step
+        is_coarse = position.is_coarse
         total_steps = place.total_steps or self.announced.total(step, unit)
         total_steps = None if self._has_folds else total_steps  # the end of one fold
         return self._units.kept(
             [
-                Point(name, value, step, total_steps, unit=unit, left_seconds=left_seconds)
+                Point(
+                    name,
+                    value,
+                    position.step_of(name, place) if is_coarse else step,
+                    total_steps,
+                    unit=unit,
+                    left_seconds=left_seconds,
+                )
                 for name, value in values.items()
             ]
         )
+
+    def _count_again(self, step: float, names: Iterable[str]) -> None:
+        """Count the values of a line at the epoch of the line before."""
+        if step % 1 == 0:
+            for name in names:
+                self._places.position.count_again(name, step)
 
     def _is_of_another_rank(self, items: Sequence[Item]) -> bool:
         """Return True if the line has the rank of another process than the lowest so far."""
@@ -360,28 +378,6 @@ class Printed:
         if counts.epoch is None and has_epochs and not self.announced.is_total(counts):
             return replace(counts, total_steps=None)
         return counts
-
-
-class _Rounds:
-    """Bars without a name that are drawn anew for each epoch, by their total."""
-
-    def __init__(self) -> None:
-        self._bars: dict[int, tuple[float, float]] = {}
-        self._lengths: set[int] = set()
-
-    def see(self, total: int) -> None:
-        """Take the length of a bar; of nested ones none is known to be that of the run."""
-        if len(self._lengths) < MOST_BARS:
-            self._lengths.add(total)
-
-    def place(self, value: float, total: int) -> tuple[float, int | None]:
-        """Return the step over all bars of that total, and the total while there is one bar."""
-        before, last = self._bars.get(total, (0.0, 0.0))
-        if value < last:
-            before += total
-        if total in self._bars or len(self._bars) < MOST_BARS:
-            self._bars[total] = before, value
-        return before + value, None if before or len(self._lengths) > 1 else total
 
 
 def _may_have_any(line: str) -> bool:

@@ -5,7 +5,7 @@ r"""A pattern for lines that nothing reads, learned from a few of them. Pure.
     [12] stage fit: objective 0.734 after 3.1 s
     [13] stage fit: objective 0.721 after 3.0 s
 
-gives ``\[(?P<step>\d+)\].*?\bobjective\W{1,3}(?P<value>[-+.\deE]+)``. It is shown to the user, who
+gives ``\[(?P<step>\d+)\].*?\bobjective\W{1,4}(?P<value>[-+.\deE]+)``. It is shown to the user, who
 decides: a number that rises by whole steps may count them, and a decimal that has a name, and not
 one of times and speeds, may be the metric.
 """
@@ -26,7 +26,7 @@ _NUMBER: Final = re.compile(
     r"(?<![\w.:/-])[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?(?![\w/-]|:[0-9])"
 )
 _DIGITS: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
-_NAME: Final = re.compile(r"([A-Za-z_][\w./-]{0,39})(\W{1,3})$")
+_NAME: Final = re.compile(r"([A-Za-z_][\w./-]{0,39})(\W{1,4})$")
 _BRACKET: Final = re.compile(r"\[\s*$")
 _NOT_METRICS: Final = re.compile(
     r"time|elapsed|took|after|in|for|sec|s|ms|eta|lr|learning_?rate|mem|memory|speed|throughput"
@@ -82,7 +82,7 @@ class Hint:
     def pattern(self) -> str:
         """Return the proposal, or an empty text; made again only after twice as many lines."""
         if self._lines >= LEAST_LINES:
-            return rf"{re.escape(self._name)}\W{{1,3}}{VALUE}"
+            return rf"{re.escape(self._name)}\W{{1,4}}{VALUE}"
         if not self._pattern and self._seen >= 2 * self._made_at:
             self._made_at = max(1, self._seen)
             self._pattern = proposal(tuple(self._samples))
@@ -115,11 +115,11 @@ def _pattern(slots: Sequence[_Slot]) -> str:
     if value is None:
         return ""
     name = _named(value.before)
-    read = rf"\b{name}\W{{1,3}}{VALUE}"
+    read = rf"\b{name}\W{{1,4}}{VALUE}"
     for slot in slots[: slots.index(value)]:
         if not slot.has_decimals and all(a < b for a, b in pairwise(slot.values)):
             if step := _named(slot.before):
-                return rf"\b{step}\W{{1,3}}(?P<step>\d+).*?{read}"
+                return rf"\b{step}\W{{1,4}}(?P<step>\d+).*?{read}"
             if _BRACKET.search(slot.before):
                 return rf"\[\s*(?P<step>\d+).*?{read}"
     return read

@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from shared.parsing.base import Point
+from shared.parsing.base import Point, Unit
 from shared.parsing.metric_names import MOST_METRICS, is_training_loss
 
 LAG_POINTS: Final = 16
@@ -32,6 +32,7 @@ class Taken(Struct, frozen=True):
         restarted: It is the first of a new attempt.
         attempt: 1, one more after each restart.
         has_new_metrics: That attempt is another training: the metrics so far have ended.
+        has_new_unit: Its metric counts in another unit from here on: its steps so far are void.
     """
 
     point: Point
@@ -39,6 +40,7 @@ class Taken(Struct, frozen=True):
     restarted: bool
     attempt: int
     has_new_metrics: bool = False
+    has_new_unit: bool = False
 
     @property
     def is_finite(self) -> bool:
@@ -67,7 +69,7 @@ class Series:
     def take(self, point: Point) -> Taken:
         """Classify a point, and remember it."""
         metric, step = self._metrics.get(point.metric), point.step
-        if metric is None or step is None or not metric.goes_on(step):
+        if metric is None or step is None or not metric.goes_on(step, point.unit):
             return self._take(point, metric)
         if point.total_steps is not None:
             self._last = point
@@ -86,13 +88,24 @@ class Series:
             metric = self._add(point.metric)
         if step is None:
             return Taken(point, True, False, self.attempt)
+        if has_new_unit := metric.has_other_unit(point.unit):
+            metric = self._metrics[point.metric] = _Metric()
+        metric.unit = point.unit
         restarted = metric.begins_attempt(step, point.value, ranks=self._has_ranks)
         if restarted:
             self._begin_attempt()
             metric = self._add(point.metric)
         is_new = metric.add(step, point.value)
         self._has_ranks = self._has_ranks or not (is_new or metric.is_repeating)
-        return Taken(point, is_new, restarted or has_new_metrics, self.attempt, has_new_metrics)
+        restarted = restarted or has_new_metrics
+        return Taken(
+            point,
+            is_new,
+            restarted,
+            self.attempt,
+            has_new_metrics=has_new_metrics,
+            has_new_unit=has_new_unit,
+        )
 
     def _has_ended(self, point: Point) -> bool:
         """Return True if the last point ended its training, and this one is before another end."""
@@ -121,11 +134,12 @@ class Series:
 class _Metric:
     """Steps of one metric in one attempt."""
 
-    __slots__ = ("_first", "_last", "_recent", "is_repeating", "may_repeat")
+    __slots__ = ("_first", "_last", "_recent", "is_repeating", "may_repeat", "unit")
 
     def __init__(self) -> None:
         self.may_repeat = False
         self.is_repeating = False
+        self.unit: Unit | None = None
         self._first: tuple[float, str] | None = None
         self._last = -inf
         self._recent = array("d")
@@ -144,9 +158,13 @@ class _Metric:
             return False
         return not (ranks and step in self._recent)
 
-    def goes_on(self, step: float) -> bool:
+    def has_other_unit(self, unit: Unit) -> bool:
+        """Return True if the steps so far count something else."""
+        return self.unit is not None and self.unit != unit
+
+    def goes_on(self, step: float, unit: Unit) -> bool:
         """Add a step that is plainly the next one; else do nothing and return False."""
-        is_next = step > self._last and self._first is not None
+        is_next = step > self._last and self._first is not None and unit == self.unit
         if is_next and not (self.may_repeat or self.is_repeating):
             self._remember(step)
             return True

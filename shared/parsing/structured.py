@@ -11,9 +11,10 @@ from sys import getsizeof
 from typing import Any, Final
 
 from shared.parsing.base import LONGEST_NAME, NOTHING, Point, number, plain
-from shared.parsing.counters import COUNTERS, TOTALS, Position, counts_of, is_counter
+from shared.parsing.counters import COUNTERS, TOTALS, counts_of, is_counter
 from shared.parsing.json_scan import decoded
-from shared.parsing.metric_names import TIME_KEYS, is_metric
+from shared.parsing.metric_names import TIME_KEYS, is_known, is_metric
+from shared.parsing.position import Position
 from shared.parsing.stated_end import stated_left
 
 MOST_KEYS: Final = 256
@@ -23,6 +24,8 @@ _BLANKS: Final = "  "
 """Columns that are aligned by blanks (fastai): a name has no blank."""
 _WIDE: Final = re.compile(r" {2,}")
 """Between headings of several words: ``Iter       Train Loss   Remaining Time``."""
+_TIME_BEHIND: Final = re.compile(r" +\([0-9:]{1,12}\)$")
+"""A time behind the last cell, without a heading: fastai 1."""
 _SEPARATORS: Final = (",", "\t", ";", _BLANKS)
 _VALIDATION: Final = frozenset({"val", "valid", "validation", "eval", "evaluation", "test", "dev"})
 _BOTH: Final = re.compile(r"([0-9]{1,15})/([0-9]{1,15})")
@@ -34,6 +37,7 @@ _DATA_KEYS: Final = frozenset(
 _NAME_KEYS: Final = ("metric", "metric_name", "name", "key", "tag", "variable")
 """Keys of texts that say what ``value`` is."""
 _WORD: Final = re.compile(r"[a-z]+")
+_LOSS: Final = "loss"
 _COUNTER: Final = ("step", "epoch", "iter", "update", "round", "interacts")
 """Each of ``COUNTERS`` has one of these; to skip other lines quickly."""
 EARLIEST: Final = 946_684_800.0
@@ -58,6 +62,11 @@ class JsonLines:
         self._strict = strict
         self._position = Position()
 
+    @property
+    def held_bytes(self) -> int:
+        """See ``HoldsMemory``."""
+        return self._position.held_bytes
+
     def feed(self, line: str) -> Sequence[Point]:
         """See ``Parser``."""
         text = line.strip()
@@ -70,13 +79,14 @@ class JsonLines:
             return NOTHING
         validates = _validates(fields)
         # its steps count batches of the other data
-        place = self._position.last if validates else self._position.place(counts)
+        position = self._position
+        place = position.last if validates else position.place(counts)
         at_seconds, left_seconds = _moment(fields), _left(fields)
         return [
             Point(
                 f"val_{name}" if validates else name,
                 value,
-                place.step,
+                position.step_of(name, place) if position.begins_anew else place.step,
                 place.total_steps,
                 at_seconds,
                 unit=place.unit,
@@ -144,7 +154,8 @@ class Table:
     validation in separate rows) and texts (Keras writes ``NA``).
 
     Args:
-        strict: The header must have a step (``step``, ``epoch``, …): prose has commas too.
+        strict: The header must have a step (``step``, ``epoch``, …), or nothing but metrics with a
+            loss among them: prose has commas too.
     """
 
     format = "csv"
@@ -161,7 +172,7 @@ class Table:
     @property
     def held_bytes(self) -> int:
         """See ``HoldsMemory``."""
-        return sum(map(getsizeof, (*self._header, *self._grouped)))
+        return sum(map(getsizeof, (*self._header, *self._grouped))) + self._position.held_bytes
 
     def feed(self, line: str) -> Sequence[Point]:
         """See ``Parser``."""
@@ -176,6 +187,8 @@ class Table:
 
     def _cells(self, line: str) -> Sequence[str]:
         """Return the cells of a line; the first row decides whether names may have blanks."""
+        if line.endswith(")") and self._separator == _BLANKS:
+            line = _TIME_BEHIND.sub("", line)
         cells, names = _cells(line, self._separator), self._grouped
         if not names or (len(cells) == len(self._header) and self._header != names):
             return cells
@@ -194,19 +207,15 @@ class Table:
         counts = counts_of(numbers)
         if self._counters and counts.step is None and counts.epoch is None:
             return NOTHING
-        place = self._position.place(counts)
-        return [
-            Point(_named(name, texts), value, place.step, place.total_steps, unit=place.unit)
-            for name, value in numbers.items()
-            if is_metric(name)
-        ]
+        named = [(_named(n, texts), value) for n, value in numbers.items() if is_metric(n)]
+        return self._position.points(named, counts)
 
     def _take_header(self, line: str) -> None:
         separators = [separator for separator in _SEPARATORS if separator in line]
         if not separators:
             return
         lower = line.lower()
-        if self._strict and not any(word in lower for word in _COUNTER):
+        if self._strict and not (_LOSS in lower or any(word in lower for word in _COUNTER)):
             return
         for separator in separators:
             names = _cells(line, separator)
@@ -231,8 +240,8 @@ class Table:
         if any(number(name) is not None or len(name) > LONGEST_NAME for name in filled):
             return False
         has_step = any(map(is_counter, filled))
-        if self._strict and not has_step:
-            return False
+        if self._strict and not has_step:  # a row has no place then
+            return all(map(is_known, filled)) and any(_LOSS in name.lower() for name in filled)
         return has_step or not self._has_rows or not filled.isdisjoint(self._header)
 
 

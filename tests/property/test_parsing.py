@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from agent.tailing.chunk import Limits
 from agent.tailing.follower import FileFollower
 from shared.parsing.base import LONGEST_NAME, Parser, Point
-from shared.parsing.choosing import candidates, parser_for
+from shared.parsing.choosing import parser_for
+from shared.parsing.detecting import candidates
 from shared.parsing.metric_names import is_metric
 from shared.parsing.series import Series
 from shared.parsing.structured import JsonLines, Table

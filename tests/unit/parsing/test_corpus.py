@@ -32,11 +32,12 @@ def reading_of(name: str) -> dict[str, Any]:
 
 def _described(points: list[Point]) -> dict[str, Any]:
     last = points[-1]
+    step = next((p.step for p in reversed(points) if p.step is not None), None)
     row = {
         "metric": last.metric,
         "points": len(points),
         "value": last.value,
-        "step": None if last.step is None else round(last.step, 6),
+        "step": None if step is None else round(step, 6),
         "total_steps": last.total_steps,
         "unit": last.unit,
     }
@@ -69,5 +70,7 @@ def test_steps_never_go_back(name: str) -> None:
     assert isinstance(parser, Parser)
     points = read(parser, (CORPUS / name).read_bytes())
     metric = preferred(point.metric for point in points)
-    steps = [p.step for p in points if p.metric == metric and p.step is not None]
-    assert steps == sorted(steps)
+    places = [(p.unit, p.step) for p in points if p.metric == metric and p.step is not None]
+    for unit in ("step", "epoch"):
+        steps = [step for counted, step in places if counted == unit]
+        assert steps == sorted(steps)

@@ -37,7 +37,13 @@ SILENT = {
     "files that are evaluated": lines("evaluating file {0}/90: acc {1}", *STEPS),
     "a bar of an evaluation": lines("Evaluating:  10%|# | {0}/90 [00:10<1:00, loss={1}]", *STEPS),
     "a bar of a test": lines("Testing: 10%|# | {0}/90 [00:10<1:00, acc={1}]", *STEPS),
-    "two lines with a loss, which any service may print": TRAINING[: len(TRAINING) // 2],
+    "two lines with an accuracy, which any service may print": lines(
+        "step {0} accuracy {1}", *STEPS[:2]
+    ),
+    "two lines with a loss at the same step": lines("iter 72 loss {0}", 0.9, 0.8),
+    "a setting beside a step": "step: 1000, loss: 1\n",
+    "a loss of what was loaded": "Loaded model.pt (epoch 9, loss 0.3)\n",
+    "a loss without a place": "Final loss 0.3\n",
     "two lines of both sides of a GAN": lines(
         "Epoch: 0 [{0}/60] d_loss: {1} g_loss: 0.3", *STEPS[:2]
     ),
@@ -154,7 +160,27 @@ PLACED = {
     ),
     "steps that begin again below each epoch": (
         "Epoch 1\n" + TRAINING + "Epoch 2\n" + TRAINING,
-        ("loss", 0.6, 80.0, None),
+        ("loss", 0.6, 2.0, None),
+    ),
+    "steps that begin again beside an epoch, from the middle of the run on": (
+        lines("rank 0, epoch 8, iter {0}, loss {1}", *STEPS)
+        + lines("rank 0, epoch 9, iter {0}, loss {1}", *STEPS),
+        ("loss", 0.6, 9.0, None),
+    ),
+    "batches of an epoch whose number comes only with the next one": (
+        lines("batch {0} of 32 sentences loss {1}", *STEPS)
+        + "Epoch:  13\n"
+        + lines("batch {0} with 32 sentences loss {1}", *STEPS),
+        ("loss", 0.6, 13.0, None),
+    ),
+    "a count that is printed once more when the next epoch begins goes on": (
+        lines("epoch 1 step {0} loss {1}", (10, 0.9), (20, 0.8))
+        + lines("epoch 2 step {0} loss {1}", (20, 0.8), (30, 0.7)),
+        ("loss", 0.7, 30.0, None),
+    ),
+    "one line in each epoch, at its last step": (
+        lines("epoch {0}, steps: 225, loss {1}", *enumerate((0.9, 0.8, 0.7, 0.65, 0.6), 1)),
+        ("loss", 0.6, 5.0, None),
     ),
     "a total in words": (lines("step {0} of 90 loss {1}", *STEPS), ("loss", 0.6, 40.0, 90)),
     "a request that looks like a step": (

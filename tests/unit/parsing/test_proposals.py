@@ -17,6 +17,7 @@ LINES = {
     "a counter with a name": "step {n} | objective={v:.4f} | 12.{n}5 ms",
     "behind a time stamp": "2026-01-05 10:00:00,123 INFO main: round {n}, cost function {v:.3f}",
     "no counter": "the objective is {v:.3f} now",
+    "an arrow": "iter {n} objective => {v:.3f}",
     "exponents": "update {n}: energy {v:.3e}",
 }
 
@@ -60,4 +61,4 @@ def test_a_log_of_counters_without_a_known_metric_has_a_hint() -> None:
     parser = Printed()
     for n in range(1, 200):
         parser.feed(f"epoch {n}: objective {3.0 / n:.4f}, 12.5 ex/s")
-    assert parser.hint == r"\bepoch\W{1,3}(?P<step>\d+).*?\bobjective\W{1,3}(?P<value>[-+.\deE]+)"
+    assert parser.hint == r"\bepoch\W{1,4}(?P<step>\d+).*?\bobjective\W{1,4}(?P<value>[-+.\deE]+)"

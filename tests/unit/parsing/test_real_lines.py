@@ -2,7 +2,8 @@
 
 import pytest
 
-from shared.parsing.choosing import Detector, candidates, split_rank
+from shared.parsing.choosing import Detector, split_rank
+from shared.parsing.detecting import candidates
 from shared.parsing.huggingface import HuggingFace
 from shared.parsing.keras import Keras
 from shared.parsing.lightning import Lightning

@@ -57,6 +57,14 @@ def test_metrics_of_different_steps_do_not_disturb_each_other() -> None:
     assert _kinds(series, [1, 2], metric="loss") == [NEW, NEW]
 
 
+def test_another_unit_is_no_restart() -> None:
+    series = Series()
+    places = [(100, "step"), (200, "step"), (2, "epoch"), (3, "epoch"), (1, "epoch")]
+    taken = [series.take(Point("loss", 0.5, step, unit=unit)) for step, unit in places]
+    assert [t.has_new_unit for t in taken] == [False, False, True, False, False]
+    assert [t.restarted for t in taken] == [False, False, False, False, True]
+
+
 def test_nan_is_new_and_not_finite() -> None:
     series = Series()
     assert [series.take(Point("loss", v, 1)).is_finite for v in (math.nan,)] == [False]

@@ -84,18 +84,20 @@ def test_a_step_and_a_total_count_the_same(fields: str, want: object) -> None:
     assert [(p.metric, (p.step, p.total_steps, p.unit)) for p in points] == [("loss", want)]
 
 
-def test_steps_that_begin_again_with_each_epoch_are_added_up() -> None:
+def test_of_steps_that_begin_again_with_each_epoch_the_epoch_is_the_place() -> None:
     parser = JsonLines()
     lines = [f'{{"epoch": {e}, "iter": {i}, "loss": 1}}' for e in (1, 2, 3) for i in (50, 100, 150)]
-    steps = [point.step for line in lines for point in parser.feed(line)]
-    assert steps == [50, 100, 150, 200, 250, 300, 350, 400, 450]
+    places = [(point.step, point.unit) for line in lines for point in parser.feed(line)]
+    within = (None, "epoch")
+    assert places[:3] == [(50, "step"), (100, "step"), (150, "step")]
+    assert places[3:] == [(2, "epoch"), within, within, (3, "epoch"), within, within]
 
 
 def test_a_run_that_begins_again_counts_from_the_beginning() -> None:
     parser = JsonLines()
     places = [(1, 50), (2, 50), (3, 50), (1, 50), (1, 100)]
     lines = [f'{{"epoch": {e}, "iter": {i}, "loss": 1}}' for e, i in places]
-    assert [p.step for line in lines for p in parser.feed(line)] == [50, 100, 150, 50, 100]
+    assert [p.step for line in lines for p in parser.feed(line)] == [50, 2, 3, 1, None]
 
 
 def test_a_line_of_validation_has_the_step_of_the_training_before_it() -> None:

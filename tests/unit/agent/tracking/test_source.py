@@ -39,6 +39,20 @@ def test_steps_and_totals_of_different_units_are_kept_apart() -> None:
     assert (source.step, source.total_steps) == (200.0, None)
 
 
+def test_a_metric_that_counts_in_another_unit_from_here_on_has_not_restarted() -> None:
+    source = GivenSource()
+    source.say(loss(100, 3.0), loss(200, 2.5))
+    happened = source.say(
+        Point("loss", 2.4, 2.0, 9, unit="epoch"),
+        Point("loss", 2.2, None, 9, unit="epoch"),
+        Point("loss", 2.0, 3.0, 9, unit="epoch"),
+    )
+    assert (source.step, source.total_steps, source.attempt) == (3.0, 9, 1)
+    track = source.tracks["loss"]
+    assert [point.step for point in track.curve.points()] == [2.0, 2.0, 3.0]
+    assert (track.points, track.first_value, list(happened)) == (5, 3.0, [])
+
+
 def test_a_second_training_is_followed_once_the_first_has_ended() -> None:
     source = GivenSource()
     source.say(Point("Loss", 0.5, 1.0, 2, unit="epoch"), Point("Loss", 0.4, 2.0, 2, unit="epoch"))

@@ -9,7 +9,8 @@ from agent.tailing.follower import FileFollower
 from agent.tailing.whole_file import NewestDocument
 from agent.tracking.allowance import Allowance
 from agent.tracking.streams import Batch, DocumentStream, LineStream, RecordStream, Stream
-from shared.parsing.base import Point
+from shared.parsing.base import Parser, Point
+from shared.parsing.choosing import parser_for
 from shared.parsing.structured import JsonLines
 from shared.parsing.trainer_state import TrainerState
 
@@ -43,6 +44,17 @@ def values(stream: Stream) -> list[float]:
 def append(file: Path, data: bytes) -> None:
     with file.open("ab") as stream:
         stream.write(data)
+
+
+def test_the_first_line_with_a_loss_is_read_when_no_other_follows(tmp_path: Path) -> None:
+    file = tmp_path / "log"
+    detector = parser_for("auto")
+    assert isinstance(detector, Parser)
+    stream = LineStream(FileFollower(file), detector)
+    for epoch in (1, 2, 3, 4):
+        append(file, b"epoch %d loss 0.%d\n" % (epoch, epoch))
+        assert values(stream) == [epoch / 10]
+    stream.close()
 
 
 def test_a_record_that_is_not_complete_waits_for_its_rest(tmp_path: Path) -> None:
