@@ -91,8 +91,11 @@ class HuggingFace:
                 self._step = self._bar[0]
 
     def _adopt_bar(self) -> None:
-        """Count by the bar: the last one before a training loss is that of the training."""
-        if self._total is None and self._bar is not None and 0 < self._bar[0] <= self._bar[1]:
+        """Count by the bar: the last one before a training loss is that of the training.
+
+        A bar that has ended before the first loss may be of files that were read.
+        """
+        if self._total is None and self._bar is not None and 0 < self._bar[0] < self._bar[1]:
             self._step, self._total = self._bar
 
 

@@ -360,6 +360,11 @@ STRUCTURED = {
         lines('{{"loss": {1}, "step": {0}, "win/lose": "3/9"}}', *STEPS),
         ("loss", 0.6, 40.0, None),
     ),
+    "dictionaries below a bar of files that has ended": (
+        "100%|##########| 7/7 [00:03<00:00,  2.1it/s]\n"
+        + lines("{{'loss': {1}, 'learning_rate': 1e-05, 'epoch': 0.{0}}}", *STEPS),
+        ("loss", 0.6, 0.4, None),
+    ),
     "dictionaries with the count and the end in one text": (
         lines("{{'loss': {1}, 'epoch': 0.5, 'global_step/max_steps': '{0}/90'}}", *STEPS),
         ("loss", 0.6, 40.0, 90),
