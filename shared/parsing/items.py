@@ -190,6 +190,7 @@ def located(line: str) -> Iterator[tuple[Item, re.Match[str]]]:
         total, suffix = match["total"], match["suffix"] or match["unit"] or ""
         suffix = "" if suffix in _ORDINALS else suffix
         is_compared = name.is_metric and ("<" in gap or ">" in gap)
+        is_compared = is_compared and line[end : end + 1] != ">"  # ``loss: <0.3>``
         if is_compared and _LIMIT.fullmatch(gap[len(gap.rstrip(" <>=")) :]):
             name = replace(name, is_metric=False)
         if suffix in _THOUSANDS and (name.is_step or name.is_global_step):

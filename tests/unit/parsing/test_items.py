@@ -34,6 +34,10 @@ FORMS = {
         lines("epoch\uff1a{0}\uff0closs\uff1a{1}", *STEPS),
         ("loss", 0.6, 40.0, None),
     ),
+    "a value in angle brackets": (
+        lines("INFO:  Iteration: {0}, Loss: <{1}>\nCONTEXT:  function", *STEPS),
+        ("Loss", 0.6, 40.0, None),
+    ),
     "an arrow before a value": (lines("epoch {0} loss -> {1}", *STEPS), ("loss", 0.6, 40.0, None)),
     "a loss of an epoch in words": (
         lines("The average loss of epoch {0} is: {1}", *STEPS),
