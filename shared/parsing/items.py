@@ -96,10 +96,13 @@ _NO_METRIC: Final = re.compile(
 )
 """Other values than the present one, what every server counts, and lines of source files."""
 _VALUE_AT: Final = re.compile(
-    r"((?:[A-Za-z]{1,20} ){0,3}(?:loss|objective function(?: for '[\w.-]{1,40}')?))"
+    r"((?:[A-Za-z]{1,20} ){0,3}(?:loss|cost(?= a(?:t|fter) )|accuracy"
+    r"|objective function(?: for '[\w.-]{1,40}')?))"
+    r"(?: of (?:the )?(?:global |trained )?(?:model|network)(?: trained)?)?"
     r"(?: \([\w ]{1,40}\))? (?:at|after|for|in|of)"
     r" (?:step|iteration|iter|epoch|(?:mini)?batch(?:es)?) "
-    rf"[0-9]{{1,12}}(?:-[0-9]{{1,12}})? ?(?:[:=]|is:?) ?({NUMBER})",
+    rf"[0-9]{{1,12}}(?:-[0-9]{{1,12}})? ?(?:[:=]|is:?) ?({NUMBER})"
+    r"(?!\.?\w|\s{0,2}(?:s|secs?|seconds?|ms|mins?|minutes?|hrs?|hours?)\b)",
     re.IGNORECASE,
 )
 _VALUE_BEFORE: Final = re.compile(
@@ -243,12 +246,13 @@ def _words(gap: str) -> str:
 def value_at(line: str) -> dict[str, float]:
     """Return the value of ``Training loss (for one batch) at step 200: 0.9``, ``2.57 avg loss,``.
 
-    Also of ``objective function for 'output' for minibatches 0-9 is -0.4`` and, where Lightning
-    keeps a checkpoint, of ``'val_loss' reached 0.06882``.
+    Also of ``objective function for 'output' for minibatches 0-9 is -0.4``, of ``Accuracy of model
+    trained at epoch 3: 0.9``, and, where Lightning keeps a checkpoint, of ``'val_loss' reached
+    0.06882``.
     """
     if "' reached " in line and (value := _REACHED.search(line)) and is_known(value[1]):
         return {value[1]: float(value[2])}
-    if value := _VALUE_AT.search(line):
+    if (value := _VALUE_AT.search(line)) and not _EXTREME.search(value[1]):
         return {value[1].strip(): float(value[2])}
     return {value[2]: float(value[1])} if (value := _VALUE_BEFORE.search(line)) else {}
 

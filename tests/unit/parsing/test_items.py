@@ -38,6 +38,14 @@ FORMS = {
         lines("INFO:  Iteration: {0}, Loss: <{1}>\nCONTEXT:  function", *STEPS),
         ("Loss", 0.6, 40.0, None),
     ),
+    "a cost before its iteration": (
+        lines("Cost after iteration {0}: {1}", *STEPS),
+        ("Cost", 0.6, 40.0, None),
+    ),
+    "the accuracy of a model before its epoch": (
+        lines("Accuracy of model trained at epoch {0} : {1}", *STEPS),
+        ("Accuracy", 0.6, 40.0, None),
+    ),
     "an arrow before a value": (lines("epoch {0} loss -> {1}", *STEPS), ("loss", 0.6, 40.0, None)),
     "a loss of an epoch in words": (
         lines("The average loss of epoch {0} is: {1}", *STEPS),
