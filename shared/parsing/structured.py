@@ -190,6 +190,8 @@ class Table:
         if line.endswith(")") and self._separator == _BLANKS:
             line = _TIME_BEHIND.sub("", line)
         cells, names = _cells(line, self._separator), self._grouped
+        if len(cells) == len(self._header) + 1 and not cells[-1]:
+            del cells[-1]  # each row ends with a separator, the header does not
         if not names or (len(cells) == len(self._header) and self._header != names):
             return cells
         rows = (cells, _WIDE.split(line.strip()))

@@ -123,6 +123,11 @@ TABLE_CASES = {
     "NA of Keras is no value": ("epoch,loss,val_loss\n0,0.5,NA\n", [("loss", 0.5, 0)]),
     "NaN is one": ("epoch,loss\n0,-inf\n", [("loss", -math.inf, 0)]),
     "zero is one": ("epoch,loss\n0,0\n", [("loss", 0, 0)]),
+    "rows that end with a comma": (
+        "step,loss\n1,0.5,\n2,0.4,\n",
+        [("loss", 0.5, 1), ("loss", 0.4, 2)],
+    ),
+    "rows with two cells more are none": ("step,loss\n1,0.5,,\n", []),
     "rows of another length are none": ("step,loss\n1,0.5,7\n2\n", []),
     "two rows torn together are none": ("step,loss\n1,0.52,0.4\n", []),
     "a row without its step is none": ("step,loss\n,0.5\n", []),
