@@ -109,7 +109,8 @@ _LEADING: Final = re.compile(
     r"(?:^|\] )\s*\[([0-9]{1,12})\]:?\s|^\s*([0-9]{1,12}):\s|^\[ *([0-9]{1,9}), *([0-9]{1,12})\] "
     r"|^\[([0-9]{1,9})/([0-9]{1,9})\] ?\[ *([0-9]{1,9})/([0-9]{1,9})\]"
     r"|^\[ *([0-9]{1,12})/([0-9]{1,12})\] |^\s*([0-9]{1,12})/([0-9]{1,12})(?:[:,] | \(epoch )"
-    r"|^\s*([0-9]{1,9}) +(?=[0-9]{1,9}\.[0-9]{1,9} [A-Za-z])"
+    r"|^\s*([0-9]{1,9}) +(?=[0-9]{1,9}\.[0-9]{1,9} [A-Za-z]"
+    r"|\| {0,4}(?i:train(?:ing)?[ _])?[Ll]oss[:=]? {0,4}[-+]?[0-9])"
 )
 _ROUND: Final = re.compile(
     r"[\s\]:|]\[([0-9]{1,12})\]\s{1,20}[A-Za-z][\w@'-]{0,60}(?: [A-Za-z]\w{0,40})?[:=] ?[-+]?[0-9]"
@@ -134,8 +135,8 @@ def leading_counts(line: str, *, has_values: bool) -> Counts | None:
     """Return the number that a line begins with, as LightGBM, XGBoost and CLU count; else None.
 
     ``[2,  4000] loss: 1.8`` has an epoch and a step, ``[2/25][50/1583]`` both with their ends.
-    ``[20/300]``, ``20/300:`` and, where names follow their numbers, ``20 4.3 s run`` count before a
-    value only: builds and downloads are counted so, too.
+    ``[20/300]``, ``20/300:``, ``20 | loss 0.5`` and, where names follow their numbers, ``20 4.3 s
+    run`` count before a value only: builds and downloads are counted so, too.
     """
     index = _LEADING.search(line) if line else None
     if index is None:

@@ -46,6 +46,10 @@ FORMS = {
         lines("Accuracy of model trained at epoch {0} : {1}", *STEPS),
         ("Accuracy", 0.6, 40.0, None),
     ),
+    "a step before a bar, right before a loss": (
+        lines("{0} | loss {1} | lr 3.000000e-04 | 13808.97ms", *STEPS),
+        ("loss", 0.6, 40.0, None),
+    ),
     "an arrow before a value": (lines("epoch {0} loss -> {1}", *STEPS), ("loss", 0.6, 40.0, None)),
     "a loss of an epoch in words": (
         lines("The average loss of epoch {0} is: {1}", *STEPS),
