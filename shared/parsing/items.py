@@ -65,6 +65,10 @@ _OTHER_COUNTER: Final = re.compile(
     r"|episode (?:steps|length)|\b(?:one|each|max|maximum|log|save|val|valid|validation"
     r"|eval\w*|test|bad|left|since)\b).*"
 )
+_VALIDATED_AT: Final = re.compile(
+    r"(?:val|valid|validation|eval|evaluation|test) (?:at|after) (?:epoch|step|iter|iteration)"
+)
+"""The counter of the training, at which other data was looked at; ``val step`` is not."""
 _PHASE: Final = re.compile(r"(?:.*[\s_/])?(?:train|training)")
 _RANK: Final = re.compile(r"(?:.*[ _])?(?:rank|worker|replica|client|agent|node|host|process|env)")
 _NOISE: Final = re.compile(
@@ -220,7 +224,10 @@ def _name(gap: str) -> Name:
         begins = 0
     text = whole[begins:]
     lower = text.lower()
-    is_other = not lower or _OTHER_COUNTER.fullmatch(whole.lower()) is not None
+    is_other = not lower or (
+        _OTHER_COUNTER.fullmatch(whole.lower()) is not None
+        and _VALIDATED_AT.fullmatch(whole.lower()) is None
+    )
     return Name(
         text,
         whole,

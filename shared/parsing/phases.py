@@ -21,6 +21,7 @@ _VALIDATES: Final = re.compile(
     r"(?:(?: error| results?| set| metrics)?\s{0,4}:|ing\b|\s+\[| Epoch)"
     r"|\bepoch[: \[#]{0,4}[0-9]{1,9}(?:/[0-9]{1,9})?\]?[\s,:|()-]{1,10}"
     r"(?:val|valid|validation|eval|evaluation|test)(?: {0,4}[,:|)]|\s{2})"
+    r"|\b(?:val|valid|validation|eval|evaluation|test) (?:at|after) (?:epoch|step|iter)"
     r"|\bSaving dict for global step",
     re.IGNORECASE,
 )

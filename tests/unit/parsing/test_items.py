@@ -50,6 +50,10 @@ FORMS = {
         lines("{0} | loss {1} | lr 3.000000e-04 | 13808.97ms", *STEPS),
         ("loss", 0.6, 40.0, None),
     ),
+    "a validation at an epoch, behind the name of a logger": (
+        lines("2026-01-05 10:00:00,1 train INFO: val at epoch {0}, top1=0.3, loss={1}", *STEPS),
+        ("val_loss", 0.6, 40.0, None),
+    ),
     "an arrow before a value": (lines("epoch {0} loss -> {1}", *STEPS), ("loss", 0.6, 40.0, None)),
     "a loss of an epoch in words": (
         lines("The average loss of epoch {0} is: {1}", *STEPS),

@@ -59,6 +59,7 @@ SILENT = {
     "the best accuracy, which comes again": lines("Best val accuracy at epoch {0}: {1}", *STEPS),
     "a list of models with a number each": lines("{0} | bert | loss {1}", *STEPS),
     "a list of weights with a number each": lines("{0} | loss_weight {1}", *STEPS),
+    "the best validation, which comes again": lines("best val at epoch {0}, loss={1}", *STEPS),
     "the accuracy of one class": lines("accuracy of planes at epoch {0}: {1}", *STEPS),
     "what an epoch has cost, with the word": lines("epoch {0} cost {1} seconds", *STEPS),
     "memory that a score took": lines("step {0} score {1} GB", *STEPS),
