@@ -36,6 +36,8 @@ _DATA_KEYS: Final = frozenset(
 """Keys of texts that may say of what data a line is."""
 _NAME_KEYS: Final = ("metric", "metric_name", "name", "key", "tag", "variable")
 """Keys of texts that say what ``value`` is."""
+_RATES: Final = frozenset({"lr", "learning rate", "learning_rate"})
+"""Headings of a learning rate: a training keeps one for some rows, a search has others in each."""
 _WORD: Final = re.compile(r"[a-z]+")
 _LOSS: Final = "loss"
 _COUNTER: Final = ("step", "epoch", "iter", "update", "round", "interacts")
@@ -155,7 +157,7 @@ class Table:
 
     Args:
         strict: The header must have a step (``step``, ``epoch``, …), or nothing but metrics with a
-            loss among them: prose has commas too.
+            loss among them, and a learning rate: prose has commas too.
     """
 
     format = "csv"
@@ -168,6 +170,7 @@ class Table:
         self._counters = False
         self._position = Position()
         self._has_rows = False
+        self._rate: float | None = None
 
     @property
     def held_bytes(self) -> int:
@@ -209,8 +212,16 @@ class Table:
         counts = counts_of(numbers)
         if self._counters and counts.step is None and counts.epoch is None:
             return NOTHING
+        if self._strict and not self._counters and self._has_other_rate(numbers):
+            return NOTHING
         named = [(_named(n, texts), value) for n, value in numbers.items() if is_metric(n)]
         return self._position.points(named, counts)
+
+    def _has_other_rate(self, numbers: Mapping[str, float]) -> bool:
+        """Return True for a row whose learning rate is not that of the row above it."""
+        rate = next((value for name, value in numbers.items() if name.lower() in _RATES), None)
+        before, self._rate = self._rate, rate
+        return rate is not None and rate != before
 
     def _take_header(self, line: str) -> None:
         separators = [separator for separator in _SEPARATORS if separator in line]
@@ -243,7 +254,8 @@ class Table:
             return False
         has_step = any(map(is_counter, filled))
         if self._strict and not has_step:  # a row has no place then
-            return all(map(is_known, filled)) and any(_LOSS in name.lower() for name in filled)
+            are_known = all(is_known(name) or name.lower() in _RATES for name in filled)
+            return are_known and any(_LOSS in name.lower() for name in filled)
         return has_step or not self._has_rows or not filled.isdisjoint(self._header)
 
 

@@ -75,6 +75,10 @@ FORMS = {
         "epoch  train_loss  valid_loss\n" + lines("{0}      0.5      {1}      (00:01)", *STEPS),
         ("valid_loss", 0.6, 40.0, None),
     ),
+    "a table of metrics and one learning rate has no place": (
+        "Learning Rate\tTrain Loss\tTheta Loss\t\n" + lines("0.0002\t{1}\t0.2\t", *STEPS),
+        ("Train Loss", 0.6, None, None),
+    ),
     "a table of metrics alone has no place": (
         "train_loss\ttrain_EPE\tEPE\n" + lines("{1}\t0.5\t0.4", *STEPS),
         ("train_loss", 0.6, None, None),
