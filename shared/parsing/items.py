@@ -106,7 +106,7 @@ _VALUE_AT: Final = re.compile(
     r"(?: \([\w ]{1,40}\))? (?:at|after|for|in|of)"
     r" (?:step|iteration|iter|epoch|(?:mini)?batch(?:es)?) "
     rf"[0-9]{{1,12}}(?:-[0-9]{{1,12}})? ?(?:[:=]|is:?) ?({NUMBER})"
-    r"(?!\.?\w|\s{0,2}(?:s|secs?|seconds?|ms|mins?|minutes?|hrs?|hours?)\b)",
+    r"(?![.,]?\w|\s?/|\s{0,2}(?:s|secs?|seconds?|ms|mins?|minutes?|hrs?|hours?)\b)",
     re.IGNORECASE,
 )
 _VALUE_BEFORE: Final = re.compile(

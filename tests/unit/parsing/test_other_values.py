@@ -58,6 +58,8 @@ SILENT = {
     "what the work at an epoch has cost": lines("Cost at epoch {0}: {1}h", *STEPS),
     "the best accuracy, which comes again": lines("Best val accuracy at epoch {0}: {1}", *STEPS),
     "a search of learning rates": "lr,train_loss\n" + lines("0.00{0},{1}", *STEPS),
+    "how many were right": lines("Accuracy at epoch {0}: {0}/60", *STEPS),
+    "a cost of thousands, with a comma": lines("Cost after epoch {0}: {0},345.6", *STEPS),
     "a list of models with a number each": lines("{0} | bert | loss {1}", *STEPS),
     "a list of weights with a number each": lines("{0} | loss_weight {1}", *STEPS),
     "the best validation, which comes again": lines("best val at epoch {0}, loss={1}", *STEPS),
