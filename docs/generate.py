@@ -64,10 +64,10 @@ Each follows an example of the framework's own project: its model, optimizer, sc
 the loop, written anew in small, on data that is made up. The lines that Shuntyard needs end with
 `# shuntyard`.
 
-torchtitan has no adapter, because it does not train on a CPU, so none could be tried: without an
-accelerator versions 0.2.2 and 0.3.0 take CUDA (`get_device_info` in `tools/utils.py`), no option
-names the CPU, and the modes of `comm.mode` without a GPU are for validation of a configuration and
-for debugging in one process. Its checkpoints are those of DCP."""
+torchtitan 0.3.0 is made for accelerators: without one it takes CUDA and ends in `trainer.py:301`
+with "Found no NVIDIA driver", and FlexAttention has no gradients on a CPU. The training below
+replaces device and attention, so its trainer, FSDP2 and its checkpoints run, but not CUDA graphs,
+`torch.compile`, FlexAttention, nor tensor, context or pipeline parallelism."""
 _RIGHTS: Final = """\
 The roles in `deploy/`, rule by rule. `make test-e2e` records every call of its clusters and checks
 that no right is missing and none is unused

@@ -81,6 +81,14 @@ CASES = {
     "two ranks of Hugging Face Trainer": Case(
         "huggingface_train", ("transformers",), "huggingface", 2
     ),
+    "torchtitan": Case("torchtitan_train", ("torchtitan",), "torchtitan"),
+    "two ranks of torchtitan, saved with DCP in the background": Case(
+        "torchtitan_train",
+        ("torchtitan",),
+        "torchtitan",
+        2,
+        {"ASYNC_SAVE": "1", "SAVE_EVERY": "5"},
+    ),
     "JAX, saved by Orbax": Case("orbax_train", ("jax", "orbax"), "orbax"),
     "JAX, saved by Orbax in the background": Case(
         "orbax_train", ("jax", "orbax"), "orbax", 1, {"ASYNC_SAVE": "1"}

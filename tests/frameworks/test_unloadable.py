@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from shuntyard_trainer import Environment, SaveError, UnloadableError
+from shuntyard_trainer import Environment, SaveError, SettingError, UnloadableError
 from tests.frameworks.training import needs, skip_without_any
 
 skip_without_any()
@@ -177,3 +177,33 @@ def test_weights_of_keras_that_are_cut_are_not_whole(
     _cut("*.h5")(tmp_path)
     with pytest.raises(OSError, match="truncated"):
         module._inspect(str(tmp_path))
+
+
+OF_TORCHTITAN = ("train_state", "optimizer", "lr_scheduler", "dataloader")
+
+
+@pytest.mark.parametrize("missing", ["", *OF_TORCHTITAN])
+@needs("torchtitan")
+def test_a_checkpoint_of_torchtitan_without_a_state_is_not_whole(
+    tmp_path: Path, missing: str
+) -> None:
+    module: Any = importlib.import_module("shuntyard_trainer.torchtitan")
+    dcp: Any = importlib.import_module("torch.distributed.checkpoint")
+    states = {name: {"step": 1} for name in OF_TORCHTITAN if name != missing}
+    dcp.save(states, checkpoint_id=tmp_path)
+    if not missing:
+        module._inspect(str(tmp_path))
+        return
+    with pytest.raises(UnloadableError, match=f"there is no {missing}"):
+        module._inspect(str(tmp_path))
+
+
+@pytest.mark.parametrize("setting", ["enable", "load_only", "last_save_model_only"])
+@needs("torchtitan")
+def test_a_setting_of_torchtitan_without_checkpoints_to_resume_from_is_refused(
+    setting: str,
+) -> None:
+    module: Any = importlib.import_module("shuntyard_trainer.torchtitan")
+    config = module.ShuntyardCheckpoints.Config(**{setting: setting != "enable"})
+    with pytest.raises(SettingError, match=f"checkpoint.{setting}"):
+        module.ShuntyardCheckpoints(config)

@@ -17,7 +17,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 WITHIN_SECONDS = 240.0
 
 
-FRAMEWORKS = ("torch", "lightning", "keras", "jax", "transformers", "deepspeed")
+FRAMEWORKS = ("torch", "lightning", "keras", "jax", "transformers", "deepspeed", "torchtitan")
 
 
 def skip_without_any() -> None:

@@ -12,7 +12,7 @@ Checkpoints on demand::
         train(step)
 
 Frameworks have their own modules, which import them: ``torch_loop``, ``torch_dcp``,
-``torch_ranks``, ``lightning``, ``keras``, ``huggingface``. All other
+``torch_ranks``, ``lightning``, ``keras``, ``huggingface``, ``torchtitan``. All other
 modules need only the standard library.
 """
 

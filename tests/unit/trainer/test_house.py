@@ -40,6 +40,7 @@ FRAMEWORKS = {
     "torch_loop.py": {"torch"},
     "torch_ranks.py": {"torch"},
     "torch_shards.py": {"torch"},
+    "torchtitan.py": {"torch", "torchtitan"},
 }
 """Modules that import a framework, and which one; nothing else may import these modules."""
 
