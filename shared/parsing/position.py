@@ -59,6 +59,10 @@ class Position:
         self.last = self._after_rounds(self._place(counts))
         return self.last
 
+    def forget_rounds(self) -> None:
+        """Count from 0 again: the rounds so far are of a run that has ended."""
+        self._round, self._ended = Place(), {}
+
     @property
     def held_bytes(self) -> int:
         """See ``HoldsMemory``."""

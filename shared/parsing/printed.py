@@ -31,6 +31,7 @@ from shared.parsing.line_shapes import Shapes, blank
 from shared.parsing.metric_names import Names
 from shared.parsing.position import Places, Rounds
 from shared.parsing.proposals import Hint
+from shared.parsing.runs import Runs
 from shared.parsing.stated_end import StatedEnd, stated_left
 from shared.parsing.units import Units
 
@@ -99,6 +100,7 @@ class Printed:
         self._trained = ""
         self._has_folds = False
         self._units = Units()
+        self._runs = Runs()
 
     @property
     def held_bytes(self) -> int:
@@ -139,6 +141,8 @@ class Printed:
         if begins := text_behind_bar(line):
             return [*self.feed(line[:begins]), *self.feed(line[begins:])]
         lower = line.lower()
+        if self._runs.begins(lower, self._places.place):
+            self._places.position.forget_rounds()
         if self._is_head(line, lower):
             return NOTHING
         has_value = phases.has_any(lower, _VALUES)

@@ -349,6 +349,21 @@ def test_a_count_that_begins_again_after_its_end_goes_on_without_a_total() -> No
     assert [point.total_steps for point in points] == [3, 3, None, None]
 
 
+ENDED = "Epoch 1/3 loss 0.9\nEpoch 3/3 loss 0.8\n{0}\nEpoch 1/3 loss 0.7\n"
+BEHIND_AN_END = {
+    "the program starts again": ("Training completed!\nUsing GPU: A100", (1.0, 3)),
+    "it goes on with a stage": ("Training completed!\nStage 2\nUsing device: cuda", (4.0, None)),
+    "it names no device": ("Training completed!\nStarting training", (4.0, None)),
+    "no run has ended": ("Using GPU: A100", (4.0, None)),
+}
+
+
+@pytest.mark.parametrize(("between", "want"), BEHIND_AN_END.values(), ids=BEHIND_AN_END)
+def test_a_count_begins_again_where_a_run_has_ended_and_the_program_starts(between, want) -> None:
+    last = read(Printed(), ENDED.format(between))[-1]
+    assert (last.step, last.total_steps) == want
+
+
 def test_a_count_that_begins_again_before_its_end_is_a_restart() -> None:
     points = read(Printed(), "step 5/9 loss 0.9\nstep 6/9 loss 0.8\nstep 1/9 loss 0.9\n")
     assert [(point.step, point.total_steps) for point in points] == [(5.0, 9), (6.0, 9), (1.0, 9)]
