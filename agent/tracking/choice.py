@@ -1,9 +1,9 @@
 """Chooses the metric and the source that represent a pod. Pure.
 
 Default metrics in the order of ``parsing.metric_names.preferred``: validation before training, but
-only once it has more than one value. If several files have the metric, those written at the same
-time are ranks with the same values, and the first to begin is used; one that began after the others
-had ended is a new attempt and replaces them.
+only once it has more than one value, and a number among them. If several files have the metric,
+those written at the same time are ranks with the same values, and the first to begin is used; one
+that began after the others had ended is a new attempt and replaces them.
 """
 
 from collections.abc import Sequence
@@ -70,10 +70,13 @@ def choose(
 
 def _metric(sources: Sequence[Source], stated: str | None) -> str | None:
     points: dict[str, int] = {}
+    finite: set[str] = set()
     for source in sources:
         for name, track in source.tracks.items():
             points[name] = max(points.get(name, 0), track.points)
-    return followed(points, _names(sources), stated)
+            if track.value is not None:
+                finite.add(name)
+    return followed(points, _names(sources), stated, finite=finite)
 
 
 def _names(sources: Sequence[Source]) -> set[str]:

@@ -247,20 +247,21 @@ class Source:
 
     def _value(self, point: Point, at: float) -> bool:
         """Process a value; return True if the run has diverged with it."""
-        track = self.tracks.get(point.metric) or self._track(point.metric)
+        track = self.tracks.get(point.metric) or self._track(point.metric, point.value)
         if track is None:
             return False
         was_finite = not track.diverged
         track.take(point.value, point.step, at)
-        if track.points == SETTLED_POINTS:
+        if track.points >= SETTLED_POINTS and len(self.tracks) > 1 and track.value is not None:
             self._settle(point.metric)
         return was_finite and track.diverged
 
-    def _track(self, metric: str) -> Track | None:
+    def _track(self, metric: str, value: float) -> Track | None:
         """Return the track of a metric; None if it is not followed.
 
         A metric that is not followed is skipped from then on, except the first of the source: it
-        has the steps between two values of the followed one.
+        has the steps between two values of the followed one. A finite loss is also followed where
+        the preferred metrics never were finite.
         """
         track = self.tracks.get(metric)
         if track is not None or metric == self._step_metric:
@@ -272,7 +273,9 @@ class Source:
                 self._rate_metric = metric
         elif metric != stated:
             return None
-        if metric == (stated or metric_names.preferred([metric, *self.tracks])):
+        outweighs = isfinite(value) and metric_names.is_whole_loss(metric)
+        others = [n for n, t in self.tracks.items() if not outweighs or t.value is not None]
+        if metric == (stated or metric_names.preferred([metric, *others])):
             goal = self._place.goal or metric_names.goal_of(metric) or Goal.MIN
             judged = metric_names.measures_convergence(metric)
             track = self.tracks[metric] = Track(goal, self._params, judged=judged)
@@ -282,10 +285,10 @@ class Source:
         return track
 
     def _settle(self, metric: str) -> None:
-        """Drop the tracks that it replaces: each track is preferred to those before it."""
+        """Drop the tracks that it replaces: those of metrics to which it is preferred."""
         for name in list(self.tracks):
-            if name == metric:
-                return
+            if name == metric or metric_names.preferred([metric, name]) != metric:
+                continue
             del self.tracks[name]
             if name != self._step_metric:
                 self._skipped.add(name)

@@ -90,6 +90,7 @@ class _Metric(Struct):
 
     Attributes:
         count: All of this attempt and those before.
+        is_finite: One of them is a finite number.
         curve: Those that have a step and a time, thinned out.
         last: The last one.
         placed: The last one that has a step: some steps are too coarse to distinguish values.
@@ -98,6 +99,7 @@ class _Metric(Struct):
     last: Point
     placed: Point | None = None
     count: int = 0
+    is_finite: bool = False
     curve: list[CurvePoint] = field(default_factory=list)
 
 
@@ -137,6 +139,7 @@ class _Values:
         self.left_seconds = self.left_seconds if point.left_seconds is None else point.left_seconds
         metric = self.metrics.setdefault(point.metric, _Metric(point))
         metric.last, metric.count = point, metric.count + 1
+        metric.is_finite = metric.is_finite or isfinite(point.value)
         metric.placed = metric.placed if point.step is None else point
         if point.step is not None and at_seconds is not None:
             metric.curve.append(CurvePoint(point.step, point.value, at_seconds))
@@ -229,7 +232,8 @@ def _pieces(read: Read) -> Iterator[bytes]:
 def _finding(found: Finding, values: _Values, place: MetricsPlace) -> Finding:
     names = tuple(sorted(values.metrics))
     known = {n: m.count for n, m in values.metrics.items() if n == place.metric or best_of([n])}
-    name = followed(known, names, place.metric)
+    finite = {n for n, m in values.metrics.items() if m.is_finite}
+    name = followed(known, names, place.metric, finite=finite)
     if name is None:
         nothing = "no values found" if found.regex else f"no values found: {advice('')}"
         why = why_none(names, place.metric) if names else nothing

@@ -14,16 +14,29 @@ MOST_SHOWN: Final = 20
 """Names of series that are shown to a user."""
 
 
-def followed(points: Mapping[str, int], names: Collection[str], stated: str | None) -> str | None:
+def followed(
+    points: Mapping[str, int],
+    names: Collection[str],
+    stated: str | None,
+    *,
+    finite: Collection[str],
+) -> str | None:
     """Return the metric to follow; None if none is known, or several are equally good.
+
+    A loss that never was a number says nothing of the run while another one is: a validation on
+    data without labels is NaN from the first line on. A finite accuracy does not outweigh it: that
+    of a run which has diverged is finite, too.
 
     Args:
         points: Values so far of each metric that may be followed.
         names: All metrics so far, also those that are not followed.
         stated: The metric that the user named.
+        finite: The metrics that had a finite value so far.
     """
     if stated is not None:
         return stated if stated in points else None
+    if any(name in finite and metric_names.is_whole_loss(name) for name in points):
+        points = {name: count for name, count in points.items() if name in finite}
     settled = [name for name, count in points.items() if count >= SETTLED_POINTS] or list(points)
     metric = settled[0] if len(settled) == 1 else metric_names.preferred(settled)
     return None if len(equals(names, metric)) > 1 else metric

@@ -318,6 +318,18 @@ PLACED = {
         lines("step {0} episode_reward {1} mean_episode_reward 0.3", *STEPS),
         ("mean_episode_reward", 0.3, 40.0, None),
     ),
+    "a validation that never is a number": (
+        lines("step {0} train_loss= {1} val_loss= nan", *STEPS),
+        ("train_loss", 0.6, 40.0, None),
+    ),
+    "a loss that never is a number, and an accuracy": (
+        lines("step {0} loss nan acc {1}", *STEPS),
+        ("loss", None, 40.0, None),
+    ),
+    "a validation that is a number no more": (
+        lines("step {0} train_loss= 0.1 val_loss= {1}", *STEPS, (50, "nan")),
+        ("val_loss", None, 50.0, None),
+    ),
 }
 
 

@@ -1,10 +1,13 @@
 """The metric and file that count for a pod."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.tracking.choice import Choice, choose, why_no_choice
 from tests.unit.agent.tracking.streams import NOW, GivenSource, loss
+
+NAN = float("nan")
 
 
 def file(
@@ -58,6 +61,37 @@ def test_a_single_value_of_validation_does_not_take_the_place_of_many_of_trainin
 
 def test_the_first_value_counts_without_another() -> None:
     assert speaks(choose([file("a", 0, 0, count=1)], None)) == ("a", "loss", 1)
+
+
+NEVER_A_NUMBER = {
+    "training first": ("loss", "val_loss"),
+    "validation first": ("val_loss", "loss"),
+}
+
+
+@pytest.mark.parametrize("names", NEVER_A_NUMBER.values(), ids=NEVER_A_NUMBER)
+def test_a_metric_that_never_was_a_number_is_not_chosen_beside_one_that_was(names) -> None:
+    source = GivenSource()
+    for step in range(4):
+        source.say(*(loss(step, NAN if n == "val_loss" else 1.0, name=n) for n in names))
+        assert speaks(choose([source], None)) == ("a", "loss", 1)
+    source.say(*(loss(n, 0.5, name="val_loss") for n in (5, 6)), loss(7, NAN, name="val_loss"))
+    found = choose([source], None)
+    assert speaks(found) == ("a", "val_loss", 1)
+    assert found is not None
+    assert found.track.diverged
+
+
+@pytest.mark.parametrize("accuracy", [0.1, NAN])
+def test_where_no_loss_ever_was_a_number_the_preferred_one_has_diverged(accuracy: float) -> None:
+    source = GivenSource()
+    for step in range(3):
+        source.say(loss(step, NAN), loss(step, NAN, name="val_loss"))
+        source.say(loss(step, accuracy, name="val_acc"))
+    found = choose([source], None)
+    assert speaks(found) == ("a", "val_loss", 1)
+    assert found is not None
+    assert found.track.diverged
 
 
 def test_the_known_names_are_listed() -> None:
