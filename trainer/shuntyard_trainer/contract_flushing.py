@@ -16,14 +16,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from shuntyard_trainer import durable
+from shuntyard_trainer.clock import Clock
 from shuntyard_trainer.contract_run import NotTestedError, Run, expect
 from shuntyard_trainer.contract_trainer import checkpoint_path
 
 _SMAPS = Path("/proc/self/smaps")
 _DIRTY = {"Shared_Dirty:", "Private_Dirty:"}
 _TRIAL = ".contract-test-trial"
-_TRIALS = 3
+_TRIALS = 20
 """The system may flush a file by itself between two looks, as another program's ``sync`` does."""
+_PAUSE_SECONDS = 0.05
+"""Between two trials."""
 
 
 def flushes(run: Run) -> None:
@@ -73,11 +76,19 @@ def require_visible(folder: Path) -> None:
     """
     trial = folder / _TRIAL
     try:
-        is_visible = any(_shows(trial) for _ in range(_TRIALS))
+        is_visible = _is_shown(trial)
     finally:
         trial.unlink(missing_ok=True)
     if not is_visible:
         raise NotTestedError("this file system does not show it: set TMPDIR to a local disk")
+
+
+def _is_shown(trial: Path) -> bool:
+    for _ in range(_TRIALS):
+        if _shows(trial):
+            return True
+        Clock.sleep(_PAUSE_SECONDS)
+    return False
 
 
 def _shows(trial: Path) -> bool:
