@@ -18,7 +18,6 @@ from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_di
 from shuntyard_trainer import torch_ranks, torch_shards
 from shuntyard_trainer.checkpoints import Checkpoints
 from shuntyard_trainer.environment import Environment
-from shuntyard_trainer.errors import UnloadableError
 from shuntyard_trainer.saving import Pending
 from shuntyard_trainer.step_files import StepFiles
 from shuntyard_trainer.torch_folders import RankFolders, load_own, rank, require_own, world_size
@@ -139,10 +138,7 @@ def inspect(path: str) -> None:
     Raises:
         UnloadableError: Something is missing.
     """
-    names = torch_shards.require_whole(Path(path))
-    missing = _SAVED - {name.partition(".")[0] for name in names}
-    if missing:
-        raise UnloadableError(f"there is no {' and no '.join(sorted(missing))} in {path}")
+    torch_shards.require_states(Path(path), _SAVED)
     require_own(Path(path))
 
 

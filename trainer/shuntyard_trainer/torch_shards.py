@@ -56,6 +56,17 @@ def require_whole(folder: Path) -> list[str]:
     return list(metadata.state_dict_metadata)
 
 
+def require_states(folder: Path, states: set[str]) -> None:
+    """Check that a checkpoint is whole and has these states.
+
+    Raises:
+        UnloadableError: As ``require_whole``, or a state is missing.
+    """
+    missing = states - {name.partition(".")[0] for name in require_whole(folder)}
+    if missing:
+        raise UnloadableError(f"there is no {' and no '.join(sorted(missing))} in {folder}")
+
+
 def load_part(folder: Path, rank: int, world_size: int) -> None:
     """Load what this rank has to: every shard is loaded by one rank. One tensor is in memory.
 

@@ -18,7 +18,7 @@ from torchtitan.components.metrics import MetricsProcessor
 from shuntyard_trainer import torch_ranks, torch_shards
 from shuntyard_trainer.boundary import Order
 from shuntyard_trainer.clock import Clock
-from shuntyard_trainer.errors import SettingError, UnloadableError
+from shuntyard_trainer.errors import SettingError
 from shuntyard_trainer.framework_run import FrameworkRun
 from shuntyard_trainer.metrics import MetricsWriter
 from shuntyard_trainer.torch_folders import rank, world_size
@@ -195,10 +195,7 @@ def _inspect(path: str) -> None:
     Raises:
         UnloadableError: Something is missing.
     """
-    names = torch_shards.require_whole(Path(path))
-    missing = _SAVED - {name.partition(".")[0] for name in names}
-    if missing:
-        raise UnloadableError(f"there is no {' and no '.join(sorted(missing))} in {path}")
+    torch_shards.require_states(Path(path), _SAVED)
 
 
 def _verify(path: str) -> None:
